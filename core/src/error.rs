@@ -1,0 +1,159 @@
+//! The one error table: every refusal of frazil, in every language, is a row of it.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A result whose error is [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+macro_rules! error_table {
+    ($($kind:ident = $code:literal $name:literal $meaning:literal)*) => {
+        /// What went wrong: the stable part of an [`Error`].
+        ///
+        /// Numbers and names are append-only and the same in every language: Python raises a class
+        /// for each (`ClockBackError`), Node sets `err.code` to the name, C returns the number as
+        /// `FRAZIL_` and the name, C++ has `frazil::errc`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        #[repr(i32)]
+        pub enum ErrorKind {
+            $(#[doc = $meaning] $kind = $code,)*
+        }
+
+        impl ErrorKind {
+            /// Every kind, in the order of the numbers.
+            pub const ALL: &'static [ErrorKind] = &[$(ErrorKind::$kind,)*];
+
+            /// The stable name, for example `CLOCK_BACK`.
+            pub const fn name(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $name,)* }
+            }
+
+            /// What the kind means, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $(ErrorKind::$kind => $meaning,)* }
+            }
+        }
+    };
+}
+
+error_table! {
+    Spec = 101 "SPEC" "The spec line, or a value in it, cannot be understood."
+    UnknownKey = 102 "UNKNOWN_KEY" "The spec or the call names a key or a field that does not exist here."
+    OutOfRange = 103 "OUT_OF_RANGE" "A value lies outside the range that its argument allows."
+    LayoutInvalid = 104 "LAYOUT_INVALID" "The layout cannot exist: too many bits, a bad name, a bad tick."
+    IdInvalid = 105 "ID_INVALID" "The text or number is not an ID of this layout."
+    WrongType = 106 "WRONG_TYPE" "An argument has the wrong type, or is null."
+    Closed = 107 "CLOSED" "The generator has been closed."
+    LayoutExpired = 201 "LAYOUT_EXPIRED" "The instant lies past the last one that the layout's time field can hold."
+    BeforeEpoch = 202 "BEFORE_EPOCH" "The instant lies before the layout's epoch."
+    ClockBack = 203 "CLOCK_BACK" "The clock went back, by more than the rollback policy allows."
+    Exhausted = 204 "EXHAUSTED" "The tick's sequence is used up, and the exhausted policy allows no more."
+    WouldBlock = 205 "WOULD_BLOCK" "The call would wait longer than it may here; the error says for how long."
+    ClockNotSet = 206 "CLOCK_NOT_SET" "The manual clock has not been given a time yet."
+    ClockSkew = 207 "CLOCK_SKEW" "This machine's clock is too far from the store's."
+    NodeMissing = 301 "NODE_MISSING" "No node number was given, and no store to lease one from."
+    NodeInUse = 302 "NODE_IN_USE" "The given node number is leased by another generator."
+    NoFreeNode = 303 "NO_FREE_NODE" "Every node number of the store is leased."
+    LeaseExhausted = 304 "LEASE_EXHAUSTED" "The lease's bound is reached and the store could not extend it."
+    Forked = 305 "FORKED" "The process forked, and the parent owns this generator's node number."
+    Conflict = 306 "CONFLICT" "The node number is open in this process with other policies."
+    StoreUnreachable = 401 "STORE_UNREACHABLE" "The store does not answer."
+    StoreAuth = 402 "STORE_AUTH" "The store refuses the credentials."
+    StoreReadonly = 403 "STORE_READONLY" "The store does not take writes."
+    StoreCorrupt = 404 "STORE_CORRUPT" "A record of the store cannot be read."
+    StoreChanged = 405 "STORE_CHANGED" "The store is not the one that held the leases: wiped, restored or replaced."
+    StoreUnsuitable = 406 "STORE_UNSUITABLE" "The store cannot keep what a lease needs."
+    LayoutMismatch = 407 "LAYOUT_MISMATCH" "The namespace is used with another layout."
+    StoreNotBuilt = 408 "STORE_NOT_BUILT" "This build has no client for the store."
+    TagMissing = 501 "TAG_MISSING" "The segment's tag does not exist in the store."
+    SegmentExhausted = 502 "SEGMENT_EXHAUSTED" "The next range did not arrive in time."
+    Internal = 901 "INTERNAL" "A defect of frazil: a panic that was caught at the border."
+}
+
+impl ErrorKind {
+    /// The stable number, for example 203.
+    pub const fn code(self) -> i32 {
+        self as i32
+    }
+}
+
+/// A refusal: its [kind](Error::kind) is stable, its text names the argument, the value and what is
+/// allowed.
+///
+/// # Example
+/// ```
+/// use frazil::{ErrorKind, Snowflake};
+///
+/// let error = Snowflake::open("twitter datacenter=1 worker=32").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::OutOfRange);
+/// assert_eq!(error.to_string(), "worker=32 is out of range: 5 bits allow 0 to 31");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    retry_after: Option<Duration>,
+    written: usize,
+}
+
+impl Error {
+    /// An error of a kind, with the text that the user reads.
+    ///
+    /// For the bindings, which find what only they can see: a wrong type, a closed handle.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0 }))
+    }
+
+    pub(crate) fn retry_in(mut self, wait: Duration) -> Self {
+        self.0.retry_after = Some(wait);
+        self
+    }
+
+    pub(crate) fn after_writing(mut self, written: usize) -> Self {
+        self.0.written = written;
+        self
+    }
+
+    /// The row of the error table.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// How long until a retry can succeed, where that is known: `WOULD_BLOCK`, `EXHAUSTED`,
+    /// `CLOCK_BACK`.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+
+    /// How many IDs [`Snowflake::fill`](crate::Snowflake::fill) had written when it failed.
+    pub fn written(&self) -> usize {
+        self.0.written
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.kind.name(), self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Shortens what the user gave, so that a megabyte of nonsense does not become a megabyte of error.
+pub(crate) fn shown(value: &str) -> String {
+    const LONGEST: usize = 60;
+    match value.char_indices().nth(LONGEST) {
+        None => format!("{value:?}"),
+        Some((end, _)) => format!("{:?}... ({} bytes)", &value[..end], value.len()),
+    }
+}

@@ -1,0 +1,146 @@
+//! Did this process fork? A forked child must not mint with what its parent still uses.
+//!
+//! The answer is a number that lives in a page of its own, which the kernel wipes in a child
+//! (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero therefore means: this process
+//! has not looked yet, and it takes a number that no ancestor had. Where the page cannot be had,
+//! `pthread_atfork` wipes the number, and [`recheck`], in the slow path, compares process IDs: there
+//! a raw `clone` that skips libc's handlers is seen only at the next tick.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// The number of this process among its ancestors; read it with [`Mark::current`].
+#[derive(Clone, Copy)]
+pub(crate) struct Mark(&'static AtomicU64);
+
+static MARK: OnceLock<Mark> = OnceLock::new();
+/// Copied by fork, so that a child's next number differs from every ancestor's.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+/// Whether the kernel wipes the page; then no process IDs need comparing.
+static WIPED: AtomicBool = AtomicBool::new(false);
+static PID: AtomicU32 = AtomicU32::new(0);
+
+/// The mark of this process.
+pub(crate) fn mark() -> Mark {
+    *MARK.get_or_init(|| {
+        PID.store(std::process::id(), Ordering::Relaxed);
+        let mark = Mark(page::wiped_on_fork());
+        page::wipe_after_fork();
+        mark
+    })
+}
+
+impl Mark {
+    /// Whether the process is still the one that had this number. One load: for the hot path.
+    #[inline]
+    pub(crate) fn is(self, number: u64) -> bool {
+        self.0.load(Ordering::Relaxed) == number
+    }
+
+    /// The number of this process.
+    pub(crate) fn current(self) -> u64 {
+        let number = self.0.load(Ordering::Acquire);
+        if number != 0 {
+            return number;
+        }
+        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        // Another thread of the child may have been first; then its number is the child's.
+        self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire).map_or_else(|number| number, |_| next)
+    }
+
+    /// Compares process IDs, for where the page is not wiped.
+    pub(crate) fn recheck(self) {
+        if WIPED.load(Ordering::Relaxed) {
+            return;
+        }
+        let pid = std::process::id();
+        if PID.swap(pid, Ordering::Relaxed) != pid {
+            self.0.store(0, Ordering::Release);
+        }
+    }
+}
+
+#[cfg(unix)]
+mod page {
+    use super::{AtomicU64, MARK, Ordering, WIPED};
+
+    /// Used where a page cannot be mapped.
+    static PLAIN: AtomicU64 = AtomicU64::new(0);
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
+        let size = 4096;
+        // SAFETY: a new private mapping of our own; nothing else points into it.
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if page == libc::MAP_FAILED {
+            return &PLAIN;
+        }
+        // An old kernel refuses the advice; then `wipe_after_fork` and `recheck` tell.
+        // SAFETY: the range is the mapping above.
+        let advised = unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) };
+        WIPED.store(advised == 0, Ordering::Relaxed);
+        // SAFETY: the page is zeroed, aligned, never unmapped, and only used as this atomic.
+        unsafe { &*page.cast::<AtomicU64>() }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
+        &PLAIN
+    }
+
+    extern "C" fn in_child() {
+        if let Some(mark) = MARK.get() {
+            mark.0.store(0, Ordering::Release);
+        }
+    }
+
+    pub(super) fn wipe_after_fork() {
+        // SAFETY: the handler is async-signal-safe: it reads one cell and stores one atomic.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    }
+}
+
+#[cfg(not(unix))]
+mod page {
+    use super::AtomicU64;
+
+    static PLAIN: AtomicU64 = AtomicU64::new(0);
+
+    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
+        &PLAIN
+    }
+
+    pub(super) fn wipe_after_fork() {}
+}
+
+#[cfg(all(test, unix, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Runs `probe` in a forked child; it must not allocate or lock, the test runner has threads.
+    fn in_child(probe: impl Fn() -> bool) -> bool {
+        // SAFETY: the child only reads atomics and leaves with `_exit`.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0, "fork failed");
+        if pid == 0 {
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(if probe() { 0 } else { 1 }) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child just made.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        status == 0
+    }
+
+    #[test]
+    fn a_child_has_another_number() {
+        let mark = mark();
+        let number = mark.current();
+        assert!(mark.is(number));
+        assert!(in_child(|| !mark.is(number) && mark.current() != number && mark.is(mark.current())));
+        assert!(mark.is(number), "the parent keeps its number");
+    }
+}

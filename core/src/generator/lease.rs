@@ -1,0 +1,175 @@
+//! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
+
+use crate::sync::{Arc, AtomicPtr, AtomicU64, Mutex, Ordering};
+use crossbeam_utils::CachePadded;
+
+/// A word at or above this was frozen: the lease is gone. No layout's words come near it.
+const FROZEN: u64 = 3 << 62;
+/// The gate's tick while it is closed: a tick that no clock shows.
+const CLOSED: u64 = u64::MAX;
+
+/// Words claimed for one caller: `first`, and `count` of them, ascending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// Whether this claim is the first one in the tick that the clock entered.
+    pub(crate) entered: bool,
+}
+
+/// Why nothing was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The next word lies beyond what is allowed now.
+    Full(u64),
+    /// The lease was given up; the pointer has, or will soon have, another.
+    Frozen,
+}
+
+/// One node number with the state that makes its IDs unique.
+///
+/// **The invariant.** A word is issued at most once, because it is only ever taken from `next` by an
+/// atomic step that moves `next` past it, and `next` never falls below a word that was issued: the
+/// one step down, [`hand_back`](Lease::hand_back), returns a word that its caller did not issue and
+/// that nobody claimed after. And no word above `bound` is issued: both ways of claiming compare
+/// the claimed word with a limit that was cut to `bound`, and `bound` only grows.
+pub(crate) struct Lease {
+    /// The bits that the node fields have in every ID.
+    pub(crate) node_bits: u64,
+    pub(crate) node: u64,
+    /// The next word to be issued.
+    next: CachePadded<AtomicU64>,
+    gate: CachePadded<Gate>,
+}
+
+/// What the slow path found, for the fast path: read by every call, written once a tick.
+///
+/// Its two halves may be read torn, which is harmless. A fresh `tick` with an older `last`: the claim
+/// is discarded and the slow path taken. A fresh `last` with an older `tick`: the clock of the thread
+/// that wrote it did show that time, so the words up to `last` were due.
+struct Gate {
+    /// The clock's tick for which `last` holds.
+    tick: AtomicU64,
+    /// The last word that may be issued in that tick, never above `bound`.
+    last: AtomicU64,
+    /// The last word that the lease allows.
+    bound: AtomicU64,
+}
+
+impl Lease {
+    /// A lease whose first word is `first` and whose last is `bound`.
+    pub(crate) fn new(node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
+        let gate = Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound) };
+        Lease { node, node_bits, next: CachePadded::new(AtomicU64::new(first)), gate: CachePadded::new(gate) }
+    }
+
+    /// The fast path: one word, if the gate is open for this tick of the clock.
+    #[inline]
+    pub(crate) fn claim_one(&self, tick: u64) -> Option<u64> {
+        if self.gate.tick.load(Ordering::Acquire) != tick {
+            return None;
+        }
+        let word = self.next.fetch_add(1, Ordering::AcqRel);
+        // Checked after the add: whatever happened in between, this word is ours alone.
+        if word <= self.gate.last.load(Ordering::Acquire) {
+            return Some(word);
+        }
+        self.hand_back(word);
+        None
+    }
+
+    /// Undoes a claim that is not issued, if nobody claimed after it: so one thread alone loses no
+    /// sequence number at the end of a tick.
+    fn hand_back(&self, word: u64) {
+        let _ = self.next.compare_exchange(word + 1, word, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    /// The slow path: up to `most` words, none below `floor`, none above `limit` or the bound.
+    ///
+    /// A word that stands at or below `floor` was never issued in `floor`'s tick, so the clock enters
+    /// that tick now: the claim begins at `start` of the next word.
+    pub(crate) fn claim(&self, most: u64, floor: u64, limit: u64, start: impl Fn(u64) -> u64) -> Result<Claim, Refused> {
+        let limit = limit.min(self.bound());
+        let mut next = self.next.load(Ordering::Acquire);
+        loop {
+            let entered = next <= floor;
+            let first = if entered { floor + start(next) } else { next };
+            if first > limit {
+                return Err(if next >= FROZEN { Refused::Frozen } else { Refused::Full(first) });
+            }
+            let count = most.min(limit - first + 1);
+            match self.next.compare_exchange_weak(next, first + count, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(Claim { first, count, entered }),
+                Err(now) => next = now,
+            }
+        }
+    }
+
+    /// Lets the fast path issue words up to `last` while the clock shows `tick`.
+    pub(crate) fn open_gate(&self, tick: u64, last: u64) {
+        self.gate.last.store(last.min(self.bound()), Ordering::Release);
+        self.gate.tick.store(tick, Ordering::Release);
+    }
+
+    /// Sends every call to the slow path, so that calls which fail do not run the word ahead.
+    pub(crate) fn close_gate(&self) {
+        self.gate.tick.store(CLOSED, Ordering::Release);
+    }
+
+    /// Moves the next word up to at least `word`.
+    pub(crate) fn raise(&self, word: u64) {
+        self.next.fetch_max(word, Ordering::AcqRel);
+    }
+
+    /// The next word to be issued.
+    pub(crate) fn next(&self) -> u64 {
+        self.next.load(Ordering::Acquire)
+    }
+
+    /// The last word that the lease allows.
+    pub(crate) fn bound(&self) -> u64 {
+        self.gate.bound.load(Ordering::Acquire)
+    }
+
+    /// Ends the lease: no call claims from it any more. Returns the word that would have been next;
+    /// every word issued under this lease lies below it.
+    pub(crate) fn freeze(&self) -> u64 {
+        self.next.swap(FROZEN, Ordering::AcqRel)
+    }
+}
+
+/// The current lease. Old ones live as long as this, because a slow caller may still read them.
+pub(crate) struct LeasePointer {
+    current: AtomicPtr<Lease>,
+    all: Mutex<Vec<Arc<Lease>>>,
+}
+
+impl LeasePointer {
+    pub(crate) fn new(lease: Lease) -> Self {
+        let lease = Arc::new(lease);
+        LeasePointer { current: AtomicPtr::new(Arc::as_ptr(&lease).cast_mut()), all: Mutex::new(vec![lease]) }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> &Lease {
+        // SAFETY: the pointer came from an `Arc` that `all` keeps until `self` is dropped, and the
+        // reference does not outlive `self`. A `Lease` is only ever shared, never borrowed mutably.
+        unsafe { &*self.current.load(Ordering::Acquire) }
+    }
+
+    /// Freezes the current lease and puts another in its place, which starts in a tick above every
+    /// word of the old one, so that IDs go on increasing whatever the new node number is. Returns
+    /// the old lease's node number and the word that it would have issued next.
+    pub(crate) fn swap(&self, lease: Lease, sequence_bits: u32) -> (u64, u64) {
+        let mut all = self.all.lock().expect("no code panics while it holds this lock");
+        let old = self.get();
+        let next = old.freeze();
+        if next > 0 {
+            lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
+        }
+        let lease = Arc::new(lease);
+        self.current.store(Arc::as_ptr(&lease).cast_mut(), Ordering::Release);
+        all.push(lease);
+        (old.node, next)
+    }
+}

@@ -1,0 +1,240 @@
+//! The lock-free generator: it turns a clock, a layout and a lease into words, and words into IDs.
+//!
+//! A *word* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path
+//! reads the clock and takes a word with one `fetch_add`. Everything that is not "same tick as before,
+//! with room in it" takes the slow path, which alone knows the policies.
+
+mod lease;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod wait;
+
+pub(crate) use lease::{Claim, Lease, LeasePointer};
+
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork::{self, Mark};
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::policy::{Policies, Start};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, yield_now};
+use crossbeam_utils::CachePadded;
+use lease::Refused;
+use std::time::Duration;
+use wait::{Refusal, Waiting};
+
+/// Everything that one (layout, node number) needs in a process. All methods take `&self`.
+pub(crate) struct Generator {
+    pub(crate) layout: Layout,
+    pub(crate) policies: Policies,
+    pub(crate) lease: LeasePointer,
+    clock: Clock,
+    mark: Mark,
+    /// The process that this generator belongs to.
+    process: u64,
+    packing: Packing,
+    /// The highest tick that the clock has shown.
+    seen: CachePadded<AtomicU64>,
+    /// How many ticks the clock has entered, for `start=alternate`.
+    entered: AtomicU64,
+    closed: AtomicBool,
+    /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
+    opens_in: Option<u64>,
+}
+
+/// The shifts that turn a word into an ID.
+#[derive(Clone, Copy)]
+struct Packing {
+    sequence_bits: u32,
+    sequence_shift: u32,
+    time_shift: u32,
+}
+
+impl Packing {
+    #[inline]
+    fn id(self, node_bits: u64, word: u64) -> Id {
+        let sequence = word & ((1 << self.sequence_bits) - 1);
+        Id::from_bits((word >> self.sequence_bits) << self.time_shift | sequence << self.sequence_shift | node_bits)
+    }
+}
+
+/// Words and the lease that they belong to.
+pub(crate) struct Claimed<'a> {
+    pub(crate) lease: &'a Lease,
+    pub(crate) words: Claim,
+}
+
+impl Generator {
+    /// A generator over a lease. With `opens_in`, nothing is issued before that tick.
+    pub(crate) fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>) -> Self {
+        let packing =
+            Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
+        let mark = fork::mark();
+        Generator {
+            layout,
+            policies,
+            lease: LeasePointer::new(lease),
+            clock,
+            mark,
+            process: mark.current(),
+            packing,
+            seen: CachePadded::new(AtomicU64::new(0)),
+            entered: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            opens_in,
+        }
+    }
+
+    /// Refuses in a forked child: the parent goes on minting with this number.
+    pub(crate) fn check_process(&self) -> Result<()> {
+        self.mark.recheck();
+        if self.same_process() {
+            return Ok(());
+        }
+        let node = self.lease.get().node;
+        Err(Error::new(
+            ErrorKind::Forked,
+            format!(
+                "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
+            ),
+        ))
+    }
+
+    /// The next ID; waits as the policies say, but not longer than `max_wait`.
+    #[inline]
+    pub(crate) fn next_id(&self, max_wait: Duration) -> Result<Id> {
+        let lease = self.lease.get();
+        let tick = self.layout.tick_unchecked(self.clock.unix_ms());
+        if self.same_process()
+            && let Some(word) = lease.claim_one(tick)
+        {
+            return Ok(self.packing.id(lease.node_bits, word));
+        }
+        let claimed = self.claim(1, max_wait)?;
+        Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
+    }
+
+    /// Fills a buffer with ascending IDs, in as many claims as that takes.
+    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        let mut written = 0;
+        while written < buffer.len() {
+            let rest = &mut buffer[written..];
+            let Claimed { lease, words } = self.claim(rest.len() as u64, max_wait).map_err(|error| error.after_writing(written))?;
+            for (place, word) in rest.iter_mut().zip(words.first..words.first + words.count) {
+                *place = self.packing.id(lease.node_bits, word).into();
+            }
+            written += words.count as usize;
+        }
+        Ok(())
+    }
+
+    /// Claims 1 to `most` words: the slow path, and the way of every batch.
+    pub(crate) fn claim(&self, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
+        let mut waiting = Waiting { max_wait, since: None };
+        loop {
+            self.check_process()?;
+            // `seen` is loaded before the clock is read: a smaller reading is then a real rollback,
+            // not an old reading held up by a faster thread.
+            let seen = self.seen.load(Ordering::SeqCst);
+            let now_ms = self.clock.read()?;
+            let now = self.layout.tick_of(now_ms)?;
+            self.seen.fetch_max(now, Ordering::SeqCst);
+
+            let reaction = if now < seen { self.policies.rollback } else { self.policies.exhausted };
+            let ahead = reaction.ahead_ticks(&self.layout);
+            let last_tick = now.saturating_add(ahead).min(self.layout.last_tick());
+            let limit = self.first_word(last_tick) | self.layout.sequence().max();
+            let floor = self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)));
+
+            let lease = self.lease.get();
+            match lease.claim(most, floor, limit, |next| self.start_after(next)) {
+                Ok(words) => {
+                    if words.entered {
+                        self.entered.fetch_add(1, Ordering::Relaxed);
+                    }
+                    lease.open_gate(now, limit);
+                    return Ok(Claimed { lease, words });
+                }
+                Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => {
+                    return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
+                }
+                // A swap is under way: the next lease is there in a moment.
+                Err(Refused::Frozen) => yield_now(),
+                Err(Refused::Full(word)) => {
+                    lease.close_gate();
+                    let refusal = Refusal { word, now, seen, reaction, ahead };
+                    self.wait_or_refuse(refusal, &mut waiting)?;
+                }
+            }
+        }
+    }
+
+    /// The sequence with which a tick starts, when `next` is the next word before it.
+    fn start_after(&self, next: u64) -> u64 {
+        match self.policies.start {
+            Start::Zero => 0,
+            Start::Alternate(n) => self.entered.load(Ordering::Relaxed) % (n + 1),
+            Start::Random(n) => fastrand::u64(..n),
+            Start::Continue(_) if next == 0 => 0,
+            Start::Continue(n) => (((next - 1) & self.layout.sequence().max()) + 1) % n,
+        }
+    }
+
+    /// Whether the process is still the one that opened the generator: one load.
+    #[inline]
+    pub(crate) fn same_process(&self) -> bool {
+        self.mark.is(self.process)
+    }
+
+    fn first_word(&self, tick: u64) -> u64 {
+        tick << self.packing.sequence_bits
+    }
+
+    /// The tick that the clock shows now.
+    pub(crate) fn tick(&self) -> u64 {
+        self.layout.tick_unchecked(self.clock.unix_ms())
+    }
+
+    /// An ID of a word that was claimed.
+    pub(crate) fn id(&self, node_bits: u64, word: u64) -> Id {
+        self.packing.id(node_bits, word)
+    }
+
+    /// How many IDs can be minted at this instant, with no stamp ahead of the clock.
+    pub(crate) fn credit(&self) -> Result<u64> {
+        self.check_process()?;
+        let now = self.layout.tick_of(self.clock.read()?)?;
+        let floor = self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)));
+        let lease = self.lease.get();
+        let limit = (self.first_word(now) | self.layout.sequence().max()).min(lease.bound());
+        Ok((limit + 1).saturating_sub(lease.next().max(floor)))
+    }
+
+    /// Sets a manual clock.
+    pub(crate) fn set_time(&self, unix_ms: i64) -> Result<()> {
+        self.check_process()?;
+        let first = self.clock.set(unix_ms)?;
+        if let Ok(tick) = self.layout.tick_of(unix_ms) {
+            if first && self.opens_in.is_some() {
+                // A fixed number's credit grows from here; a tick that the program sets has begun.
+                self.lease.get().raise(self.first_word(tick));
+            }
+            self.seen.fetch_max(tick, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Moves on so that the next ID lies above `id`.
+    pub(crate) fn pass(&self, id: Id) -> Result<()> {
+        let tick = self.layout.decode(id)?.tick();
+        self.lease.get().raise(self.first_word(tick + 1));
+        Ok(())
+    }
+
+    /// Ends the lease for good; every later call is `CLOSED`. Returns the word that would have been
+    /// the next.
+    pub(crate) fn close(&self) -> u64 {
+        self.closed.store(true, Ordering::Release);
+        self.lease.get().freeze()
+    }
+}

@@ -1,0 +1,109 @@
+//! When there is no room for another ID: wait for the clock, or say why not.
+
+use super::Generator;
+use crate::error::{Error, ErrorKind, Result};
+use crate::policy::Reaction;
+use crate::time::show_instant;
+use std::time::{Duration, Instant};
+
+/// A long wait looks at the clock this often, so that one that jumps forward ends it.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+/// How long one call has waited, and may.
+pub(super) struct Waiting {
+    pub(super) max_wait: Duration,
+    pub(super) since: Option<Instant>,
+}
+
+/// What the slow path saw when it found no room.
+pub(super) struct Refusal {
+    /// The word that does not fit.
+    pub(super) word: u64,
+    pub(super) now: u64,
+    /// The highest tick that the clock had shown before.
+    pub(super) seen: u64,
+    pub(super) reaction: Reaction,
+    /// How many ticks the reaction lets the word run ahead.
+    pub(super) ahead: u64,
+}
+
+impl Generator {
+    /// Sleeps a while and returns, so that the caller tries again; or refuses.
+    pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting) -> Result<()> {
+        let tick = refusal.word >> self.layout.sequence().bits();
+        if tick > self.layout.last_tick() {
+            let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
+            return Err(Error::new(ErrorKind::LayoutExpired, format!("the layout's last tick, which starts at {last}, is used up")));
+        }
+        if refusal.word > self.lease.get().bound() {
+            return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
+        }
+        let wait = self.clock.until(self.layout.tick_start_ms(tick - refusal.ahead.min(tick)));
+        if let Reaction::Wait(limit) = refusal.reaction {
+            let waited = waiting.since.get_or_insert_with(Instant::now).elapsed();
+            if waited + wait <= Duration::from_millis(limit) {
+                return self.sleep(wait, waiting.max_wait.saturating_sub(waited));
+            }
+        }
+        let wait_ms = millis_up(wait);
+        let (kind, why) = if refusal.now < refusal.seen {
+            let back_ms = (refusal.seen - refusal.now) * self.layout.tick_ms();
+            (
+                ErrorKind::ClockBack,
+                format!("the clock went back by {back_ms} ms; rollback={} allows the next ID in {wait_ms} ms", refusal.reaction),
+            )
+        } else {
+            let all = self.layout.sequence().max() + 1;
+            (
+                ErrorKind::Exhausted,
+                format!(
+                    "all {all} sequence numbers of the tick are used; exhausted={} allows the next ID in {wait_ms} ms",
+                    refusal.reaction
+                ),
+            )
+        };
+        Err(Error::new(kind, why).retry_in(wait))
+    }
+
+    /// Waits until a fixed number's first tick has begun, so that a restart within one tick cannot
+    /// repeat what the process before it issued.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` when that takes longer than `max_wait`, `CLOCK_BACK` when the clock went back
+    /// meanwhile.
+    pub(crate) fn wait_until_open(&self, max_wait: Duration) -> Result<()> {
+        let Some(opens_in) = self.opens_in.filter(|_| !self.clock.is_manual()) else {
+            return Ok(());
+        };
+        let since = Instant::now();
+        loop {
+            let wait = self.clock.until(self.layout.tick_start_ms(opens_in));
+            if wait.is_zero() {
+                return Ok(());
+            }
+            if wait > Duration::from_millis(2 * self.layout.tick_ms()) {
+                let why = format!("the clock went back by {} ms while the generator was opened", millis_up(wait));
+                return Err(Error::new(ErrorKind::ClockBack, why).retry_in(wait));
+            }
+            self.sleep(wait, max_wait.saturating_sub(since.elapsed()))?;
+        }
+    }
+
+    fn sleep(&self, wait: Duration, at_most: Duration) -> Result<()> {
+        if self.clock.is_manual() {
+            let why = format!("the next ID is due in {} ms, and only set_time moves clock=manual", millis_up(wait));
+            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait));
+        }
+        if wait > at_most {
+            let why = format!("the next ID is due in {} ms, longer than this call may wait", millis_up(wait));
+            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait));
+        }
+        std::thread::sleep(wait.min(LONGEST_SLEEP));
+        Ok(())
+    }
+}
+
+/// Whole milliseconds, rounded up: a retry after so many can succeed.
+fn millis_up(wait: Duration) -> u128 {
+    wait.as_nanos().div_ceil(1_000_000)
+}

@@ -1,0 +1,160 @@
+//! An ID, and what it is made of.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::text::{self, TextFormat};
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+/// Above this, a JavaScript number, a Lua double or a Redis score may be another number.
+const EXACT_IN_A_DOUBLE: i64 = 1 << 53;
+
+/// An ID: a non-negative signed 64-bit integer that prints as decimal.
+///
+/// # Example
+/// ```
+/// use frazil::{Id, TextFormat};
+///
+/// let id: Id = "1541815603606036480".parse()?;
+/// assert_eq!(id.get(), 1541815603606036480);
+/// assert_eq!(id.text(TextFormat::Base62), "1ptWyK4WgZU");
+/// assert_eq!(Id::parse("1ptWyK4WgZU", TextFormat::Base62)?, id);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Id(i64);
+
+impl Id {
+    /// An ID from its number.
+    ///
+    /// # Errors
+    /// `ID_INVALID` for a negative number.
+    pub fn new(number: i64) -> Result<Self> {
+        if number < 0 {
+            return Err(Error::new(ErrorKind::IdInvalid, format!("{number} is negative: an ID is 0 to {}", i64::MAX)));
+        }
+        Ok(Id(number))
+    }
+
+    /// An ID from bits that a layout put together, whose sign bit is 0.
+    #[inline]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        debug_assert!(bits <= i64::MAX as u64);
+        Id(bits as i64)
+    }
+
+    /// The number, 0 to 2^63 - 1.
+    #[inline]
+    pub fn get(self) -> i64 {
+        self.0
+    }
+
+    /// The ID as text of a fixed width, which sorts like the number.
+    pub fn text(self, format: TextFormat) -> String {
+        text::encode(self.0 as u64, format)
+    }
+
+    /// Parses what [`text`](Id::text) gives; in decimal also the number without padding.
+    ///
+    /// # Errors
+    /// `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
+    pub fn parse(text: &str, format: TextFormat) -> Result<Self> {
+        text::decode(text, format).map(Id::from_bits)
+    }
+
+    /// Whether the decimal text is what a JavaScript number prints after it swallowed an ID: a
+    /// number above 2^53 with at most 17 digits and then zeros.
+    ///
+    /// A hint, not a proof: about one ID in 256 looks like this by chance.
+    pub fn looks_rounded(self) -> bool {
+        // Rust and ECMAScript print the same shortest digits, zeros to the unit.
+        self.0 > EXACT_IN_A_DOUBLE && format!("{}", self.0 as f64) == self.to_string()
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(itoa::Buffer::new().format(self.0))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Id({})", self.0)
+    }
+}
+
+impl FromStr for Id {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Id::parse(text, TextFormat::Decimal)
+    }
+}
+
+impl From<Id> for i64 {
+    fn from(id: Id) -> i64 {
+        id.0
+    }
+}
+
+impl TryFrom<i64> for Id {
+    type Error = Error;
+
+    fn try_from(number: i64) -> Result<Self> {
+        Id::new(number)
+    }
+}
+
+/// What an ID is made of: [`Layout::decode`](crate::Layout::decode).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    id: Id,
+    tick: u64,
+    unix_ms: i64,
+    fields: Vec<(String, u64)>,
+    sequence: u64,
+}
+
+impl Parts {
+    pub(crate) fn new(id: Id, tick: u64, unix_ms: i64, fields: Vec<(String, u64)>, sequence: u64) -> Self {
+        Parts { id, tick, unix_ms, fields, sequence }
+    }
+
+    /// The ID that was taken apart.
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// The raw time field: ticks since the layout's epoch.
+    pub fn tick(&self) -> u64 {
+        self.tick
+    }
+
+    /// The instant at which the ID's tick starts, in Unix milliseconds.
+    pub fn unix_ms(&self) -> i64 {
+        self.unix_ms
+    }
+
+    /// The instant at which the ID's tick starts.
+    pub fn time(&self) -> SystemTime {
+        let distance = Duration::from_millis(self.unix_ms.unsigned_abs());
+        if self.unix_ms < 0 { SystemTime::UNIX_EPOCH - distance } else { SystemTime::UNIX_EPOCH + distance }
+    }
+
+    /// The node fields by name, from the most significant.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// One node field; `None` when the layout has no such field.
+    pub fn field(&self, name: &str) -> Option<u64> {
+        self.fields().find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// The counter within the tick.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}

@@ -1,0 +1,464 @@
+//! How the 63 bits of an ID are split: named fields of any width, in any order under the time.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::id::{Id, Parts};
+use crate::preset;
+use crate::time::{self, LAST_MS};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
+pub(crate) const ID_BITS: u32 = 63;
+const LONGEST_TICK_MS: u64 = 3_600_000;
+const LONGEST_NAME: usize = 32;
+
+/// Names that mean something else in a spec line, in a decoded ID, or in a language's options.
+const RESERVED: &[&str] = &[
+    "after",
+    "clock",
+    "detached",
+    "epoch",
+    "exhausted",
+    "id",
+    "lag",
+    "layout",
+    "lease",
+    "namespace",
+    "renew",
+    "rollback",
+    "sequence",
+    "start",
+    "store",
+    "tick",
+    "time",
+    "window",
+];
+
+/// One field under the time: a node field, or the sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    name: String,
+    bits: u32,
+    shift: u32,
+}
+
+impl Field {
+    /// The name: `[a-z][a-z0-9_]*`, at most 32 characters.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The width, at least 1.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// How far the field is shifted to the left in the ID.
+    pub fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// The largest value, `2^bits - 1`.
+    pub fn max(&self) -> u64 {
+        (1 << self.bits) - 1
+    }
+
+    fn get(&self, bits: u64) -> u64 {
+        (bits >> self.shift) & self.max()
+    }
+}
+
+/// How the 63 bits of an ID are split, what a tick is, and when time began.
+///
+/// Its text lists the fields from the most significant: the time as `time:bits@tick`, then
+/// `name:bits` for each node field and `sequence:bits` anywhere among them, then the epoch as Unix
+/// milliseconds or RFC 3339. A [preset](crate#presets)'s name parses too. Immutable, `Send + Sync`,
+/// cheap to clone.
+///
+/// # Example
+/// ```
+/// use frazil::Layout;
+///
+/// let layout: Layout = "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01".parse()?;
+/// assert_eq!(layout.nodes(), 1024);
+/// assert_eq!(layout.ids_per_second(), 4_096_000.0);
+/// assert_eq!(layout.to_string(), "time:41@1ms business:4 machine:6 sequence:12 epoch:1735689600000");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Layout(Arc<Inner>);
+
+#[derive(PartialEq, Eq, Hash)]
+struct Inner {
+    time_bits: u32,
+    tick_ms: u64,
+    epoch_ms: i64,
+    node_fields: Vec<Field>,
+    sequence: Field,
+}
+
+impl Layout {
+    /// Parses a layout's text or a preset's name.
+    ///
+    /// # Errors
+    /// `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for a bad epoch.
+    pub fn parse(text: &str) -> Result<Self> {
+        let text = text.trim();
+        if !text.contains(':') {
+            return Layout::parse(preset::find(text)?.layout);
+        }
+        let mut time = None;
+        let mut epoch_ms = None;
+        let mut fields: Vec<Field> = Vec::new();
+        for token in text.split_ascii_whitespace() {
+            let (name, value) = token.split_once(':').ok_or_else(|| invalid(format!("{} has no bits: say name:bits", shown(token))))?;
+            if epoch_ms.is_some() {
+                return Err(invalid("epoch comes last, and once"));
+            }
+            if time.is_none() {
+                if name != "time" {
+                    return Err(invalid(format!("the first field is {}, but an ID begins with its time: time:41@1ms", shown(name))));
+                }
+                time = Some(parse_time(value)?);
+            } else if name == "epoch" {
+                epoch_ms = Some(time::parse_instant("epoch", value)?);
+            } else {
+                check_name(name)?;
+                if fields.iter().any(|field| field.name == name) {
+                    return Err(invalid(format!("the field {name} is there twice")));
+                }
+                fields.push(Field { name: name.to_owned(), bits: parse_bits(name, value)?, shift: 0 });
+            }
+        }
+        let (time_bits, tick_ms) = time.ok_or_else(|| invalid("it is empty: say time:41@1ms node:10 sequence:12 epoch:2025-01-01"))?;
+        let epoch_ms =
+            epoch_ms.ok_or_else(|| invalid("its epoch is missing: say epoch:2025-01-01, the instant at which its time begins"))?;
+        check_width(time_bits, tick_ms, &fields)?;
+        let at = fields.iter().position(|field| field.name == "sequence");
+        let at = at.ok_or_else(|| invalid("its sequence is missing: say sequence:12, the counter within a tick"))?;
+        let mut shift = 0;
+        for field in fields.iter_mut().rev() {
+            field.shift = shift;
+            shift += field.bits;
+        }
+        let sequence = fields.remove(at);
+        check_end(time_bits, tick_ms, epoch_ms)?;
+        Ok(Layout(Arc::new(Inner { time_bits, tick_ms, epoch_ms, node_fields: fields, sequence })))
+    }
+
+    /// The same fields, counted from another epoch (Unix ms).
+    ///
+    /// # Errors
+    /// `LAYOUT_INVALID` when the layout would then end after the year 9999.
+    pub fn with_epoch(&self, epoch_ms: i64) -> Result<Self> {
+        check_end(self.0.time_bits, self.0.tick_ms, epoch_ms)?;
+        Ok(Layout(Arc::new(Inner { epoch_ms, node_fields: self.0.node_fields.clone(), sequence: self.0.sequence.clone(), ..*self.0 })))
+    }
+
+    /// The width of the time field.
+    pub fn time_bits(&self) -> u32 {
+        self.0.time_bits
+    }
+
+    /// The length of a tick in milliseconds, 1 to 3,600,000.
+    pub fn tick_ms(&self) -> u64 {
+        self.0.tick_ms
+    }
+
+    /// The instant at which the time field is 0, in Unix milliseconds.
+    pub fn epoch_ms(&self) -> i64 {
+        self.0.epoch_ms
+    }
+
+    /// The fields that tell generators apart, from the most significant.
+    pub fn node_fields(&self) -> &[Field] {
+        &self.0.node_fields
+    }
+
+    /// The counter within a tick.
+    pub fn sequence(&self) -> &Field {
+        &self.0.sequence
+    }
+
+    /// How many generators can be told apart: 2 to the power of all node bits.
+    pub fn nodes(&self) -> u64 {
+        1 << self.node_bits()
+    }
+
+    /// The IDs that one generator can mint in a second, sustained.
+    pub fn ids_per_second(&self) -> f64 {
+        (self.0.sequence.max() + 1) as f64 * 1000.0 / self.0.tick_ms as f64
+    }
+
+    /// The first instant that cannot be stamped, in Unix milliseconds.
+    pub fn expires_at_ms(&self) -> i64 {
+        self.tick_start_ms(self.last_tick() + 1)
+    }
+
+    /// Takes an ID apart.
+    ///
+    /// # Errors
+    /// `ID_INVALID` when the ID has more bits than the layout.
+    ///
+    /// # Example
+    /// ```
+    /// let layout = frazil::Layout::parse("twitter")?;
+    /// let parts = layout.decode("1541815603606036480".parse()?)?;
+    /// assert_eq!(parts.unix_ms(), 1656432460105);
+    /// assert_eq!((parts.field("datacenter"), parts.field("worker")), (Some(11), Some(26)));
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn decode(&self, id: Id) -> Result<Parts> {
+        let bits = id.get() as u64;
+        let allowed = self.time_shift() + self.0.time_bits;
+        if bits >> allowed != 0 {
+            return Err(Error::new(ErrorKind::IdInvalid, format!("{id} has more bits than the layout's {allowed}")));
+        }
+        let tick = bits >> self.time_shift();
+        let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
+        Ok(Parts::new(id, tick, self.tick_start_ms(tick), fields, self.0.sequence.get(bits)))
+    }
+
+    /// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.
+    ///
+    /// # Errors
+    /// `OUT_OF_RANGE` when a value does not fit its field (nothing is masked), `UNKNOWN_KEY` for a
+    /// field the layout has not, `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and
+    /// `LAYOUT_EXPIRED` for an instant outside the layout.
+    ///
+    /// # Example
+    /// ```
+    /// let layout = frazil::Layout::parse("twitter")?;
+    /// let id = layout.compose(1656432460105, &[("datacenter", 11), ("worker", 26)], 0)?;
+    /// assert_eq!(id.to_string(), "1541815603606036480");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn compose(&self, unix_ms: i64, fields: &[(&str, u64)], sequence: u64) -> Result<Id> {
+        let tick = self.tick_of(unix_ms)?;
+        for (i, (name, _)) in fields.iter().enumerate() {
+            self.node_field(name)?;
+            if fields[..i].iter().any(|(earlier, _)| earlier == name) {
+                return Err(Error::new(ErrorKind::Spec, format!("the field {name} is given twice")));
+            }
+        }
+        let mut bits = tick << self.time_shift();
+        for field in &self.0.node_fields {
+            let Some((_, value)) = fields.iter().find(|(name, _)| *name == field.name) else {
+                return Err(Error::new(ErrorKind::NodeMissing, format!("the field {} is not given: 0 to {}", field.name, field.max())));
+            };
+            bits |= check_value(field, *value)? << field.shift;
+        }
+        bits |= check_value(&self.0.sequence, sequence)? << self.0.sequence.shift;
+        Ok(Id::from_bits(bits))
+    }
+
+    /// The smallest ID of the tick that holds an instant (Unix ms): `id >= min_id(t)` in a query.
+    ///
+    /// # Errors
+    /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+    pub fn min_id(&self, unix_ms: i64) -> Result<Id> {
+        Ok(Id::from_bits(self.tick_of(unix_ms)? << self.time_shift()))
+    }
+
+    /// The largest ID of the tick that holds an instant (Unix ms): `id <= max_id(t)` in a query.
+    ///
+    /// # Errors
+    /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+    pub fn max_id(&self, unix_ms: i64) -> Result<Id> {
+        let low = (1 << self.time_shift()) - 1;
+        Ok(Id::from_bits(self.tick_of(unix_ms)? << self.time_shift() | low))
+    }
+
+    /// Refuses a layout whose time has run out.
+    pub(crate) fn check_alive(&self, now_ms: i64) -> Result<()> {
+        if now_ms < self.expires_at_ms() {
+            return Ok(());
+        }
+        let last = time::show_instant(self.tick_start_ms(self.last_tick()));
+        let (bits, tick) = (self.0.time_bits, time::show_duration(self.0.tick_ms));
+        Err(Error::new(
+            ErrorKind::LayoutExpired,
+            format!(
+                "this layout has ended: its last tick starts at {last}, {bits} bits of {tick} after its epoch {}. \
+                 Give a later epoch, for example epoch=2025-01-01, to a new system; an old one needs more time bits",
+                time::show_instant(self.0.epoch_ms)
+            ),
+        ))
+    }
+
+    /// The tick that holds an instant.
+    pub(crate) fn tick_of(&self, unix_ms: i64) -> Result<u64> {
+        if unix_ms < self.0.epoch_ms {
+            return Err(Error::new(
+                ErrorKind::BeforeEpoch,
+                format!("{} is before the layout's epoch, {}", time::show_instant(unix_ms), time::show_instant(self.0.epoch_ms)),
+            ));
+        }
+        self.check_alive(unix_ms)?;
+        Ok(self.tick_unchecked(unix_ms))
+    }
+
+    /// The tick that holds an instant; one outside the layout gives a tick that no layout has.
+    #[inline]
+    pub(crate) fn tick_unchecked(&self, unix_ms: i64) -> u64 {
+        let since = unix_ms.wrapping_sub(self.0.epoch_ms) as u64;
+        if self.0.tick_ms == 1 { since } else { since / self.0.tick_ms }
+    }
+
+    /// The instant at which a tick starts; `check_end` made sure that every tick has one.
+    pub(crate) fn tick_start_ms(&self, tick: u64) -> i64 {
+        self.0.epoch_ms + (tick * self.0.tick_ms) as i64
+    }
+
+    pub(crate) fn last_tick(&self) -> u64 {
+        (1 << self.0.time_bits) - 1
+    }
+
+    pub(crate) fn time_shift(&self) -> u32 {
+        self.node_bits() + self.0.sequence.bits
+    }
+
+    /// Rounds a duration up to ticks.
+    pub(crate) fn ticks(&self, ms: u64) -> u64 {
+        ms.div_ceil(self.0.tick_ms)
+    }
+
+    fn node_bits(&self) -> u32 {
+        self.0.node_fields.iter().map(|field| field.bits).sum()
+    }
+
+    pub(crate) fn node_field(&self, name: &str) -> Result<&Field> {
+        self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
+            Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}; it has: {}", shown(name), names.join(", ")))
+        })
+    }
+
+    /// The ID bits of a node number, whose own bits are the node fields side by side.
+    pub(crate) fn node_bits_of(&self, node: u64) -> u64 {
+        let mut left = node;
+        let mut bits = 0;
+        for field in self.0.node_fields.iter().rev() {
+            bits |= (left & field.max()) << field.shift;
+            left >>= field.bits;
+        }
+        bits
+    }
+
+    /// The node number made of one value for each node field, in the layout's order.
+    pub(crate) fn node_of(&self, values: impl Iterator<Item = u64>) -> u64 {
+        self.0.node_fields.iter().zip(values).fold(0, |node, (field, value)| node << field.bits | value)
+    }
+
+    /// The value of each node field in a node number, in the layout's order.
+    pub(crate) fn node_values(&self, node: u64) -> Vec<u64> {
+        let bits = self.node_bits_of(node);
+        self.0.node_fields.iter().map(|field| field.get(bits)).collect()
+    }
+}
+
+impl FromStr for Layout {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Layout::parse(text)
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "time:{}@{}", self.0.time_bits, time::show_duration(self.0.tick_ms))?;
+        let mut fields: Vec<&Field> = self.0.node_fields.iter().chain([&self.0.sequence]).collect();
+        fields.sort_by_key(|field| std::cmp::Reverse(field.shift));
+        for field in fields {
+            write!(f, " {}:{}", field.name, field.bits)?;
+        }
+        write!(f, " epoch:{}", self.0.epoch_ms)
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Layout({self})")
+    }
+}
+
+/// Refuses a value that does not fit its field.
+pub(crate) fn check_value(field: &Field, value: u64) -> Result<u64> {
+    if value <= field.max() {
+        return Ok(value);
+    }
+    Err(Error::new(
+        ErrorKind::OutOfRange,
+        format!("{}={value} is out of range: {} bits allow 0 to {}", field.name, field.bits, field.max()),
+    ))
+}
+
+fn invalid(why: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::LayoutInvalid, format!("the layout is invalid: {why}"))
+}
+
+fn parse_time(value: &str) -> Result<(u32, u64)> {
+    let (bits, tick) = value.split_once('@').ok_or_else(|| invalid(format!("time:{} has no tick: say time:41@1ms", shown(value))))?;
+    let tick_ms = time::parse_duration("time", tick).map_err(|error| invalid(format!("its tick: {error}")))?;
+    if !(1..=LONGEST_TICK_MS).contains(&tick_ms) {
+        return Err(invalid(format!("a tick of {} is out of range: 1ms to 1h", shown(tick))));
+    }
+    Ok((parse_bits("time", bits)?, tick_ms))
+}
+
+fn parse_bits(name: &str, text: &str) -> Result<u32> {
+    let digits = !text.is_empty() && text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit());
+    let bits = digits.then(|| text.parse().ok()).flatten().filter(|bits| *bits >= 1);
+    bits.ok_or_else(|| invalid(format!("{name}:{} is not a width: 1 to {ID_BITS} bits", shown(text))))
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let good = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    if name.len() > LONGEST_NAME || !name.bytes().all(good) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        return Err(invalid(format!("{} is not a name: a-z, then a-z, 0-9 and _, at most {LONGEST_NAME}", shown(name))));
+    }
+    if name != "sequence" && RESERVED.contains(&name) {
+        return Err(invalid(format!("{name} is a reserved name: call the field something else")));
+    }
+    Ok(())
+}
+
+/// Refuses more bits than an ID has, and says what each of them buys.
+fn check_width(time_bits: u32, tick_ms: u64, fields: &[Field]) -> Result<()> {
+    let needed = time_bits + fields.iter().map(|field| field.bits).sum::<u32>();
+    if needed <= ID_BITS {
+        return Ok(());
+    }
+    let tick = time::show_duration(tick_ms);
+    let mut parts = vec![format!("time {time_bits}")];
+    let mut buys = vec![format!("{time_bits} bits of {tick} last {}", time::show_span(2f64.powi(time_bits as i32) * tick_ms as f64))];
+    for field in fields {
+        parts.push(format!("{} {}", field.name, field.bits));
+        let count = 2f64.powi(field.bits as i32);
+        buys.push(match field.name.as_str() {
+            "sequence" => format!("{} of sequence are {count} IDs per {tick}", field.bits),
+            name => format!("{} of {name} are {count} nodes", field.bits),
+        });
+    }
+    Err(invalid(format!(
+        "it needs {needed} bits ({}) and an ID has {ID_BITS}, so {} must go: {}",
+        parts.join(" + "),
+        needed - ID_BITS,
+        buys.join(", ")
+    )))
+}
+
+/// Refuses a layout that outlives the calendars: every tick must have an instant in every language.
+fn check_end(time_bits: u32, tick_ms: u64, epoch_ms: i64) -> Result<()> {
+    let end = i128::from(epoch_ms) + (i128::from(tick_ms) << time_bits);
+    if end <= i128::from(LAST_MS) + 1 {
+        return Ok(());
+    }
+    let (tick, lasts) = (time::show_duration(tick_ms), time::show_span(2f64.powi(time_bits as i32) * tick_ms as f64));
+    let begins = time::show_instant(epoch_ms);
+    Err(invalid(format!(
+        "{time_bits} bits of {tick} last {lasts} from {begins}, but dates end with the year 9999: give the time fewer bits"
+    )))
+}

@@ -1,0 +1,134 @@
+//! What a generator does when the clock went back, when a tick is used up, and where a tick starts.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::layout::Layout;
+use crate::time::{parse_duration, show_duration};
+use std::fmt;
+
+/// A bare `wait` waits up to this long.
+const PATIENCE_MS: u64 = 5_000;
+
+/// `rollback` and `exhausted`: what to do when the clock offers no room for another ID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    /// Refuse at once.
+    Error,
+    /// Wait up to so many ms for the clock, then refuse.
+    Wait(u64),
+    /// Go on in ticks that are up to so many ms ahead of the clock, then refuse; `None`: unbounded.
+    Ahead(Option<u64>),
+}
+
+impl Reaction {
+    pub(crate) fn parse(key: &str, text: &str) -> Result<Self> {
+        match text.split_once(':') {
+            None if text == "error" => Ok(Reaction::Error),
+            None if text == "wait" => Ok(Reaction::Wait(PATIENCE_MS)),
+            None if text == "ahead" => Ok(Reaction::Ahead(None)),
+            Some(("wait", limit)) => Ok(Reaction::Wait(parse_duration(key, limit)?)),
+            Some(("ahead", limit)) => Ok(Reaction::Ahead(Some(parse_duration(key, limit)?))),
+            _ => Err(Error::new(ErrorKind::Spec, format!("{key}={} is none of: error, wait, wait:D, ahead, ahead:D", shown(text)))),
+        }
+    }
+
+    /// How many ticks the word may run ahead of the clock.
+    pub(crate) fn ahead_ticks(self, layout: &Layout) -> u64 {
+        match self {
+            Reaction::Ahead(None) => layout.last_tick(),
+            Reaction::Ahead(Some(ms)) => layout.ticks(ms),
+            Reaction::Error | Reaction::Wait(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for Reaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reaction::Error => f.write_str("error"),
+            Reaction::Wait(ms) => write!(f, "wait:{}", show_duration(*ms)),
+            Reaction::Ahead(None) => f.write_str("ahead"),
+            Reaction::Ahead(Some(ms)) => write!(f, "ahead:{}", show_duration(*ms)),
+        }
+    }
+}
+
+/// `start`: the first sequence in a tick that the clock enters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Always 0 (Twitter).
+    Zero,
+    /// 0, 1, ..., n and again (ShardingSphere).
+    Alternate(u64),
+    /// Drawn from `[0, n)` (Leaf).
+    Random(u64),
+    /// One after the last sequence, modulo n (CosId).
+    Continue(u64),
+}
+
+impl Start {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let refuse = || Error::new(ErrorKind::Spec, format!("start={} is none of: zero, alternate:N, random:N, continue:N", shown(text)));
+        if text == "zero" {
+            return Ok(Start::Zero);
+        }
+        let (name, n) = text.split_once(':').ok_or_else(refuse)?;
+        if n.is_empty() || !n.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(refuse());
+        }
+        // A number that does not fit is too large for every sequence, and `fit` says so.
+        let n = n.parse().unwrap_or(u64::MAX);
+        match name {
+            "alternate" => Ok(Start::Alternate(n)),
+            "random" => Ok(Start::Random(n)),
+            "continue" => Ok(Start::Continue(n)),
+            _ => Err(refuse()),
+        }
+    }
+
+    /// Holds N against the sequence: one that was given must fit, one that a preset brings is cut.
+    pub(crate) fn fit(self, layout: &Layout, given: bool) -> Result<Self> {
+        let most = layout.sequence().max();
+        let fit = |n: u64, least: u64, most: u64| {
+            if given && !(least..=most).contains(&n) {
+                let bits = layout.sequence().bits();
+                return Err(Error::new(
+                    ErrorKind::OutOfRange,
+                    format!("start={self} is out of range: with {bits} bits of sequence, {least} to {most}"),
+                ));
+            }
+            Ok(n.min(most))
+        };
+        Ok(match self {
+            Start::Zero => Start::Zero,
+            Start::Alternate(n) => Start::Alternate(fit(n, 0, most)?),
+            Start::Random(n) => Start::Random(fit(n, 1, most + 1)?),
+            Start::Continue(n) => Start::Continue(fit(n, 1, most + 1)?),
+        })
+    }
+}
+
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Start::Zero => f.write_str("zero"),
+            Start::Alternate(n) => write!(f, "alternate:{n}"),
+            Start::Random(n) => write!(f, "random:{n}"),
+            Start::Continue(n) => write!(f, "continue:{n}"),
+        }
+    }
+}
+
+/// All policies of a generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Policies {
+    pub(crate) rollback: Reaction,
+    pub(crate) exhausted: Reaction,
+    pub(crate) start: Start,
+    pub(crate) lag_ms: u64,
+}
+
+impl fmt::Display for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rollback={} exhausted={} start={} lag={}", self.rollback, self.exhausted, self.start, show_duration(self.lag_ms))
+    }
+}

@@ -1,0 +1,156 @@
+//! One generator per (layout, node number) in a process, whoever opens it and how often.
+//!
+//! A fixed number's generator is kept for the life of the process, handles or not: so a program that
+//! opens a new one for every ID does not repeat. A leased one is kept while it has a handle.
+//! The registry is read and replaced without a lock, because a forked child inherits locks as they
+//! stood.
+
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::generator::{Generator, Lease};
+use crate::policy::Reaction;
+use crate::spec::{Plan, Source};
+use crate::store::memory::{self, Acquired, Request};
+use arc_swap::ArcSwap;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// A lease without a window: only the layout's end bounds it.
+const UNBOUNDED: u64 = i64::MAX as u64;
+
+/// What tells two generators of a process apart.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Fixed { layout: String, node: u64 },
+    Memory(Request),
+}
+
+/// A generator, and how to give its node number back.
+pub(crate) struct Entry {
+    pub(crate) generator: Generator,
+    /// `None` for a fixed number.
+    request: Option<Request>,
+    manual_clock: bool,
+    /// How many handles are open; a leased entry that fell to 0 is never used again.
+    handles: AtomicUsize,
+}
+
+static REGISTRY: LazyLock<ArcSwap<HashMap<Key, Arc<Entry>>>> = LazyLock::new(ArcSwap::default);
+
+/// Finds or makes the generator that a plan describes, with one more handle on it.
+pub(crate) fn open(plan: &Plan) -> Result<Arc<Entry>> {
+    if plan.detached {
+        return make(plan).map(Arc::new);
+    }
+    let key = match &plan.source {
+        Source::Fixed(node) => Key::Fixed { layout: plan.layout.to_string(), node: *node },
+        Source::Memory(request) => Key::Memory(request.clone()),
+    };
+    let mut made = None;
+    loop {
+        let registry = REGISTRY.load_full();
+        if let Some(entry) = registry.get(&key)
+            && entry.take_handle()
+        {
+            // What was made for a race that another thread won gives its number back.
+            if let Some(spare) = made.take() {
+                close(&spare);
+            }
+            let checked = entry.generator.check_process().and_then(|()| entry.check_policies(plan));
+            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| close(entry));
+        }
+        let entry = match &made {
+            Some(entry) => Arc::clone(entry),
+            None => Arc::clone(made.insert(Arc::new(make(plan)?))),
+        };
+        let mut with = HashMap::clone(&registry);
+        with.insert(key.clone(), Arc::clone(&entry));
+        let before = REGISTRY.compare_and_swap(&registry, Arc::new(with));
+        if Arc::ptr_eq(&before, &registry) {
+            return Ok(entry);
+        }
+    }
+}
+
+/// Takes a handle away; the last one of a leased number gives the number back.
+pub(crate) fn close(entry: &Arc<Entry>) {
+    if entry.handles.fetch_sub(1, Ordering::AcqRel) != 1 {
+        return;
+    }
+    let Some(request) = &entry.request else {
+        return;
+    };
+    // A forked child releases nothing: the number is its parent's.
+    if entry.generator.check_process().is_err() {
+        return;
+    }
+    REGISTRY.rcu(|registry| {
+        let mut without = HashMap::clone(registry);
+        without.retain(|_, other| !Arc::ptr_eq(other, entry));
+        without
+    });
+    let node = entry.generator.lease.get().node;
+    memory::release(request, node, entry.generator.close());
+}
+
+impl Entry {
+    /// One more handle, unless the entry is already given up.
+    pub(crate) fn take_handle(&self) -> bool {
+        let kept = self.request.is_none();
+        let more = |handles: usize| (kept || handles > 0).then_some(handles + 1);
+        self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    fn check_policies(&self, plan: &Plan) -> Result<()> {
+        let describe = |policies, manual| format!("{policies} clock={}", if manual { "manual" } else { "system" });
+        let open = describe(self.generator.policies, self.manual_clock);
+        let asked = describe(plan.policies, plan.manual_clock);
+        if open == asked {
+            return Ok(());
+        }
+        let node = self.generator.lease.get().node;
+        Err(Error::new(ErrorKind::Conflict, format!("node number {node} is open in this process with \"{open}\", not with \"{asked}\"")))
+    }
+
+    /// Gives the lease up and takes another.
+    pub(crate) fn renew(&self) -> Result<()> {
+        let Some(request) = &self.request else {
+            return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
+        };
+        self.generator.check_process()?;
+        let lease = lease(&self.generator.layout, memory::acquire(request)?);
+        let (node, next) = self.generator.lease.swap(lease, self.generator.layout.sequence().bits());
+        memory::release(request, node, next);
+        Ok(())
+    }
+}
+
+fn make(plan: &Plan) -> Result<Entry> {
+    let clock = if plan.manual_clock { Clock::manual() } else { Clock::System };
+    let layout = &plan.layout;
+    let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
+    let (lease, opens_in, request) = match &plan.source {
+        Source::Fixed(node) => {
+            // Nothing is issued in a tick that had begun when the number was opened: an earlier
+            // process may have used it.
+            let opens_in = now.map_or(0, |now| now + 1);
+            let first = opens_in << layout.sequence().bits();
+            (Lease::new(*node, layout.node_bits_of(*node), first, UNBOUNDED), Some(opens_in), None)
+        }
+        Source::Memory(request) => (lease(layout, memory::acquire(request)?), None, Some(request.clone())),
+    };
+    let generator = Generator::new(layout.clone(), plan.policies, clock, lease, opens_in);
+    Ok(Entry { generator, request, manual_clock: plan.manual_clock, handles: AtomicUsize::new(1) })
+}
+
+fn lease(layout: &crate::Layout, acquired: Acquired) -> Lease {
+    let first = acquired.bound.map_or(0, |bound| bound + 1);
+    Lease::new(acquired.node, layout.node_bits_of(acquired.node), first, UNBOUNDED)
+}
+
+/// The furthest tick ahead of the clock that a policy allows.
+pub(crate) fn allowed_ahead(plan: &Plan) -> u64 {
+    let ahead = |reaction: Reaction| reaction.ahead_ticks(&plan.layout);
+    ahead(plan.policies.rollback).max(ahead(plan.policies.exhausted))
+}

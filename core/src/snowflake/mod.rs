@@ -1,0 +1,262 @@
+//! The handle that users hold: spec -> registry -> generator once, at `open`; generator -> ID on every
+//! call.
+
+mod local;
+
+pub use local::Local;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::generator::Generator;
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::registry::{self, Entry};
+use crate::spec::{Plan, Spec};
+use crate::time::show_instant;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
+pub const MAX_BATCH: usize = 1 << 24;
+
+/// A generator of IDs: unique, and strictly increasing over all threads and handles.
+///
+/// A handle is `Send + Sync` and cheap to clone. All handles of a process on the same layout and
+/// node number, cloned or opened anew, share one state; so a new one for every ID is safe, if
+/// slower.
+///
+/// # Example
+/// ```
+/// use frazil::Snowflake;
+///
+/// let ids = Snowflake::open("twitter datacenter=1 worker=7")?;
+/// let id = ids.next_id()?;
+/// assert_eq!(ids.layout().decode(id)?.field("worker"), Some(7));
+/// assert!(ids.next_id()? > id);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub struct Snowflake {
+    entry: Arc<Entry>,
+    spec: Arc<Spec>,
+    closed: AtomicBool,
+}
+
+impl Snowflake {
+    /// Opens a generator from a spec line.
+    ///
+    /// A node number that is given without a store first waits for the next tick (1 ms with most
+    /// presets, at most 1 s), so that a restart cannot repeat what the process before it issued.
+    ///
+    /// # Errors
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID` and `ID_INVALID` for what the line
+    /// says; `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold
+    /// now; `CONFLICT` when the number is open with other policies; `FORKED` when a parent process
+    /// has it open; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH` and `STORE_NOT_BUILT` from the
+    /// store.
+    pub fn open(line: &str) -> Result<Self> {
+        Snowflake::open_spec(Spec::parse(line)?, Duration::MAX)
+    }
+
+    /// Opens a generator from a [`Spec`], waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// As [`open`](Snowflake::open); `WOULD_BLOCK` when the wait for the next tick is longer.
+    pub fn open_spec(spec: Spec, max_wait: Duration) -> Result<Self> {
+        let plan = spec.plan()?;
+        let ids = Snowflake { entry: registry::open(&plan)?, spec: Arc::new(spec), closed: AtomicBool::new(false) };
+        if let Some(after) = plan.after {
+            ids.take_over(after, &plan)?;
+        }
+        ids.generator().wait_until_open(max_wait)?;
+        Ok(ids)
+    }
+
+    /// Starts above an ID of another system; refuses one that lies further ahead than IDs may run.
+    fn take_over(&self, after: Id, plan: &Plan) -> Result<()> {
+        if !plan.manual_clock {
+            let now = self.generator().tick();
+            let tick = plan.layout.decode(after)?.tick();
+            if tick > now.saturating_add(registry::allowed_ahead(plan)) {
+                let stamp = show_instant(plan.layout.tick_start_ms(tick));
+                return Err(Error::new(
+                    ErrorKind::OutOfRange,
+                    format!("after={after} is out of range: its stamp, {stamp}, is further ahead of the clock than the policies allow"),
+                ));
+            }
+        }
+        self.generator().pass(after)
+    }
+
+    /// The next ID. Waits as the policies say.
+    ///
+    /// # Errors
+    /// `CLOCK_BACK` and `EXHAUSTED` as the policies say, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`,
+    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED`, `CLOSED`.
+    #[inline]
+    pub fn next_id(&self) -> Result<Id> {
+        self.try_next_id(Duration::MAX)
+    }
+
+    /// The next ID, waiting at most `max_wait`: for event loops.
+    ///
+    /// # Errors
+    /// As [`next_id`](Snowflake::next_id); `WOULD_BLOCK` when the policies would wait longer, with
+    /// [`retry_after`](Error::retry_after).
+    #[inline]
+    pub fn try_next_id(&self, max_wait: Duration) -> Result<Id> {
+        self.check_open()?;
+        self.entry.generator.next_id(max_wait)
+    }
+
+    /// Fills a buffer of `Id` or `i64` with ascending IDs, in as many ticks as that takes.
+    ///
+    /// # Errors
+    /// As [`next_id`](Snowflake::next_id); [`Error::written`] says how many are there already.
+    ///
+    /// # Example
+    /// ```
+    /// let ids = frazil::Snowflake::open("standard node=3")?;
+    /// let mut loot = [0i64; 1000];
+    /// ids.fill(&mut loot)?;
+    /// assert!(loot.is_sorted());
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn fill<T: From<Id>>(&self, buffer: &mut [T]) -> Result<()> {
+        self.try_fill(buffer, Duration::MAX)
+    }
+
+    /// As [`fill`](Snowflake::fill), where no single wait is longer than `max_wait`.
+    ///
+    /// # Errors
+    /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
+    pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        self.check_open()?;
+        self.entry.generator.fill(buffer, max_wait)
+    }
+
+    /// `count` ascending IDs, at most [`MAX_BATCH`]: all or nothing.
+    ///
+    /// # Errors
+    /// As [`next_id`](Snowflake::next_id); `OUT_OF_RANGE` for a larger count.
+    pub fn batch(&self, count: usize) -> Result<Vec<Id>> {
+        self.try_batch(count, Duration::MAX)
+    }
+
+    /// As [`batch`](Snowflake::batch), where no single wait is longer than `max_wait`.
+    ///
+    /// # Errors
+    /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
+    pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
+        if count > MAX_BATCH {
+            return Err(Error::new(
+                ErrorKind::OutOfRange,
+                format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number"),
+            ));
+        }
+        let mut ids = vec![Id::from_bits(0); count];
+        self.try_fill(&mut ids, max_wait)?;
+        Ok(ids)
+    }
+
+    /// An endless iterator of [`next_id`](Snowflake::next_id).
+    pub fn iter(&self) -> impl Iterator<Item = Result<Id>> {
+        std::iter::repeat_with(|| self.next_id())
+    }
+
+    /// A handle for one thread that claims blocks of up to 64 IDs: faster where threads share a
+    /// generator. Its IDs are unique, and ordered within the handle.
+    pub fn local(&self) -> Local {
+        Local::new(self.clone())
+    }
+
+    /// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`,
+    /// the credit for a burst.
+    ///
+    /// # Errors
+    /// As [`next_id`](Snowflake::next_id), except that it never waits.
+    pub fn credit(&self) -> Result<u64> {
+        self.check_open()?;
+        self.generator().credit()
+    }
+
+    /// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
+    ///
+    /// # Errors
+    /// `SPEC` without `clock=manual`, `OUT_OF_RANGE` outside the years 1 to 9999, `FORKED`, `CLOSED`.
+    pub fn set_time(&self, unix_ms: i64) -> Result<()> {
+        self.check_open()?;
+        self.generator().set_time(unix_ms)
+    }
+
+    /// Gives a leased node number up and takes another, as a hook for machines that are about to be
+    /// cloned. IDs go on increasing.
+    ///
+    /// # Errors
+    /// `SPEC` for a number that was given; the store's errors, after which the old lease still holds.
+    pub fn renew(&self) -> Result<()> {
+        self.check_open()?;
+        self.entry.renew()
+    }
+
+    /// Closes this handle; the last one of a leased node number gives the number back. Closing
+    /// twice is harmless, and dropping closes.
+    pub fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            registry::close(&self.entry);
+        }
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &Layout {
+        &self.generator().layout
+    }
+
+    /// The node number: all node fields side by side.
+    pub fn node(&self) -> u64 {
+        self.generator().lease.get().node
+    }
+
+    /// The value of each node field, from the most significant.
+    pub fn fields(&self) -> Vec<(String, u64)> {
+        let names = self.layout().node_fields().iter().map(|field| field.name().to_owned());
+        names.zip(self.layout().node_values(self.node())).collect()
+    }
+
+    /// The canonical spec line.
+    pub fn spec(&self) -> String {
+        self.spec.to_string()
+    }
+
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn generator(&self) -> &Generator {
+        &self.entry.generator
+    }
+}
+
+impl Clone for Snowflake {
+    /// Another handle on the same state; the clone of a closed handle is closed.
+    fn clone(&self) -> Self {
+        let open = !self.closed.load(Ordering::Acquire) && self.entry.take_handle();
+        Snowflake { entry: Arc::clone(&self.entry), spec: Arc::clone(&self.spec), closed: AtomicBool::new(!open) }
+    }
+}
+
+impl Drop for Snowflake {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Snowflake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snowflake({})", self.spec)
+    }
+}

@@ -1,0 +1,381 @@
+//! The spec line: `key=value` pairs that configure a generator, the same in every language.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::id::Id;
+use crate::layout::{Layout, check_value};
+use crate::policy::{Policies, Reaction, Start};
+use crate::preset::{self, STANDARD};
+use crate::store::memory::Request;
+use crate::{store, time};
+use std::fmt;
+
+/// The keys that are not node fields, in the order of the canonical line.
+const KEYS: &[&str] = &[
+    "layout",
+    "epoch",
+    "store",
+    "namespace",
+    "lease",
+    "window",
+    "renew",
+    "rollback",
+    "exhausted",
+    "start",
+    "lag",
+    "after",
+    "clock",
+    "detached",
+];
+/// Names the variable that configures a generator opened without arguments.
+const VARIABLE: &str = "FRAZIL";
+
+/// What configures a generator: a preset and `key=value` pairs.
+///
+/// A spec line holds values that are bare or quoted (`'...'` or `"..."`, with backslash), split at
+/// the first `=`. Any value may be `env:NAME`, the content of an environment variable. `Display`
+/// gives the canonical line, which parses to the same spec and shows no value of a variable.
+///
+/// # Example
+/// ```
+/// let spec = frazil::Spec::parse("leaf start='random:16' worker=12")?;
+/// assert_eq!(spec.to_string(), "leaf worker=12 start=random:16");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    preset: Option<String>,
+    pairs: Vec<(String, String)>,
+}
+
+/// Where a generator's node number comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Given in the spec.
+    Fixed(u64),
+    /// Leased from `store=memory`.
+    Memory(Request),
+}
+
+/// A spec understood: everything that `open` needs, checked.
+pub(crate) struct Plan {
+    pub(crate) layout: Layout,
+    pub(crate) policies: Policies,
+    pub(crate) source: Source,
+    pub(crate) manual_clock: bool,
+    pub(crate) after: Option<Id>,
+    pub(crate) detached: bool,
+}
+
+impl Spec {
+    /// Parses a spec line.
+    ///
+    /// # Errors
+    /// `SPEC` for what is not `key=value` or stands there twice. Keys and values are checked when
+    /// the generator is opened.
+    pub fn parse(line: &str) -> Result<Self> {
+        let mut spec = Spec { preset: None, pairs: Vec::new() };
+        let mut rest = line.trim_start();
+        while !rest.is_empty() {
+            let end = rest.find(|c: char| c == '=' || c.is_whitespace()).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            if let Some(value) = after.strip_prefix('=') {
+                let (value, left) = take_value(word, value)?;
+                spec.add(word, value)?;
+                rest = left.trim_start();
+            } else if spec.preset.is_none() && spec.pairs.is_empty() {
+                spec.preset = Some(word.to_owned());
+                rest = after.trim_start();
+            } else {
+                return Err(spec_error(format!("{} is not key=value (only the first word, the preset, stands alone)", shown(word))));
+            }
+        }
+        Ok(spec)
+    }
+
+    /// The spec of a constructor: a line or nothing, and the language's own options as pairs.
+    ///
+    /// With neither it is what the environment variable `FRAZIL` says.
+    ///
+    /// # Errors
+    /// As [`parse`](Spec::parse); `SPEC` for a key in both; `NODE_MISSING` when there is nothing,
+    /// and no `FRAZIL` either.
+    pub fn from_parts(line: Option<&str>, options: &[(String, String)]) -> Result<Self> {
+        let mut spec = match line {
+            Some(line) => Spec::parse(line)?,
+            None if options.is_empty() => {
+                let line = std::env::var(VARIABLE).map_err(|_| {
+                    let why = format!("no spec is given and {VARIABLE} is not set: {WAYS_OUT}");
+                    Error::new(ErrorKind::NodeMissing, why)
+                })?;
+                Spec::parse(&line).map_err(|error| Error::new(error.kind(), format!("{VARIABLE}: {error}")))?
+            }
+            None => Spec::parse("")?,
+        };
+        for (key, value) in options {
+            spec.add(key, value.clone())?;
+        }
+        Ok(spec)
+    }
+
+    fn add(&mut self, key: &str, value: String) -> Result<()> {
+        let name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+        if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.bytes().all(name) {
+            return Err(spec_error(format!("{} is not a key: a-z, then a-z, 0-9 and _", shown(key))));
+        }
+        if self.pairs.iter().any(|(earlier, _)| earlier == key) {
+            return Err(spec_error(format!("the key {key} is given twice")));
+        }
+        if key == "layout" && self.preset.is_some() {
+            return Err(spec_error("a preset and layout= are given: one of them".to_owned()));
+        }
+        self.pairs.push((key.to_owned(), value));
+        Ok(())
+    }
+
+    /// The value of a key, with `env:NAME` replaced.
+    fn value(&self, key: &str) -> Result<Option<String>> {
+        let Some((_, value)) = self.pairs.iter().find(|(name, _)| name == key) else {
+            return Ok(None);
+        };
+        let Some(variable) = value.strip_prefix("env:") else {
+            return Ok(Some(value.clone()));
+        };
+        match std::env::var(variable) {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(spec_error(format!("{key}=env:{variable}: there is no environment variable of this name that is UTF-8"))),
+        }
+    }
+
+    /// Understands every key.
+    pub(crate) fn plan(&self) -> Result<Plan> {
+        let (layout, preset) = self.layout()?;
+        self.check_keys(&layout)?;
+        let store = self.value("store")?;
+        if let Some(store) = &store {
+            store::check(store)?;
+        }
+        let policies = self.policies(&layout, preset, store.is_some())?;
+        let manual_clock = match self.value("clock")?.as_deref() {
+            None | Some("system") => false,
+            Some("manual") => true,
+            Some(other) => return Err(spec_error(format!("clock={} is none of: system, manual", shown(other)))),
+        };
+        let detached = match self.value("detached")?.as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => return Err(spec_error(format!("detached={} is none of: true, false", shown(other)))),
+        };
+        let after = match self.value("after")? {
+            None => None,
+            Some(text) => {
+                let id: Id = text.parse().map_err(|error| Error::new(ErrorKind::IdInvalid, format!("after: {error}")))?;
+                layout.decode(id).map_err(|error| Error::new(error.kind(), format!("after: {error}")))?;
+                Some(id)
+            }
+        };
+        let source = self.source(&layout, store.is_some())?;
+        if store.is_none() && !manual_clock && layout.tick_ms() > 1000 {
+            let tick = time::show_duration(layout.tick_ms());
+            return Err(spec_error(format!(
+                "a node number without a store would wait out a tick of {tick} at each start: ticks over 1s need a store"
+            )));
+        }
+        Ok(Plan { layout, policies, source, manual_clock, after, detached })
+    }
+
+    fn layout(&self) -> Result<(Layout, &'static preset::Preset)> {
+        let text = self.value("layout")?;
+        let preset = preset::find(self.preset.as_deref().unwrap_or(STANDARD))?;
+        let layout = match &text {
+            Some(text) if text.contains(':') => Layout::parse(text)?,
+            Some(name) => {
+                return Err(spec_error(format!("layout={} has no fields: a preset is named by the first word alone", shown(name))));
+            }
+            None => Layout::parse(preset.layout)?,
+        };
+        Ok(match self.value("epoch")? {
+            Some(epoch) => (layout.with_epoch(time::parse_instant("epoch", &epoch)?)?, preset),
+            None => (layout, preset),
+        })
+    }
+
+    fn check_keys(&self, layout: &Layout) -> Result<()> {
+        let fields: Vec<_> = layout.node_fields().iter().map(|field| field.name()).collect();
+        for (key, _) in &self.pairs {
+            if !KEYS.contains(&key.as_str()) && !fields.contains(&key.as_str()) {
+                return Err(Error::new(
+                    ErrorKind::UnknownKey,
+                    format!("there is no key {}; this layout's node fields: {}; keys: {}", shown(key), fields.join(", "), KEYS.join(", ")),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn policies(&self, layout: &Layout, preset: &preset::Preset, store: bool) -> Result<Policies> {
+        // What the spec does not name comes from the preset, and what that does not, from `standard`.
+        let inherited = |key: &str| {
+            let standard = preset::find(STANDARD).expect("standard is a preset").policies;
+            let (_, value) = preset.policies.iter().chain(standard).find(|(name, _)| *name == key).expect("standard names every policy");
+            (*value).to_owned()
+        };
+        let get = |key: &str| Ok::<_, Error>(self.value(key)?.map_or_else(|| (inherited(key), false), |value| (value, true)));
+        let reaction = |key: &str| {
+            let (text, given) = get(key)?;
+            match Reaction::parse(key, &text)? {
+                Reaction::Ahead(None) if !store && given => {
+                    Err(spec_error(format!("{key}=ahead without a limit needs a store, which remembers how far: say {key}=ahead:1s")))
+                }
+                Reaction::Ahead(None) if !store => Reaction::parse(key, &inherited_limit()),
+                reaction => Ok(reaction),
+            }
+        };
+        let (start, given) = get("start")?;
+        Ok(Policies {
+            rollback: reaction("rollback")?,
+            exhausted: reaction("exhausted")?,
+            start: Start::parse(&start)?.fit(layout, given)?,
+            lag_ms: time::parse_duration("lag", &get("lag")?.0)?,
+        })
+    }
+
+    fn source(&self, layout: &Layout, store: bool) -> Result<Source> {
+        let mut given = Vec::new();
+        for field in layout.node_fields() {
+            given.push(match self.value(field.name())? {
+                None => None,
+                Some(text) => Some(check_value(field, node_value(field.name(), &text)?)?),
+            });
+        }
+        if store {
+            for key in ["window", "renew"] {
+                if self.value(key)?.is_some() {
+                    return Err(spec_error(format!("{key}= has no meaning for store=memory, whose leases need no renewal")));
+                }
+            }
+            let disposable = match self.value("lease")?.as_deref() {
+                None | Some("shared-slots") => false,
+                Some("disposable") => true,
+                Some(other) => return Err(spec_error(format!("lease={} is none of: shared-slots, disposable", shown(other)))),
+            };
+            let namespace = self.value("namespace")?.unwrap_or_else(|| "default".to_owned());
+            let fields = given.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
+            return Ok(Source::Memory(Request { namespace, layout: layout.to_string(), fields, disposable }));
+        }
+        for key in ["namespace", "lease", "window", "renew"] {
+            if self.value(key)?.is_some() {
+                return Err(spec_error(format!("{key}= has no meaning without store=")));
+            }
+        }
+        let missing: Vec<_> =
+            layout.node_fields().iter().zip(&given).filter(|(_, value)| value.is_none()).map(|(field, _)| field.name()).collect();
+        if !missing.is_empty() {
+            let why = format!("the node number is missing ({}): {WAYS_OUT}", missing.join(", "));
+            return Err(Error::new(ErrorKind::NodeMissing, why));
+        }
+        Ok(Source::Fixed(layout.node_of(given.into_iter().flatten())))
+    }
+}
+
+const WAYS_OUT: &str = "give a number of its own to each generator (worker=7), or store=local on one machine, \
+                        or the cluster's store (store=redis://...)";
+
+/// What an unbounded `ahead` of a preset becomes where no store remembers how far it went.
+fn inherited_limit() -> String {
+    "ahead:1s".to_owned()
+}
+
+fn spec_error(why: String) -> Error {
+    Error::new(ErrorKind::Spec, why)
+}
+
+/// A node field's value: a number, or `hostname`, `hostname+N`.
+fn node_value(name: &str, text: &str) -> Result<u64> {
+    if let Some(rest) = text.strip_prefix("hostname") {
+        let host = gethostname::gethostname();
+        return hostname_ordinal(name, &host.to_string_lossy(), rest);
+    }
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        let kind = if text.strip_prefix('-').is_some_and(|n| n.parse::<u64>().is_ok()) { ErrorKind::OutOfRange } else { ErrorKind::Spec };
+        return Err(Error::new(kind, format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));
+    }
+    text.parse().map_err(|_| Error::new(ErrorKind::OutOfRange, format!("{name}={} is out of range", shown(text))))
+}
+
+/// The ordinal at the end of a StatefulSet pod's name: `shop-3` is 3.
+fn hostname_ordinal(name: &str, host: &str, plus: &str) -> Result<u64> {
+    let offset = match plus {
+        "" => Some(0),
+        _ => plus.strip_prefix('+').and_then(|n| n.parse::<u64>().ok()),
+    };
+    let offset = offset.ok_or_else(|| spec_error(format!("{name}=hostname{} is not hostname or hostname+N", shown(plus))))?;
+    let ordinal = host.rsplit_once('-').and_then(|(_, n)| n.parse::<u64>().ok());
+    let ordinal = ordinal.ok_or_else(|| spec_error(format!("{name}=hostname: the host name {} does not end with -N", shown(host))))?;
+    ordinal.checked_add(offset).ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("{name}=hostname{plus} is out of range")))
+}
+
+/// Splits a value, bare or quoted, from what follows it.
+fn take_value<'a>(key: &str, text: &'a str) -> Result<(String, &'a str)> {
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '\'' | '"')) else {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        return Ok((text[..end].to_owned(), &text[end..]));
+    };
+    let mut value = String::new();
+    let mut chars = text.char_indices().skip(1);
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => value.extend(chars.next().map(|(_, escaped)| escaped)),
+            c if c == quote => {
+                let left = &text[at + 1..];
+                if left.starts_with(|c: char| !c.is_whitespace()) {
+                    return Err(spec_error(format!("{key}: a space is missing after the closing quote")));
+                }
+                return Ok((value, left));
+            }
+            c => value.push(c),
+        }
+    }
+    Err(spec_error(format!("{key}: the closing quote is missing")))
+}
+
+impl fmt::Display for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.preset.as_deref().unwrap_or(if self.pairs.iter().any(|(key, _)| key == "layout") { "" } else { STANDARD }))?;
+        let place = |key: &str| match key {
+            "layout" => 0,
+            "epoch" => 1,
+            // Node fields stand where they were given, before the other keys.
+            _ => KEYS.iter().position(|name| *name == key).map_or(2, |place| place + 1),
+        };
+        let mut pairs: Vec<_> = self.pairs.iter().collect();
+        pairs.sort_by_key(|(key, _)| place(key));
+        for (at, (key, value)) in pairs.into_iter().enumerate() {
+            if at > 0 || key != "layout" {
+                f.write_str(" ")?;
+            }
+            write!(f, "{key}={}", quoted(value))?;
+        }
+        Ok(())
+    }
+}
+
+fn quoted(value: &str) -> String {
+    if !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\')) {
+        return value.to_owned();
+    }
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ordinal_of_a_pod() {
+        assert_eq!(hostname_ordinal("worker", "shop-3", ""), Ok(3));
+        assert_eq!(hostname_ordinal("worker", "shop-eu-12", "+100"), Ok(112));
+        for (host, plus) in [("shop", ""), ("shop-x", ""), ("shop-3", "-1"), ("shop-3", "+x")] {
+            assert_eq!(hostname_ordinal("worker", host, plus).unwrap_err().kind(), ErrorKind::Spec);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! The atomics of the generator: the standard ones, or loom's while it explores the interleavings.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering},
+};
+#[cfg(not(loom))]
+pub(crate) use std::thread::yield_now;
+
+#[cfg(loom)]
+pub(crate) use loom::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering},
+};
+#[cfg(loom)]
+pub(crate) use loom::thread::yield_now;

@@ -1,0 +1,108 @@
+//! IDs as text: decimal, base62, Crockford base32 and hex, in fixed widths that sort like the numbers.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use std::str::FromStr;
+
+/// A text form of an ID. Each has a fixed width and digits in ASCII order, so that text sorts like
+/// the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextFormat {
+    /// 19 digits, padded with zeros; parsers take the canonical number without padding too.
+    Decimal,
+    /// 11 characters of `0-9A-Za-z`.
+    Base62,
+    /// 13 characters of [Crockford's alphabet](https://www.crockford.com/base32.html); parsers take
+    /// lower case, and O, I and L for 0, 1 and 1.
+    Base32,
+    /// 16 characters of `0-9a-f`; parsers take upper case.
+    Hex,
+}
+
+use TextFormat::{Base32, Base62, Decimal, Hex};
+
+impl TextFormat {
+    /// Every form.
+    pub const ALL: &'static [TextFormat] = &[Decimal, Base62, Base32, Hex];
+
+    /// The name in every language: `decimal`, `base62`, `base32` or `hex`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Decimal => "decimal",
+            Base62 => "base62",
+            Base32 => "base32",
+            Hex => "hex",
+        }
+    }
+
+    /// The number of characters.
+    pub const fn width(self) -> usize {
+        match self {
+            Decimal => 19,
+            Base62 => 11,
+            Base32 => 13,
+            Hex => 16,
+        }
+    }
+
+    const fn alphabet(self) -> &'static [u8] {
+        match self {
+            Decimal => b"0123456789",
+            Base62 => b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+            Base32 => b"0123456789ABCDEFGHJKMNPQRSTVWXYZ",
+            Hex => b"0123456789abcdef",
+        }
+    }
+
+    fn digit(self, character: u8) -> Option<u64> {
+        let character = match (self, character.to_ascii_uppercase()) {
+            (Base32, b'O') => b'0',
+            (Base32, b'I' | b'L') => b'1',
+            (Base32, upper) => upper,
+            (Hex, _) => character.to_ascii_lowercase(),
+            _ => character,
+        };
+        self.alphabet().iter().position(|digit| *digit == character).map(|digit| digit as u64)
+    }
+}
+
+impl FromStr for TextFormat {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        TextFormat::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(|| {
+            let names: Vec<_> = TextFormat::ALL.iter().map(|format| format.name()).collect();
+            Error::new(ErrorKind::OutOfRange, format!("format={} is none of: {}", shown(name), names.join(", ")))
+        })
+    }
+}
+
+pub(crate) fn encode(mut number: u64, format: TextFormat) -> String {
+    let alphabet = format.alphabet();
+    let mut text = vec![alphabet[0]; format.width()];
+    for place in text.iter_mut().rev() {
+        *place = alphabet[(number % alphabet.len() as u64) as usize];
+        number /= alphabet.len() as u64;
+    }
+    text.into_iter().map(char::from).collect()
+}
+
+pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {
+    let refuse = |why: String| Error::new(ErrorKind::IdInvalid, format!("{} is not an ID in {}: {why}", shown(text), format.name()));
+    let width = format.width();
+    let mut number = 0u64;
+    for (place, character) in text.chars().enumerate().take(width) {
+        let digit = u8::try_from(character).ok().and_then(|byte| format.digit(byte));
+        let digit = digit.ok_or_else(|| refuse(format!("the character {character:?} at position {place} is not a digit of it")))?;
+        // At most 19 digits of 10, 11 of 62, 13 of 32 or 16 of 16: only the sum can pass 64 bits.
+        let next = number.checked_mul(format.alphabet().len() as u64).and_then(|n| n.checked_add(digit));
+        number = next.filter(|&n| n <= i64::MAX as u64).ok_or_else(|| refuse(format!("it is above {}", i64::MAX)))?;
+    }
+    let length = text.chars().count();
+    let canonical = format == Decimal && (1..width).contains(&length) && (length == 1 || !text.starts_with('0'));
+    if length != width && !canonical {
+        let allowed =
+            if format == Decimal { "1 to 19 digits without leading zeros, or 19 with them".into() } else { format!("{width} characters") };
+        return Err(refuse(format!("it has {length} characters; allowed: {allowed}")));
+    }
+    Ok(number)
+}

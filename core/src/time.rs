@@ -1,0 +1,84 @@
+//! Durations and instants as text. Instants are Unix milliseconds in an `i64` everywhere.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use jiff::Timestamp;
+
+/// 0001-01-01 and 9999-12-31T23:59:59.999: what every language's own type can hold.
+pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
+pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
+
+/// A year of 365.2425 days.
+const YEAR_MS: f64 = 31_556_952_000.0;
+
+/// Parses `5s`: an integer and ms, s, m or h.
+pub(crate) fn parse_duration(key: &str, text: &str) -> Result<u64> {
+    let refuse = |kind| {
+        let allowed = "an integer and ms, s, m or h, up to ten years";
+        Error::new(kind, format!("{key}={} is not a duration: {allowed}, such as 10ms", shown(text)))
+    };
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(refuse(ErrorKind::Spec)),
+    };
+    if number.is_empty() {
+        return Err(refuse(ErrorKind::Spec));
+    }
+    let ms = number.parse::<u64>().ok().and_then(|n| n.checked_mul(unit));
+    ms.filter(|&ms| ms <= 10 * YEAR_MS as u64).ok_or_else(|| refuse(ErrorKind::OutOfRange))
+}
+
+/// Prints a duration in the largest unit that divides it.
+pub(crate) fn show_duration(ms: u64) -> String {
+    for (unit, name) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
+        if ms > 0 && ms % unit == 0 {
+            return format!("{}{name}", ms / unit);
+        }
+    }
+    format!("{ms}ms")
+}
+
+/// Prints how long something lasts, for people: `4.36 years`.
+pub(crate) fn show_span(ms: f64) -> String {
+    for (unit, name) in [(YEAR_MS, "years"), (86_400_000.0, "days"), (3_600_000.0, "hours"), (60_000.0, "minutes")] {
+        if ms >= unit {
+            return format!("{:.2} {name}", ms / unit);
+        }
+    }
+    format!("{:.3} seconds", ms / 1000.0)
+}
+
+/// Parses Unix milliseconds, an RFC 3339 instant, or a date (midnight UTC).
+pub(crate) fn parse_instant(key: &str, text: &str) -> Result<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let ms = if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        text.parse::<i64>().ok()
+    } else {
+        let midnight = if text.len() == "2025-01-01".len() { "T00:00:00Z" } else { "" };
+        let instant = format!("{text}{midnight}").parse::<Timestamp>().map_err(|_| {
+            let allowed = "give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z";
+            Error::new(ErrorKind::Spec, format!("{key}={} is not an instant: {allowed}", shown(text)))
+        })?;
+        Some(instant.as_millisecond())
+    };
+    ms.ok_or_else(|| out_of_range(key, shown(text))).and_then(|ms| check_instant(key, ms))
+}
+
+/// Refuses an instant that some language's own type cannot hold.
+pub(crate) fn check_instant(key: &str, unix_ms: i64) -> Result<i64> {
+    if (FIRST_MS..=LAST_MS).contains(&unix_ms) { Ok(unix_ms) } else { Err(out_of_range(key, unix_ms)) }
+}
+
+fn out_of_range(key: &str, value: impl std::fmt::Display) -> Error {
+    let allowed = format!("the years 1 to 9999, {FIRST_MS} to {LAST_MS} ms");
+    Error::new(ErrorKind::OutOfRange, format!("{key}={value} is out of range: {allowed}"))
+}
+
+/// Prints an instant as RFC 3339; one that no date holds, as Unix milliseconds.
+pub(crate) fn show_instant(unix_ms: i64) -> String {
+    Timestamp::from_millisecond(unix_ms).map_or_else(|_| format!("{unix_ms} ms"), |instant| instant.to_string())
+}
