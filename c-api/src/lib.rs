@@ -1,0 +1,1 @@
+//! Conversion only; the core decides.
