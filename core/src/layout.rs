@@ -10,6 +10,8 @@ use std::sync::Arc;
 
 /// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
 pub(crate) const ID_BITS: u32 = 63;
+/// What the clock shows before the epoch: above every tick, and not a closed gate's.
+const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
 const LONGEST_NAME: usize = 32;
 
@@ -143,17 +145,12 @@ impl Layout {
             shift += field.bits;
         }
         let sequence = fields.remove(at);
-        check_end(time_bits, tick_ms, epoch_ms)?;
         Ok(Layout(Arc::new(Inner { time_bits, tick_ms, epoch_ms, node_fields: fields, sequence })))
     }
 
     /// The same fields, counted from another epoch (Unix ms).
-    ///
-    /// # Errors
-    /// `LAYOUT_INVALID` when the layout would then end after the year 9999.
-    pub fn with_epoch(&self, epoch_ms: i64) -> Result<Self> {
-        check_end(self.0.time_bits, self.0.tick_ms, epoch_ms)?;
-        Ok(Layout(Arc::new(Inner { epoch_ms, node_fields: self.0.node_fields.clone(), sequence: self.0.sequence.clone(), ..*self.0 })))
+    pub(crate) fn with_epoch(&self, epoch_ms: i64) -> Self {
+        Layout(Arc::new(Inner { epoch_ms, node_fields: self.0.node_fields.clone(), sequence: self.0.sequence.clone(), ..*self.0 }))
     }
 
     /// The width of the time field.
@@ -191,15 +188,17 @@ impl Layout {
         (self.0.sequence.max() + 1) as f64 * 1000.0 / self.0.tick_ms as f64
     }
 
-    /// The first instant that cannot be stamped, in Unix milliseconds.
-    pub fn expires_at_ms(&self) -> i64 {
-        self.tick_start_ms(self.last_tick() + 1)
+    /// The first instant that cannot be stamped, in Unix milliseconds; `None` when that is after the
+    /// year 9999, where dates end.
+    pub fn expires_at_ms(&self) -> Option<i64> {
+        let end = self.tick_start_ms(self.last_tick() + 1);
+        (end <= LAST_MS).then_some(end)
     }
 
     /// Takes an ID apart.
     ///
     /// # Errors
-    /// `ID_INVALID` when the ID has more bits than the layout.
+    /// `ID_INVALID` when the ID has more bits than the layout, or a time after the year 9999.
     ///
     /// # Example
     /// ```
@@ -216,8 +215,15 @@ impl Layout {
             return Err(Error::new(ErrorKind::IdInvalid, format!("{id} has more bits than the layout's {allowed}")));
         }
         let tick = bits >> self.time_shift();
+        let unix_ms = self.tick_start_ms(tick);
+        if unix_ms > LAST_MS {
+            return Err(Error::new(
+                ErrorKind::IdInvalid,
+                format!("{id} has a time after the year 9999 in this layout: it comes from another one"),
+            ));
+        }
         let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
-        Ok(Parts::new(id, tick, self.tick_start_ms(tick), fields, self.0.sequence.get(bits)))
+        Ok(Parts::new(id, tick, unix_ms, fields, self.0.sequence.get(bits)))
     }
 
     /// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.
@@ -272,7 +278,7 @@ impl Layout {
 
     /// Refuses a layout whose time has run out.
     pub(crate) fn check_alive(&self, now_ms: i64) -> Result<()> {
-        if now_ms < self.expires_at_ms() {
+        if self.expires_at_ms().is_none_or(|end| now_ms < end) {
             return Ok(());
         }
         let last = time::show_instant(self.tick_start_ms(self.last_tick()));
@@ -296,19 +302,24 @@ impl Layout {
             ));
         }
         self.check_alive(unix_ms)?;
+        time::check_instant("time", unix_ms)?;
         Ok(self.tick_unchecked(unix_ms))
     }
 
-    /// The tick that holds an instant; one outside the layout gives a tick that no layout has.
+    /// The tick that holds an instant; one before the epoch is in no tick that a gate is open for.
     #[inline]
     pub(crate) fn tick_unchecked(&self, unix_ms: i64) -> u64 {
-        let since = unix_ms.wrapping_sub(self.0.epoch_ms) as u64;
-        if self.0.tick_ms == 1 { since } else { since / self.0.tick_ms }
+        match u64::try_from(unix_ms.saturating_sub(self.0.epoch_ms)) {
+            Ok(since) if self.0.tick_ms == 1 => since,
+            Ok(since) => since / self.0.tick_ms,
+            Err(_) => NO_TICK,
+        }
     }
 
-    /// The instant at which a tick starts; `check_end` made sure that every tick has one.
+    /// The instant at which a tick starts; one that lies beyond an `i64` is far after the year 9999.
     pub(crate) fn tick_start_ms(&self, tick: u64) -> i64 {
-        self.0.epoch_ms + (tick * self.0.tick_ms) as i64
+        let since = i128::from(tick) * i128::from(self.0.tick_ms);
+        i64::try_from(i128::from(self.0.epoch_ms) + since).unwrap_or(i64::MAX)
     }
 
     pub(crate) fn last_tick(&self) -> u64 {
@@ -447,18 +458,5 @@ fn check_width(time_bits: u32, tick_ms: u64, fields: &[Field]) -> Result<()> {
         parts.join(" + "),
         needed - ID_BITS,
         buys.join(", ")
-    )))
-}
-
-/// Refuses a layout that outlives the calendars: every tick must have an instant in every language.
-fn check_end(time_bits: u32, tick_ms: u64, epoch_ms: i64) -> Result<()> {
-    let end = i128::from(epoch_ms) + (i128::from(tick_ms) << time_bits);
-    if end <= i128::from(LAST_MS) + 1 {
-        return Ok(());
-    }
-    let (tick, lasts) = (time::show_duration(tick_ms), time::show_span(2f64.powi(time_bits as i32) * tick_ms as f64));
-    let begins = time::show_instant(epoch_ms);
-    Err(invalid(format!(
-        "{time_bits} bits of {tick} last {lasts} from {begins}, but dates end with the year 9999: give the time fewer bits"
     )))
 }

@@ -194,7 +194,7 @@ impl Spec {
             None => Layout::parse(preset.layout)?,
         };
         Ok(match self.value("epoch")? {
-            Some(epoch) => (layout.with_epoch(time::parse_instant("epoch", &epoch)?)?, preset),
+            Some(epoch) => (layout.with_epoch(time::parse_instant("epoch", &epoch)?), preset),
             None => (layout, preset),
         })
     }

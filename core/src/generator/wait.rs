@@ -40,7 +40,8 @@ impl Generator {
         }
         let wait = self.clock.until(self.layout.tick_start_ms(tick - refusal.ahead.min(tick)));
         if let Reaction::Wait(limit) = refusal.reaction {
-            let waited = waiting.since.get_or_insert_with(Instant::now).elapsed();
+            let waited = waiting.since.map_or(Duration::ZERO, |since| since.elapsed());
+            waiting.since.get_or_insert_with(Instant::now);
             if waited + wait <= Duration::from_millis(limit) {
                 return self.sleep(wait, waiting.max_wait.saturating_sub(waited));
             }

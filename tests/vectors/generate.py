@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""Writes texts.json, layouts.json and replays.json: computed here, independently of the Rust core.
+
+    python3 tests/vectors/generate.py          writes them
+    python3 tests/vectors/generate.py --check  fails when a committed file differs
+"""
+
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).parent
+TOP = 2**63 - 1
+LAST_MS = 253402300799999  # 9999-12-31T23:59:59.999Z, where dates end
+
+# --- texts -----------------------------------------------------------------------------------
+
+ALPHABETS = {
+    "decimal": ("0123456789", 19),
+    "base62": ("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 11),
+    "base32": ("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 13),
+    "hex": ("0123456789abcdef", 16),
+}
+
+
+def text(number, form):
+    alphabet, width = ALPHABETS[form]
+    digits = ""
+    for _ in range(width):
+        number, digit = divmod(number, len(alphabet))
+        digits = alphabet[digit] + digits
+    return digits
+
+
+def texts():
+    known = json.loads((HERE / "known_ids.json").read_text())["vectors"]
+    ids = [0, 1, 9, 61, 62, 4095, 2**32, 2**53, 2**53 + 1, 10**18, TOP - 1, TOP] + [int(v["id"]) for v in known]
+    invalid = [
+        ("decimal", ""), ("decimal", "-1"), ("decimal", "+1"), ("decimal", "01"), ("decimal", "1 "), ("decimal", " 1"),
+        ("decimal", "1.0"), ("decimal", "1e3"), ("decimal", "0x1f"), ("decimal", "１２"), ("decimal", str(TOP + 1)),
+        ("decimal", "9999999999999999999"), ("decimal", "0" * 20), ("decimal", "1" * 1000),
+        ("base62", ""), ("base62", "1"), ("base62", "0" * 10), ("base62", "0" * 12), ("base62", "AzL8n0Y58m8"), ("base62", "zzzzzzzzzzz"),
+        ("base62", "0000000000-"), ("base62", "0000000000é"),
+        ("base32", ""), ("base32", "0" * 12), ("base32", "0" * 14), ("base32", "8000000000000"), ("base32", "ZZZZZZZZZZZZZ"), ("base32", "000000000000U"),
+        ("hex", ""), ("hex", "0" * 15), ("hex", "0" * 17), ("hex", "8000000000000000"), ("hex", "ffffffffffffffff"), ("hex", "000000000000000g"),
+    ]
+    valid = [{"id": str(n)} | {form: text(n, form) for form in ALPHABETS} for n in sorted(set(ids))]
+    return {"about": "The text forms of an ID; every invalid text is ID_INVALID.", "valid": valid, "invalid": [{"format": f, "text": t} for f, t in invalid]}
+
+
+# --- layouts ---------------------------------------------------------------------------------
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+PRESETS = {
+    "standard": "time:41@1ms node:10 sequence:12 epoch:1735689600000",
+    "twitter": "time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1288834974657",
+    "simple": "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1596211200000",
+    "leaf": "time:41@1ms worker:10 sequence:12 epoch:1288834974657",
+    "shardingsphere": "time:41@1ms worker:10 sequence:12 epoch:1477958400000",
+    "baidu": "time:28@1s worker:22 sequence:13 epoch:1463673600000",
+    "sonyflake": "time:39@10ms sequence:8 machine:16 epoch:1735689600000",
+    "discord": "time:41@1ms worker:5 process:5 sequence:12 epoch:1420070400000",
+    "instagram": "time:40@1ms shard:13 sequence:10 epoch:1314220021721",
+    "game": "time:31@1s server:20 sequence:12 epoch:1735689600000",
+    "game16": "time:31@1s server:16 sequence:16 epoch:1735689600000",
+    "js53": "time:31@1s node:10 sequence:12 epoch:1735689600000",
+}
+OTHERS = {
+    "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01": "time:41@1ms business:4 machine:6 sequence:12 epoch:1735689600000",
+    "  time:42@7s   generator:8 sequence:13  epoch:0 ": "time:42@7s generator:8 sequence:13 epoch:0",
+    "time:40@1000ms sequence:12 epoch:2025-01-01T02:00:00+02:00": "time:40@1s sequence:12 epoch:1735689600000",
+    "time:20@60m a:1 sequence:1 b_2:1 epoch:1601-01-01": "time:20@1h a:1 sequence:1 b_2:1 epoch:-11644473600000",
+    "time:62@1h sequence:1 epoch:0": "time:62@1h sequence:1 epoch:0",
+    "time:1@1ms sequence:62 epoch:0": "time:1@1ms sequence:62 epoch:0",
+    "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:-28800000": "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:-28800000",
+}
+
+
+class Layout:
+    def __init__(self, canonical):
+        time, *fields, epoch = canonical.split()
+        bits, tick = time.removeprefix("time:").split("@")
+        unit = tick.lstrip("0123456789")
+        self.text = canonical
+        self.time_bits, self.tick_ms = int(bits), int(tick.removesuffix(unit)) * UNITS[unit]
+        self.epoch_ms = int(epoch.removeprefix("epoch:"))
+        self.fields = [(name, int(width)) for name, width in (field.split(":") for field in fields)]
+
+    def compose(self, tick, **values):
+        number = tick
+        for name, width in self.fields:
+            assert 0 <= values[name] < 2**width
+            number = number << width | values[name]
+        return number
+
+    def describe(self, given):
+        nodes = [[name, width] for name, width in self.fields if name != "sequence"]
+        sequence = dict(self.fields)["sequence"]
+        end = self.epoch_ms + 2**self.time_bits * self.tick_ms
+        return {
+            "text": given,
+            "canonical": self.text,
+            "time_bits": self.time_bits,
+            "tick_ms": self.tick_ms,
+            "epoch_ms": self.epoch_ms,
+            "fields": nodes,
+            "sequence_bits": sequence,
+            "nodes": str(2 ** sum(width for _, width in nodes)),
+            "ids_per_second": 2**sequence * 1000 / self.tick_ms,
+            "expires_at_ms": end if end <= LAST_MS else None,
+        }
+
+
+def layouts():
+    invalid = [
+        ("time:37@1ms server:20 sequence:16 epoch:2025-01-01", "LAYOUT_INVALID", ["73", "63", "10 must go", "4.36 years", "1048576 nodes", "65536 IDs"]),
+        ("time:41@1ms shard:13 sequence:10 epoch:1314220021721", "LAYOUT_INVALID", ["64", "63"]),
+        ("", "SPEC", ["preset"]),
+        ("nonsense", "SPEC", ["nonsense", "twitter"]),
+        ("Twitter", "SPEC", ["Twitter"]),
+        ("time:41@1ms", "LAYOUT_INVALID", ["epoch"]),
+        ("time:41@1ms epoch:0", "LAYOUT_INVALID", ["sequence"]),
+        ("node:10 time:41@1ms sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "time"]),
+        ("time:41 node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick"]),
+        ("time:41@0ms node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1ms to 1h"]),
+        ("time:41@2h node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1ms to 1h"]),
+        ("time:41@1 node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["ms, s, m or h"]),
+        ("time:41@99999999999999999999s node:1 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick"]),
+        ("time:0@1ms node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1 to 63"]),
+        ("time:41@1ms node:0 sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "1 to 63"]),
+        ("time:41@1ms node:-1 sequence:12 epoch:0", "LAYOUT_INVALID", ["-1"]),
+        ("time:41@1ms node:9999999999 sequence:12 epoch:0", "LAYOUT_INVALID", ["9999999999"]),
+        ("time:41@1ms node:5 node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "twice"]),
+        ("time:41@1ms Node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["Node"]),
+        ("time:41@1ms 5node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["5node"]),
+        ("time:41@1ms store:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["store", "reserved"]),
+        ("time:41@1ms tick:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick", "reserved"]),
+        ("time:41@1ms node:5 sequence:12 epoch:yesterday", "SPEC", ["epoch", "yesterday"]),
+        ("time:41@1ms node:5 sequence:12 epoch:99999999999999999999", "OUT_OF_RANGE", ["epoch"]),
+        ("time:41@1ms node:5 sequence:12 epoch:0 epoch:0", "LAYOUT_INVALID", ["epoch"]),
+        ("time:41@1ms node sequence:12 epoch:0", "LAYOUT_INVALID", ["node"]),
+        ("time:41@1ms nöde:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["nöde"]),
+    ]
+    given = PRESETS | {text: text for text in PRESETS.values()} | OTHERS
+    return {
+        "about": "Layouts and presets; numbers computed independently. `says`: what the refusal must mention.",
+        "valid": [Layout(canonical).describe(text) for text, canonical in given.items()],
+        "invalid": [{"text": t, "error": e, "says": s} for t, e, s in invalid],
+    }
+
+
+# --- replays ---------------------------------------------------------------------------------
+
+
+class Replay:
+    """One generator under the manual clock; the models below say what it must answer."""
+
+    def __init__(self, name, preset, spec, **node):
+        self.name, self.layout, self.node = name, Layout(PRESETS[preset]), node
+        fields = " ".join(f"{key}={value}" for key, value in node.items())
+        self.spec = " ".join(f"{preset} {fields} {spec} clock=manual detached=true".split())
+        self.steps = []
+
+    def id(self, tick, sequence):
+        return str(self.layout.compose(tick, sequence=sequence, **self.node))
+
+    def at(self, tick):
+        self.tick = tick
+        self.steps.append(["set_time", self.layout.epoch_ms + tick * self.layout.tick_ms])
+
+    def next(self, sequence, tick=None):
+        self.steps.append(["next", self.id(self.tick if tick is None else tick, sequence)])
+
+    def batch(self, count, first, last):
+        self.steps.append(["batch", count, self.id(*first), self.id(*last)])
+
+    def error(self, code):
+        self.steps.append(["error", code])
+
+    def credit(self, count):
+        self.steps.append(["credit", count])
+
+    def done(self):
+        return {"name": self.name, "spec": self.spec, "steps": self.steps}
+
+
+def replays():
+    out = []
+
+    r = Replay("twitter: same tick +1, a new tick starts at 0", "twitter", "", datacenter=11, worker=26)
+    r.error("CLOCK_NOT_SET")
+    r.at(1000), r.next(0), r.next(1), r.next(2)
+    r.at(1001), r.next(0)
+    r.at(5000), r.next(0), r.next(1)
+    out.append(r)
+
+    r = Replay("twitter: an overflow waits for the next tick", "twitter", "", datacenter=1, worker=7)
+    r.at(10), r.batch(4096, (10, 0), (10, 4095)), r.error("WOULD_BLOCK"), r.error("WOULD_BLOCK")
+    r.at(11), r.next(0), r.next(1)
+    out.append(r)
+
+    r = Replay("twitter: a clock that went back is refused until it has caught up", "twitter", "", datacenter=1, worker=7)
+    r.at(500), r.next(0), r.next(1)
+    r.at(499), r.error("CLOCK_BACK"), r.error("CLOCK_BACK")
+    r.at(100), r.error("CLOCK_BACK")
+    r.at(500), r.next(2)
+    r.at(501), r.next(0)
+    out.append(r)
+
+    r = Replay("simple: worker above datacenter, and 4095 is not wasted", "simple", "", worker=1, datacenter=1)
+    r.at(745279092), r.batch(4095, (745279092, 0), (745279092, 4094)), r.next(4095), r.error("WOULD_BLOCK")
+    out.append(r)
+
+    r = Replay("leaf: up to 5 ms back waits, more is refused", "leaf", "start=zero", worker=12)
+    r.at(1000), r.next(0)
+    r.at(995), r.error("WOULD_BLOCK")
+    r.at(994), r.error("CLOCK_BACK")
+    r.at(1000), r.next(1)
+    out.append(r)
+
+    r = Replay("shardingsphere: the start alternates 0, 1, 0, 1; up to 10 ms back waits", "shardingsphere", "", worker=3)
+    r.at(1), r.next(0)
+    r.at(2), r.next(1), r.next(2)
+    r.at(7), r.next(0)
+    r.at(8), r.next(1)
+    r.at(1), r.error("WOULD_BLOCK")
+    r.at(9), r.next(0)
+    out.append(r)
+
+    r = Replay("shardingsphere: vibration offset 3 cycles 0 to 3", "shardingsphere", "start=alternate:3", worker=3)
+    for tick, first in enumerate([0, 1, 2, 3, 0, 1]):
+        r.at(100 + tick), r.next(first)
+    out.append(r)
+
+    r = Replay("cosid: the sequence goes on across ticks, modulo N", "twitter", "start=continue:4", datacenter=0, worker=0)
+    r.at(1), r.next(0)
+    r.at(2), r.next(1)
+    r.at(3), r.next(2), r.next(3), r.next(4)
+    r.at(4), r.next(1)
+    r.at(9), r.next(2)
+    out.append(r)
+
+    r = Replay("take last + 1: after a rollback IDs go on in logical time", "twitter", "rollback=ahead:100ms", datacenter=2, worker=3)
+    r.at(1000), r.next(0)
+    r.at(950), r.next(1, 1000), r.batch(4094, (1000, 2), (1000, 4095)), r.next(0, 1001)
+    r.at(900), r.error("CLOCK_BACK")
+    r.at(1001), r.next(1)
+    r.at(1002), r.next(0)
+    out.append(r)
+
+    r = Replay("uidgenerator, cached: a full tick borrows from future ticks", "twitter", "exhausted=ahead:2ms", datacenter=2, worker=3)
+    r.at(50), r.batch(3 * 4096, (50, 0), (52, 4095)), r.error("EXHAUSTED")
+    r.at(51), r.batch(4096, (53, 0), (53, 4095)), r.error("EXHAUSTED")
+    r.at(54), r.next(0)
+    out.append(r)
+
+    r = Replay("uidgenerator, default: seconds; refuses a rollback, waits for the next second", "baidu", "", worker=77)
+    r.at(5), r.batch(8192, (5, 0), (5, 8191)), r.error("WOULD_BLOCK")
+    r.at(6), r.next(0)
+    r.at(5), r.error("CLOCK_BACK")
+    out.append(r)
+
+    r = Replay("sonyflake: 256 in 10 ms, the sequence above the machine", "sonyflake", "", machine=40000)
+    r.at(77), r.batch(256, (77, 0), (77, 255)), r.error("WOULD_BLOCK")
+    r.at(78), r.next(0)
+    r.at(70), r.next(1, 78)
+    out.append(r)
+
+    r = Replay("exhausted=error: a frame is never blocked", "twitter", "exhausted=error", datacenter=1, worker=1)
+    r.at(3), r.batch(4096, (3, 0), (3, 4095)), r.error("EXHAUSTED"), r.error("EXHAUSTED")
+    r.at(4), r.next(0)
+    out.append(r)
+
+    r = Replay("game: 16 s of credit are 17 ticks of 4,096 in one frame", "game", "start=zero", server=4711)
+    r.at(100), r.credit(4096), r.next(0), r.credit(4095)
+    r.at(101), r.credit(8191)
+    r.at(116), r.credit(17 * 4096 - 1), r.batch(65536, (100, 1), (116, 0)), r.credit(4095)
+    r.batch(4095, (116, 1), (116, 4095)), r.error("EXHAUSTED")
+    r.at(1000), r.credit(17 * 4096), r.next(0, 984)
+    out.append(r)
+
+    r = Replay("after: never at or below an ID of the system before", "twitter", "after=" + str(2000 << 22 | 9), datacenter=0, worker=0)
+    r.at(1000), r.error("WOULD_BLOCK")
+    r.at(2000), r.error("WOULD_BLOCK")
+    r.at(2001), r.next(0)
+    out.append(r)
+
+    r = Replay("the end of the layout", "twitter", "", datacenter=1, worker=1)
+    r.steps.append(["set_time", r.layout.epoch_ms - 1])
+    r.error("BEFORE_EPOCH")
+    r.at(2**41 - 1), r.batch(4096, (2**41 - 1, 0), (2**41 - 1, 4095)), r.error("LAYOUT_EXPIRED")
+    r.at(2**41), r.error("LAYOUT_EXPIRED")
+    out.append(r)
+
+    return {"about": "What a generator answers under the manual clock, step by step; computed independently.", "replays": [r.done() for r in out]}
+
+
+def main():
+    wrong = []
+    for name, content in {"texts": texts(), "layouts": layouts(), "replays": replays()}.items():
+        path = HERE / f"{name}.json"
+        rows = json.dumps(content, ensure_ascii=False, indent=1)
+        if "--check" not in sys.argv:
+            path.write_text(rows + "\n")
+        elif path.read_text() != rows + "\n":
+            wrong.append(path.name)
+    if wrong:
+        sys.exit(f"{', '.join(wrong)} differ from what generate.py computes: run python3 tests/vectors/generate.py")
+
+
+main()
