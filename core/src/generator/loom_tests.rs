@@ -1,1 +1,135 @@
+//! loom runs these under every interleaving of their threads (up to three preemptions):
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p frazil --lib loom
+//! ```
 
+use super::{Generator, Lease, LeasePointer};
+use crate::clock::Clock;
+use crate::layout::Layout;
+use crate::policy::{Policies, Reaction, Start};
+use loom::sync::Arc;
+use loom::thread;
+use std::time::Duration;
+
+const UNBOUNDED: u64 = i64::MAX as u64;
+
+fn model(test: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(test);
+}
+
+/// Four IDs a tick: its end is near.
+fn generator(bound: u64, exhausted: Reaction) -> Arc<Generator> {
+    let layout = Layout::parse("time:10@1ms node:2 sequence:2 epoch:0").unwrap();
+    let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
+    let generator = Generator::new(layout, policies, Clock::manual(), lease(1, bound), Some(0));
+    generator.set_time(10).unwrap();
+    Arc::new(generator)
+}
+
+fn lease(node: u64, bound: u64) -> Lease {
+    Lease::new(node, node << 2, 0, bound)
+}
+
+fn mint(generator: &Generator, count: usize) -> Vec<i64> {
+    (0..count).filter_map(|_| generator.next_id(Duration::ZERO).ok()).map(|id| id.get()).collect()
+}
+
+fn assert_unique(mut ids: Vec<i64>) {
+    ids.sort_unstable();
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+}
+
+#[test]
+fn loom_gate_near_its_end() {
+    model(|| {
+        let lease = Arc::new(lease(1, UNBOUNDED));
+        lease.open_gate(0, 2);
+        let other = Arc::clone(&lease);
+        let thread = thread::spawn(move || [other.claim_one(0), other.claim_one(0)]);
+        let mut words: Vec<_> = [lease.claim_one(0), lease.claim_one(0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
+        words.sort_unstable();
+        assert!(words.is_sorted_by(|a, b| a < b) && words.iter().all(|word| *word <= 2), "{words:?}");
+    });
+}
+
+#[test]
+fn loom_a_lone_caller_loses_no_sequence_number() {
+    model(|| {
+        let lease = lease(1, UNBOUNDED);
+        lease.open_gate(0, 0);
+        assert_eq!(lease.claim_one(0), Some(0));
+        assert_eq!((lease.claim_one(0), lease.claim_one(0)), (None, None));
+        assert_eq!(lease.next(), 1);
+    });
+}
+
+#[test]
+fn loom_next_while_the_clock_moves() {
+    model(|| {
+        let ids = generator(UNBOUNDED, Reaction::Error);
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 2));
+        ids.set_time(11).unwrap();
+        let mine = mint(&ids, 2);
+        let theirs = thread.join().unwrap();
+        assert!(mine.is_sorted_by(|a, b| a < b) && theirs.is_sorted_by(|a, b| a < b), "{mine:?} {theirs:?}");
+        assert_eq!(mine.len() + theirs.len(), 4, "a tick of four has room for two and two: no false rollback or exhaustion");
+        assert_unique([mine, theirs].concat());
+    });
+}
+
+#[test]
+fn loom_nothing_passes_the_bound() {
+    model(|| {
+        // The bound is the second word of tick 10; `ahead` would allow more.
+        let bound = 10 << 2 | 1;
+        let ids = generator(bound, Reaction::Ahead(Some(5)));
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 2));
+        let all = [mint(&ids, 2), thread.join().unwrap()].concat();
+        assert_eq!(all.len(), 2, "{all:?}");
+        assert!(all.iter().all(|id| *id >> 2 >> 2 == 10 && *id & 3 <= 1), "{all:?}");
+        assert_unique(all);
+    });
+}
+
+#[test]
+fn loom_lease_swap() {
+    model(|| {
+        let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)));
+        pointer.get().open_gate(5, UNBOUNDED);
+        let other = Arc::clone(&pointer);
+        let thread = thread::spawn(move || {
+            let lease = other.get();
+            [lease.claim_one(5), lease.claim_one(5)].into_iter().flatten().map(|word| (lease.node, word)).collect::<Vec<_>>()
+        });
+        let (node, next) = pointer.swap(lease(2, UNBOUNDED), 2);
+        assert_eq!(node, 1);
+        let words = thread.join().unwrap();
+        assert!(words.iter().all(|(node, word)| *node == 2 || *word < next), "{words:?} were issued after the freeze at {next}");
+        assert_eq!(pointer.get().node, 2);
+        assert!(next == 0 || pointer.get().next() >> 2 > (next - 1) >> 2, "the new lease starts in a later tick");
+    });
+}
+
+#[test]
+fn loom_next_while_the_lease_is_swapped() {
+    model(|| {
+        let ids = generator(UNBOUNDED, Reaction::Ahead(Some(9)));
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 2));
+        let (_, next) = ids.lease.swap(lease(2, UNBOUNDED), 2);
+        let theirs = thread.join().unwrap();
+        assert_eq!(theirs.len(), 2);
+        assert!(theirs.is_sorted_by(|a, b| a < b), "{theirs:?} increase across the swap");
+        for id in &theirs {
+            let word = (*id as u64) >> 4 << 2 | *id as u64 & 3;
+            let node = *id as u64 >> 2 & 3;
+            assert!((node == 1 && word < next) || node == 2, "{theirs:?}");
+        }
+        assert_unique(theirs);
+    });
+}

@@ -160,6 +160,9 @@ impl Generator {
                 }
                 // A swap is under way: the next lease is there in a moment.
                 Err(Refused::Frozen) => yield_now(),
+                // Another thread has read a later tick meanwhile, and moved the word there: the
+                // refusal is this thread's old reading, not the clock.
+                Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
                 Err(Refused::Full(word)) => {
                     lease.close_gate();
                     let refusal = Refusal { word, now, seen, reaction, ahead };
