@@ -129,6 +129,11 @@ impl Error {
         self.0.retry_after
     }
 
+    /// [`retry_after`](Error::retry_after) in whole milliseconds, rounded up.
+    pub fn retry_after_ms(&self) -> Option<u64> {
+        self.0.retry_after.map(|wait| wait.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(u64::MAX))
+    }
+
     /// How many IDs [`Snowflake::fill`](crate::Snowflake::fill) had written when it failed.
     pub fn written(&self) -> usize {
         self.0.written

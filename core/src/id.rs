@@ -113,13 +113,14 @@ pub struct Parts {
     id: Id,
     tick: u64,
     unix_ms: i64,
+    node: u64,
     fields: Vec<(String, u64)>,
     sequence: u64,
 }
 
 impl Parts {
-    pub(crate) fn new(id: Id, tick: u64, unix_ms: i64, fields: Vec<(String, u64)>, sequence: u64) -> Self {
-        Parts { id, tick, unix_ms, fields, sequence }
+    pub(crate) fn new(id: Id, tick: u64, unix_ms: i64, node: u64, fields: Vec<(String, u64)>, sequence: u64) -> Self {
+        Parts { id, tick, unix_ms, node, fields, sequence }
     }
 
     /// The ID that was taken apart.
@@ -141,6 +142,11 @@ impl Parts {
     pub fn time(&self) -> SystemTime {
         let distance = Duration::from_millis(self.unix_ms.unsigned_abs());
         if self.unix_ms < 0 { SystemTime::UNIX_EPOCH - distance } else { SystemTime::UNIX_EPOCH + distance }
+    }
+
+    /// The node number: all node fields side by side.
+    pub fn node(&self) -> u64 {
+        self.node
     }
 
     /// The node fields by name, from the most significant.

@@ -223,7 +223,8 @@ impl Layout {
             ));
         }
         let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
-        Ok(Parts::new(id, tick, unix_ms, fields, self.0.sequence.get(bits)))
+        let node = self.node_of(self.0.node_fields.iter().map(|field| field.get(bits)));
+        Ok(Parts::new(id, tick, unix_ms, node, fields, self.0.sequence.get(bits)))
     }
 
     /// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.
@@ -339,7 +340,11 @@ impl Layout {
         self.0.node_fields.iter().map(|field| field.bits).sum()
     }
 
-    pub(crate) fn node_field(&self, name: &str) -> Result<&Field> {
+    /// One node field.
+    ///
+    /// # Errors
+    /// `UNKNOWN_KEY` for a name that the layout has not.
+    pub fn node_field(&self, name: &str) -> Result<&Field> {
         self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
             Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}; it has: {}", shown(name), names.join(", ")))

@@ -1,4 +1,91 @@
-//! frazil
+//! 64-bit, time-ordered, globally unique IDs: Twitter's Snowflake and everything that grew from it.
+//!
+//! An ID is a non-negative `i64` that holds the time, a number of the generator that made it, and a
+//! counter. IDs of many machines sort by time, never meet, and need no server to hand them out.
+//!
+//! ```
+//! use frazil::Snowflake;
+//!
+//! let ids = Snowflake::open("twitter datacenter=1 worker=7")?;   // Send + Sync, cheap to clone
+//! let id = ids.next_id()?;
+//!
+//! let mut loot = [0i64; 1000];
+//! ids.fill(&mut loot)?;                                          // many at once
+//!
+//! let parts = ids.layout().decode(id)?;
+//! assert_eq!(parts.field("worker"), Some(7));
+//! # Ok::<(), frazil::Error>(())
+//! ```
+//!
+//! # The promise
+//! Within a process no ID is issued twice: not by threads, not by handles opened anew, not after the
+//! clock went back, not in a forked child. Across processes it holds as long as each has a node
+//! number of its own. Across a restart with a given node number and no store it holds while the clock
+//! has not gone back and no policy ran ahead of it. Everything else is an [`Error`].
+//!
+//! # Terms
+//! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
+//! tell generators apart; together they are the *node number*. *sequence*: the counter within a tick.
+//! *word*: tick and sequence as one integer. *drift*: how far a word's tick is ahead of the clock.
+//! *lease*: a node number held for now. *bound*: the last word that a lease allows. *preset*: a named
+//! layout with its policies. *spec*: one line that configures everything ([`Spec`]).
+//!
+//! # Presets
+//! From the sign bit down: the fields and their widths; the tick; the years from the epoch to the day on
+//! which it ends; the sustained rate of one generator; and how many generators there can be.
+//! ```text
+//! standard       0 | time 41 | node 10 | sequence 12                           1ms  2025-01-01 to 2094-09-07   4096000 IDs/s     1024 nodes
+//! twitter        0 | time 41 | datacenter 5 | worker 5 | sequence 12           1ms  2010-11-04 to 2080-07-10   4096000 IDs/s     1024 nodes
+//! simple         0 | time 41 | worker 5 | datacenter 5 | sequence 12           1ms  2020-07-31 to 2090-04-07   4096000 IDs/s     1024 nodes
+//! leaf           0 | time 41 | worker 10 | sequence 12                         1ms  2010-11-04 to 2080-07-10   4096000 IDs/s     1024 nodes
+//! shardingsphere 0 | time 41 | worker 10 | sequence 12                         1ms  2016-11-01 to 2086-07-08   4096000 IDs/s     1024 nodes
+//! baidu          0 | time 28 | worker 22 | sequence 13                          1s  2016-05-19 to 2024-11-20      8192 IDs/s  4194304 nodes
+//! sonyflake      0 | time 39 | sequence 8 | machine 16                        10ms  2025-01-01 to 2199-03-19     25600 IDs/s    65536 nodes
+//! discord        0 | time 41 | worker 5 | process 5 | sequence 12              1ms  2015-01-01 to 2084-09-06   4096000 IDs/s     1024 nodes
+//! instagram      0 | time 40 | shard 13 | sequence 10                          1ms  2011-08-24 to 2046-06-27   1024000 IDs/s     8192 nodes
+//! game           0 | time 31 | server 20 | sequence 12                          1s  2025-01-01 to 2093-01-19      4096 IDs/s  1048576 nodes
+//! game16         0 | time 31 | server 16 | sequence 16                          1s  2025-01-01 to 2093-01-19     65536 IDs/s    65536 nodes
+//! js53           0 | time 31 | node 10 | sequence 12                            1s  2025-01-01 to 2093-01-19      4096 IDs/s     1024 nodes
+//! ```
+//! `baidu` has ended with its own epoch: give it another, `baidu epoch=2025-01-01`. The policies come
+//! from the systems that the presets are named after; those that they leave open, from `standard`:
+//!
+//! | preset | rollback | exhausted | start | lag |
+//! |---|---|---|---|---|
+//! | `standard`, and where a row is empty | `ahead:1s` | `wait` | `random:16` | `0ms` |
+//! | `twitter`, `baidu` | `error` | `wait` | `zero` | |
+//! | `simple` | `error` | | `zero` | |
+//! | `leaf` | `wait:5ms` | `wait` | `random:100` | |
+//! | `shardingsphere` | `wait:10ms` | `wait` | `alternate:1` | |
+//! | `sonyflake` | `ahead` (with a store; else `ahead:1s`) | `wait` | `zero` | |
+//! | `game` | | `error` | | `16s` |
+//! | `game16` | | `error` | | `1s` |
+//!
+//! # Policies
+//! - `rollback`: the clock went back. `error` refuses until it has caught up; `wait:D` waits up to D;
+//!   `ahead:D` goes on in logical time, up to D ahead of the clock.
+//! - `exhausted`: the tick's sequence is used up. `error` refuses, `wait:D` waits for the next tick,
+//!   `ahead:D` borrows from ticks up to D ahead. A bare `wait` waits up to 5 s.
+//! - `start`: the first sequence in a tick that the clock enters. `zero`; `alternate:N` cycles 0 to N;
+//!   `random:N` draws below N; `continue:N` counts on, modulo N.
+//! - `lag=D`: IDs are stamped up to D late, and what was not used in that time is a credit for bursts
+//!   ([`Snowflake::credit`]).
+//!
+//! # The modules
+//! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
+//! generator → ID on every `next_id`.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `error` | the one error table |
+//! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
+//! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
+//! | `clock`, `policy`, `fork` | what time it is; what to do when it offers no room; did the process fork |
+//! | `generator` | word, gate and lease: the lock-free core |
+//! | `store` | what remembers node numbers |
+//! | `spec`, `registry` | the spec line; one generator per node number and process |
+//! | `snowflake` | the handle that users hold |
+
 mod clock;
 mod error;
 mod fork;
@@ -21,3 +108,8 @@ pub use layout::{Field, Layout};
 pub use snowflake::{Local, MAX_BATCH, Snowflake};
 pub use spec::Spec;
 pub use text::TextFormat;
+
+/// Runs the README's Rust examples.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

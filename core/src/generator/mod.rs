@@ -20,7 +20,7 @@ use crate::policy::{Policies, Start};
 use crate::sync::{AtomicBool, AtomicU64, Ordering, yield_now};
 use crossbeam_utils::CachePadded;
 use lease::Refused;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wait::{Refusal, Waiting};
 
 /// Everything that one (layout, node number) needs in a process. All methods take `&self`.
@@ -35,7 +35,7 @@ pub(crate) struct Generator {
     packing: Packing,
     /// The highest tick that the clock has shown.
     seen: CachePadded<AtomicU64>,
-    /// How many ticks the clock has entered, for `start=alternate`.
+    /// How many ticks the clock has entered with an ID, for `start`.
     entered: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
@@ -114,12 +114,15 @@ impl Generator {
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
 
-    /// Fills a buffer with ascending IDs, in as many claims as that takes.
+    /// Fills a buffer with ascending IDs, in as many claims as that takes; no wait ends later than
+    /// `max_wait` after the call.
     pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        let since = Instant::now();
         let mut written = 0;
         while written < buffer.len() {
             let rest = &mut buffer[written..];
-            let Claimed { lease, words } = self.claim(rest.len() as u64, max_wait).map_err(|error| error.after_writing(written))?;
+            let left = max_wait.saturating_sub(since.elapsed());
+            let Claimed { lease, words } = self.claim(rest.len() as u64, left).map_err(|error| error.after_writing(written))?;
             for (place, word) in rest.iter_mut().zip(words.first..words.first + words.count) {
                 *place = self.packing.id(lease.node_bits, word).into();
             }
@@ -174,11 +177,13 @@ impl Generator {
 
     /// The sequence with which a tick starts, when `next` is the next word before it.
     fn start_after(&self, next: u64) -> u64 {
+        let entered = self.entered.load(Ordering::Relaxed);
         match self.policies.start {
             Start::Zero => 0,
-            Start::Alternate(n) => self.entered.load(Ordering::Relaxed) % (n + 1),
+            Start::Alternate(n) => entered % (n + 1),
             Start::Random(n) => fastrand::u64(..n),
-            Start::Continue(_) if next == 0 => 0,
+            // The first tick of all continues nothing.
+            Start::Continue(_) if entered == 0 => 0,
             Start::Continue(n) => (((next - 1) & self.layout.sequence().max()) + 1) % n,
         }
     }

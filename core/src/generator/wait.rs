@@ -38,7 +38,11 @@ impl Generator {
         if refusal.word > self.lease.get().bound() {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
-        let wait = self.clock.until(self.layout.tick_start_ms(tick - refusal.ahead.min(tick)));
+        let due = tick - refusal.ahead.min(tick);
+        // A rollback is over when the clock shows again what it has shown; whether that tick has
+        // room is the next question, and another policy's.
+        let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
+        let wait = self.clock.until(self.layout.tick_start_ms(due));
         if let Reaction::Wait(limit) = refusal.reaction {
             let waited = waiting.since.map_or(Duration::ZERO, |since| since.elapsed());
             waiting.since.get_or_insert_with(Instant::now);

@@ -126,7 +126,7 @@ impl Snowflake {
         self.try_fill(buffer, Duration::MAX)
     }
 
-    /// As [`fill`](Snowflake::fill), where no single wait is longer than `max_wait`.
+    /// As [`fill`](Snowflake::fill), where no wait ends later than `max_wait` after the call.
     ///
     /// # Errors
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
@@ -143,7 +143,7 @@ impl Snowflake {
         self.try_batch(count, Duration::MAX)
     }
 
-    /// As [`batch`](Snowflake::batch), where no single wait is longer than `max_wait`.
+    /// As [`batch`](Snowflake::batch), where no wait ends later than `max_wait` after the call.
     ///
     /// # Errors
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.

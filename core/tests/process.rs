@@ -1,0 +1,196 @@
+//! What holds within one process under the system's clock: threads, handles, the registry, the
+//! memory store, a fork.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{ErrorKind, Snowflake, Spec};
+use std::collections::HashSet;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const WIDE: &str = "layout=\"time:41@1ms node:8 sequence:14 epoch:2025-01-01\"";
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
+}
+
+fn kind(line: &str) -> ErrorKind {
+    Snowflake::open(line).unwrap_err().kind()
+}
+
+#[test]
+fn threads_share_a_generator_and_never_an_id() {
+    let ids = Snowflake::open(&format!("{WIDE} node=1")).unwrap();
+    let threads: Vec<_> = (0..6)
+        .map(|kind| {
+            let ids = ids.clone();
+            std::thread::spawn(move || -> Vec<i64> {
+                match kind {
+                    0 | 1 => (0..50_000).map(|_| ids.next_id().unwrap().get()).collect(),
+                    2 | 3 => ids.local().take(50_000).map(|id| id.unwrap().get()).collect(),
+                    _ => (0..50).flat_map(|_| ids.batch(1_000).unwrap()).map(i64::from).collect(),
+                }
+            })
+        })
+        .collect();
+    let mut all = HashSet::new();
+    for thread in threads {
+        let mine = thread.join().unwrap();
+        assert!(mine.is_sorted_by(|a, b| a < b), "each thread's IDs increase");
+        all.extend(mine);
+    }
+    assert_eq!(all.len(), 6 * 50_000);
+}
+
+#[test]
+fn a_generator_for_every_id_repeats_none() {
+    let mut all = HashSet::new();
+    for _ in 0..500 {
+        let ids = Snowflake::open(&format!("{WIDE} node=2")).unwrap();
+        assert!(all.insert(ids.next_id().unwrap()));
+    }
+    let other = format!("{WIDE} node=2 rollback=error");
+    assert_eq!(kind(&other), ErrorKind::Conflict);
+}
+
+#[test]
+fn opening_waits_the_begun_tick_out() {
+    let before = unix_ms();
+    let ids = Snowflake::open("sonyflake machine=17").unwrap();
+    let first = ids.layout().decode(ids.next_id().unwrap()).unwrap();
+    assert!(first.unix_ms() > before, "no ID in a tick that an earlier process may have used");
+    assert!(first.unix_ms() <= unix_ms(), "and none in the future");
+
+    let spec = || Spec::parse("game server=18").unwrap();
+    let error = Snowflake::open_spec(spec(), Duration::ZERO).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    std::thread::sleep(error.retry_after().unwrap());
+    Snowflake::open_spec(spec(), Duration::from_millis(20)).unwrap();
+}
+
+#[test]
+fn a_bounded_wait_says_when_to_come_back() {
+    let ids = Snowflake::open("layout=\"time:36@1s node:8 sequence:1 epoch:2025-01-01\" node=3").unwrap();
+    let error = std::iter::repeat_with(|| ids.try_next_id(Duration::ZERO)).find_map(Result::err).unwrap();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    assert!(error.retry_after().unwrap() <= Duration::from_secs(1));
+    let id = ids.next_id().unwrap();
+    assert!(ids.layout().decode(id).unwrap().unix_ms() <= unix_ms(), "the wait really waited");
+}
+
+#[test]
+fn failing_calls_do_not_run_ahead() {
+    let ids = Snowflake::open("layout=\"time:36@1s node:8 sequence:4 epoch:2025-01-01\" node=4 exhausted=error").unwrap();
+    let (mut good, mut refused) = (HashSet::new(), 0);
+    while refused < 10_000 {
+        match ids.next_id() {
+            Ok(id) => assert!(good.insert(id)),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Exhausted);
+                refused += 1;
+            }
+        }
+    }
+    std::thread::sleep(Duration::from_millis(1_010));
+    let now = unix_ms();
+    let next = ids.layout().decode(ids.next_id().unwrap()).unwrap();
+    assert!(next.unix_ms() > now - 1_000, "10,000 refusals used no sequence number");
+    assert!(next.sequence() < 16 && good.iter().all(|id| *id < next.id()));
+}
+
+#[test]
+fn the_memory_store_leases_and_takes_back() {
+    let spec = "layout=\"time:41@1ms zone:1 node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=process detached=true";
+    let all: Vec<_> = (0..4).map(|_| Snowflake::open(spec).unwrap()).collect();
+    let numbers: HashSet<_> = all.iter().map(Snowflake::node).collect();
+    assert_eq!(numbers, HashSet::from([0, 1, 2, 3]));
+    assert_eq!(kind(spec), ErrorKind::NoFreeNode);
+    assert_eq!(kind(&format!("{spec} zone=1 node=0")), ErrorKind::NodeInUse);
+    assert_eq!(kind("twitter store=memory namespace=process detached=true"), ErrorKind::LayoutMismatch);
+
+    let last = all[2].next_id().unwrap();
+    let node = all[2].node();
+    all[2].close();
+    assert_eq!(all[2].next_id().unwrap_err().kind(), ErrorKind::Closed);
+    let again = Snowflake::open(spec).unwrap();
+    assert_eq!(again.node(), node);
+    assert!(again.next_id().unwrap() > last, "a new holder starts above the last word of the one before");
+    assert_eq!(again.renew().unwrap_err().kind(), ErrorKind::NoFreeNode);
+    assert!(again.next_id().is_ok(), "the lease that could not be renewed still holds");
+    drop(all);
+    let before = again.next_id().unwrap();
+    again.renew().unwrap();
+    assert_ne!(again.node(), node);
+    assert!(again.next_id().unwrap() > before);
+}
+
+#[test]
+fn handles_share_a_lease_until_the_last_one_is_closed() {
+    let spec = "standard store=memory namespace=shared";
+    let a = Snowflake::open(spec).unwrap();
+    let b = Snowflake::open(spec).unwrap();
+    let c = b.clone();
+    assert_eq!((a.node(), a.node()), (b.node(), c.node()));
+    a.close();
+    a.close();
+    b.close();
+    assert!(c.next_id().is_ok());
+    assert_eq!(a.clone().next_id().unwrap_err().kind(), ErrorKind::Closed);
+    c.close();
+    assert!(Snowflake::open(spec).unwrap().next_id().is_ok());
+}
+
+#[test]
+fn environment() {
+    // SAFETY: no other test of this binary reads or writes these variables.
+    unsafe {
+        std::env::remove_var("FRAZIL");
+        std::env::set_var("FRAZIL_TEST_WORKER", "21");
+    }
+    assert_eq!(Spec::from_parts(None, &[]).unwrap_err().kind(), ErrorKind::NodeMissing);
+    // SAFETY: as above.
+    unsafe { std::env::set_var("FRAZIL", "twitter datacenter=1 worker=env:FRAZIL_TEST_WORKER") };
+    let ids = Snowflake::open_spec(Spec::from_parts(None, &[]).unwrap(), Duration::MAX).unwrap();
+    assert_eq!(ids.fields(), [("datacenter".to_owned(), 1), ("worker".to_owned(), 21)]);
+    assert_eq!(ids.spec(), "twitter datacenter=1 worker=env:FRAZIL_TEST_WORKER");
+}
+
+#[test]
+fn options_add_to_the_line() {
+    let options = [("worker".to_owned(), "7".to_owned())];
+    assert_eq!(Spec::from_parts(Some("leaf"), &options).unwrap().to_string(), "leaf worker=7");
+    assert_eq!(Spec::from_parts(Some("leaf worker=7"), &options).unwrap_err().kind(), ErrorKind::Spec);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_is_refused() {
+    let ids = Snowflake::open("standard node=900").unwrap();
+    let memory = Snowflake::open("standard store=memory namespace=forked").unwrap();
+    let mut mine = ids.local();
+    mine.next_id().unwrap();
+    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let forked = |result: frazil::Result<()>| result.is_err_and(|error| error.kind() == ErrorKind::Forked);
+        let checks = [
+            forked(ids.next_id().map(drop)),
+            forked(ids.batch(10).map(drop)),
+            forked(ids.credit().map(drop)),
+            forked(mine.next_id().map(drop)),
+            forked(memory.next_id().map(drop)),
+            forked(memory.renew()),
+            forked(Snowflake::open("standard node=900").map(drop)),
+            forked(Snowflake::open("standard store=memory namespace=forked").map(drop)),
+            Snowflake::open("standard node=901").and_then(|ids| ids.next_id()).is_ok(),
+        ];
+        let failed = checks.iter().position(|good| !good).map_or(0, |at| at as i32 + 1);
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(failed) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0), "the number is the check that failed");
+    assert!(ids.next_id().is_ok() && mine.next_id().is_ok(), "the parent goes on");
+}

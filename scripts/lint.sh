@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Formatting and lints; warnings fail.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+cargo fmt --all --check
+cargo clippy --locked --workspace --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p frazil
+python/build.sh
+.venv/bin/ruff check python tests demo bench
+.venv/bin/ruff format --check python tests demo bench

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Makes sure that the tools are there: Debian's packages are installed when we are root, anything else is named.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+need() { # COMMAND PACKAGE...
+    command -v "$1" >/dev/null || missing+=("${@:2}")
+}
+need cc gcc libc6-dev
+need c++ g++
+need make make
+need python3 python3 python3-venv
+need node nodejs
+need npm npm
+need valgrind valgrind
+if [ ${#missing[@]} -gt 0 ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq && apt-get install -y -qq "${missing[@]}" >/dev/null
+    else
+        echo "frazil needs these packages: ${missing[*]}" >&2
+        exit 1
+    fi
+fi
+command -v cargo >/dev/null || { echo "frazil needs Rust 1.88 or later: see rustup.rs" >&2; exit 1; }
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "frazil needs Python 3.11 or later, and python3 is $(python3 --version)" >&2; exit 1; }
+node -e 'process.exit(process.versions.node.split(".")[0] < 18)' || { echo "frazil needs Node 18 or later, and node is $(node --version)" >&2; exit 1; }

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Half an hour of everything that randomness decides: models, round trips, threads, three languages at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+python/build.sh --release
+node/build.sh --release
+c-api/build.sh --release
+PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test models --test roundtrip
+LOOM_MAX_PREEMPTIONS=5 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked --release -p frazil --lib loom
+FRAZIL_CROSS_IDS=30000000 .venv/bin/python -m pytest -q tests/cross

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Every suite, in every language. Each prints its runner's own closing lines; the first failure stops.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+step() { printf '\n== %s\n' "$*"; }
+
+scripts/setup.sh
+step "Rust: the core, its documentation and README"
+cargo test --locked -p frazil
+step "Rust: the word, the gate and the lease under loom"
+RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
+step "Rust: the guards of the bindings"
+cargo test --locked -p frazil-c
+step "C and C++"
+c-api/build.sh
+tests/c/run.sh
+step "Python"
+python/build.sh
+.venv/bin/python -m pytest -q tests/python
+step "Node"
+node/build.sh
+tests/node/run.sh
+step "All languages at once, the README, and what must not drift"
+.venv/bin/python -m pytest -q tests/cross tests/repo
