@@ -1,4 +1,5 @@
-//! loom runs these under every interleaving of their threads (up to three preemptions):
+//! loom runs these under every interleaving of their threads (up to three preemptions, or
+//! `LOOM_MAX_PREEMPTIONS`):
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p frazil --lib loom
@@ -16,7 +17,7 @@ const UNBOUNDED: u64 = i64::MAX as u64;
 
 fn model(test: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.check(test);
 }
 

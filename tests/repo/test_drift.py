@@ -1,0 +1,59 @@
+"""What is written twice says the same: versions, case names, generated files."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+import frazil
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+CASES = set(json.loads((ROOT / "tests/vectors/cases.json").read_text())["cases"])
+
+
+def named(pattern, *globs):
+    files = [path for glob in globs for path in ROOT.glob(glob)]
+    return set(re.findall(pattern, "\n".join(path.read_text() for path in files), re.MULTILINE))
+
+
+def test_every_suite_has_every_case():
+    suites = {
+        "python": named(r"^(?:async )?def test_(\w+)", "tests/python/*.py"),
+        "node": named(r"^test\('(\w+)'", "tests/node/*.js", "tests/node/*.mjs"),
+        "c": named(r"^CASE\((\w+)\)", "tests/c/*.c"),
+        "c++": named(r"^CASE\((\w+)\)", "tests/c/*.cpp"),
+    }
+    missing = {suite: sorted(CASES - names) for suite, names in suites.items() if CASES - names}
+    assert not missing, f"cases.json lists cases that a suite lacks: {missing}"
+
+
+def test_one_version():
+    version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    header = (ROOT / "include/frazil.h").read_text()
+    macros = [re.search(rf"#define FRAZIL_VERSION_{part} (\d+)", header)[1] for part in ("MAJOR", "MINOR", "PATCH")]
+    told = subprocess.run(["node", "-p", "require(process.argv[1]).version", ROOT / "node"], check=True, capture_output=True, text=True)
+    versions = {
+        "python": frazil.__version__,
+        "package.json": json.loads((ROOT / "node/package.json").read_text())["version"],
+        "node": told.stdout.strip(),
+        "frazil.h": ".".join(macros),
+        "changelog": re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1],
+    }
+    assert versions == dict.fromkeys(versions, version)
+
+
+def test_vectors_are_what_the_script_computes():
+    subprocess.run([sys.executable, ROOT / "tests/vectors/generate.py", "--check"], check=True)
+
+
+def test_the_header_is_what_cbindgen_generates():
+    subprocess.run([ROOT / "c-api/generate.sh", "--check"], check=True)
+
+
+def test_the_bindings_have_the_same_files():
+    shared = {"lib.rs", "error.rs", "convert.rs", "layout.rs", "snowflake.rs", "next.rs"}
+    for binding in ("python", "node", "c-api"):
+        files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}
+        assert shared <= files, f"{binding} lacks {sorted(shared - files)}"

@@ -1,0 +1,46 @@
+"""The README's examples run as they stand there (its Rust examples are doctests of the core)."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+LIB = ROOT / "build/c/lib"
+C_FLAGS = [f"-I{ROOT}/build/c/include", f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-Wall", "-Wextra", "-Werror"]
+
+
+def blocks(language):
+    found = [code for name, code in BLOCKS if name == language]
+    assert found, f"the README has an example in {language}"
+    return [pytest.param(code, id=f"{language}-{i}") for i, code in enumerate(found)]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python(code):
+    exec(compile(code, "README.md", "exec"), {})
+
+
+@pytest.mark.parametrize("code", blocks("js"))
+def test_node(code, tmp_path):
+    # The package under its own name, as npm would put it.
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules/frazil").symlink_to(ROOT / "node")
+    (tmp_path / "example.cjs").write_text(code)
+    subprocess.run(["node", "example.cjs"], cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize(
+    "compiler, suffix, code",
+    [pytest.param(["cc", "-std=c99"], "c", *p.values, id=p.id) for p in blocks("c")]
+    + [pytest.param(["c++", "-std=c++17"], "cpp", *p.values, id=p.id) for p in blocks("cpp")],
+)
+def test_c(compiler, suffix, code, tmp_path):
+    source, program = tmp_path / f"example.{suffix}", tmp_path / "example"
+    source.write_text(code)
+    subprocess.run([*compiler, source, *C_FLAGS, "-lfrazil", "-o", program], check=True)
+    told = subprocess.run([program], check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    assert re.match(r"\d{10,19}", told.stdout), told.stdout
