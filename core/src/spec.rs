@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(hostname_ordinal("worker", "shop-3", ""), Ok(3));
         assert_eq!(hostname_ordinal("worker", "shop-eu-12", "+100"), Ok(112));
         for (host, plus) in [("shop", ""), ("shop-x", ""), ("shop-3", "-1"), ("shop-3", "+x")] {
-            assert_eq!(hostname_ordinal("worker", host, plus).unwrap_err().kind(), ErrorKind::Spec);
+            assert_eq!(hostname_ordinal("worker", host, plus).map_err(|error| error.kind()), Err(ErrorKind::Spec));
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn parse_duration(key: &str, text: &str) -> Result<u64> {
 /// Prints a duration in the largest unit that divides it.
 pub(crate) fn show_duration(ms: u64) -> String {
     for (unit, name) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
-        if ms > 0 && ms % unit == 0 {
+        if ms > 0 && ms.is_multiple_of(unit) {
             return format!("{}{name}", ms / unit);
         }
     }
