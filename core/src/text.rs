@@ -76,14 +76,23 @@ impl FromStr for TextFormat {
     }
 }
 
-pub(crate) fn encode(mut number: u64, format: TextFormat) -> String {
-    let alphabet = format.alphabet();
-    let mut text = vec![alphabet[0]; format.width()];
-    for place in text.iter_mut().rev() {
-        *place = alphabet[(number % alphabet.len() as u64) as usize];
-        number /= alphabet.len() as u64;
+pub(crate) fn encode(number: u64, format: TextFormat) -> String {
+    let mut text = vec![0; format.width()];
+    // A division by a constant is a multiplication.
+    match format {
+        Decimal => write_digits::<10>(number, format.alphabet(), &mut text),
+        Base62 => write_digits::<62>(number, format.alphabet(), &mut text),
+        Base32 => write_digits::<32>(number, format.alphabet(), &mut text),
+        Hex => write_digits::<16>(number, format.alphabet(), &mut text),
     }
-    text.into_iter().map(char::from).collect()
+    String::from_utf8(text).expect("every alphabet is ASCII")
+}
+
+fn write_digits<const BASE: u64>(mut number: u64, alphabet: &[u8], text: &mut [u8]) {
+    for place in text.iter_mut().rev() {
+        *place = alphabet[(number % BASE) as usize];
+        number /= BASE;
+    }
 }
 
 pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {

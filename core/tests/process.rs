@@ -124,6 +124,37 @@ fn the_memory_store_leases_and_takes_back() {
 }
 
 #[test]
+fn renewing_while_threads_mint_repeats_none_and_goes_on_increasing() {
+    let ids = Snowflake::open("layout=\"time:41@1ms node:3 sequence:14 epoch:2025-01-01\" store=memory namespace=renewing").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let minted: Vec<Vec<i64>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut mine = Vec::new();
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        mine.push(ids.next_id().unwrap().get());
+                        mine.extend(ids.batch(7).unwrap().into_iter().map(i64::from));
+                    }
+                    mine
+                })
+            })
+            .collect();
+        for _ in 0..300 {
+            ids.renew().unwrap();
+            std::thread::sleep(Duration::from_micros(300));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let nodes: HashSet<_> = minted.iter().flatten().map(|id| id >> 14 & 7).collect();
+    assert!(nodes.len() > 1, "the number did change");
+    assert!(minted.iter().all(|mine| mine.is_sorted_by(|a, b| a < b)), "each thread's IDs increase across every swap");
+    let count: usize = minted.iter().map(Vec::len).sum();
+    assert_eq!(minted.into_iter().flatten().collect::<HashSet<_>>().len(), count);
+}
+
+#[test]
 fn handles_share_a_lease_until_the_last_one_is_closed() {
     let spec = "standard store=memory namespace=shared";
     let a = Snowflake::open(spec).unwrap();
