@@ -14,6 +14,12 @@ need python3 python3 python3-venv
 need node nodejs
 need npm npm
 need valgrind valgrind
+# A test of the Python binding links libpython.
+python3 - <<'PYTHON' 2>/dev/null || missing+=(python3-dev)
+import os, sys, sysconfig
+get = sysconfig.get_config_var
+sys.exit(not os.path.exists(os.path.join(get("LIBDIR"), get("LDLIBRARY"))))
+PYTHON
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq && apt-get install -y -qq "${missing[@]}" >/dev/null

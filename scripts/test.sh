@@ -10,7 +10,7 @@ cargo test --locked -p frazil
 step "Rust: the word, the gate and the lease under loom"
 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
 step "Rust: the guards of the bindings"
-cargo test --locked -p frazil-c
+cargo test --locked -p frazil-c -p frazil-python
 step "C and C++"
 c-api/build.sh
 tests/c/run.sh

@@ -1,5 +1,6 @@
 //! The one error table: every refusal of frazil, in every language, is a row of it.
 
+use std::any::Any;
 use std::fmt;
 use std::time::Duration;
 
@@ -106,6 +107,13 @@ impl Error {
     /// For the bindings, which find what only they can see: a wrong type, a closed handle.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0 }))
+    }
+
+    /// `INTERNAL`, from what `catch_unwind` caught: for the guards at the FFI borders.
+    pub fn from_panic(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("a panic without a text");
+        Error::new(ErrorKind::Internal, format!("a defect of frazil, please report it: {text}"))
     }
 
     pub(crate) fn retry_in(mut self, wait: Duration) -> Self {

@@ -13,7 +13,8 @@ pub(crate) const ID_BITS: u32 = 63;
 /// What the clock shows before the epoch: above every tick, and not a closed gate's.
 const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
-const LONGEST_NAME: usize = 32;
+/// Of a field or a key.
+pub(crate) const LONGEST_NAME: usize = 32;
 
 /// Names that mean something else in a spec line, in a decoded ID, or in a language's options.
 const RESERVED: &[&str] = &[
@@ -22,10 +23,12 @@ const RESERVED: &[&str] = &[
     "detached",
     "epoch",
     "exhausted",
+    "fields",
     "id",
     "lag",
     "layout",
     "lease",
+    "looks_rounded",
     "namespace",
     "renew",
     "rollback",

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::id::Id;
-use crate::layout::{Layout, check_value};
+use crate::layout::{LONGEST_NAME, Layout, check_value};
 use crate::policy::{Policies, Reaction, Start};
 use crate::preset::{self, STANDARD};
 use crate::store::memory::Request;
@@ -119,8 +119,8 @@ impl Spec {
 
     fn add(&mut self, key: &str, value: String) -> Result<()> {
         let name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-        if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.bytes().all(name) {
-            return Err(spec_error(format!("{} is not a key: a-z, then a-z, 0-9 and _", shown(key))));
+        if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.bytes().all(name) || key.len() > LONGEST_NAME {
+            return Err(spec_error(format!("{} is not a key: a-z, then a-z, 0-9 and _, at most {LONGEST_NAME}", shown(key))));
         }
         if self.pairs.iter().any(|(earlier, _)| earlier == key) {
             return Err(spec_error(format!("the key {key} is given twice")));
@@ -328,14 +328,14 @@ fn take_value<'a>(key: &str, text: &'a str) -> Result<(String, &'a str)> {
             c if c == quote => {
                 let left = &text[at + 1..];
                 if left.starts_with(|c: char| !c.is_whitespace()) {
-                    return Err(spec_error(format!("{key}: a space is missing after the closing quote")));
+                    return Err(spec_error(format!("{}: a space is missing after the closing quote", shown(key))));
                 }
                 return Ok((value, left));
             }
             c => value.push(c),
         }
     }
-    Err(spec_error(format!("{key}: the closing quote is missing")))
+    Err(spec_error(format!("{}: the closing quote is missing", shown(key))))
 }
 
 impl fmt::Display for Spec {

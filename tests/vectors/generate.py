@@ -134,6 +134,7 @@ def layouts():
         ("time:41@1ms Node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["Node"]),
         ("time:41@1ms 5node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["5node"]),
         ("time:41@1ms store:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["store", "reserved"]),
+        ("time:41@1ms looks_rounded:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["looks_rounded", "reserved"]),
         ("time:41@1ms tick:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick", "reserved"]),
         ("time:41@1ms node:5 sequence:12 epoch:yesterday", "SPEC", ["epoch", "yesterday"]),
         ("time:41@1ms node:5 sequence:12 epoch:99999999999999999999", "OUT_OF_RANGE", ["epoch"]),

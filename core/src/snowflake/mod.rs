@@ -155,7 +155,7 @@ impl Snowflake {
             ));
         }
         let mut ids = vec![Id::from_bits(0); count];
-        self.try_fill(&mut ids, max_wait)?;
+        self.try_fill(&mut ids, max_wait).map_err(|error| error.after_writing(0))?;
         Ok(ids)
     }
 

@@ -1,0 +1,140 @@
+"""What an ID costs in Python: frazil beside the floors of the language and beside its peers, in one run.
+
+Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike.
+"""
+
+import array
+import itertools
+import statistics
+import time
+import timeit
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import bson
+import frazil
+import numpy
+import snowflake
+import uuid_utils
+
+ROUNDS = 11
+CALLS = 100_000
+BLOCK = 1000
+SERVICE_SECONDS = 2
+
+# Room for a million IDs in a millisecond, so that the layout's cap does not hide the cost of a call.
+WIDE = 'layout="time:41@1ms node:2 sequence:20 epoch:2025-01-01"'
+# Room for a billion in one tick, which the manual clock begins before every round: bulk is faster than any clock's cap.
+BULK = 'layout="time:31@1s node:2 sequence:30 epoch:2025-01-01" clock=manual detached=true'
+
+CLOCK_FLOOR = "C function, one clock reading, one int: `time.time_ns()`"
+MINT = "`mint = ids.next; mint()`"
+
+
+class Case:
+    """An expression, compiled into a loop of its own, that makes `ids_per_call` IDs."""
+
+    def __init__(self, group, name, expression, ids_per_call=1, calls=CALLS, **names):
+        self.group, self.name, self.ids_per_call, self.calls = group, name, ids_per_call, calls
+        self.samples = []
+        # Locals of the loop, as in a caller's function.
+        setup = "\n".join(f"{local} = names['{local}']" for local in names)
+        self.timer = timeit.Timer(expression, setup or "pass", globals={"names": names})
+
+    def run(self):
+        """Measures one round."""
+        self.samples.append(self.timer.timeit(self.calls) * 1e9 / self.calls)
+
+    def nanoseconds(self, empty):
+        """The cost of an ID, less that of the loop around it."""
+        return max(statistics.median(self.samples) - empty, 0) / self.ids_per_call
+
+
+def cases(bulk):
+    """Everything that is compared."""
+    ids = frazil.Snowflake(WIDE, node=1)
+    peer = snowflake.SnowflakeGenerator(1)
+    few = CALLS // 10
+    blocks = CALLS // BLOCK
+    stamps = array.array("q", range(2**60, 2**60 + BLOCK))
+    copied = {"copyto": numpy.copyto, "a": numpy.zeros(BLOCK, numpy.int64), "b": numpy.array(stamps)}
+    return [
+        Case("floor", "an empty loop", "pass"),
+        Case("floor", "C iterator: `next(itertools.count(2**60))`", "next(counter)", counter=itertools.count(2**60)),
+        Case("floor", CLOCK_FLOOR, "now()", now=time.time_ns),
+        Case("floor", f"C loop, a list of {BLOCK} ints: `array.tolist()`, per ID", "tolist()", BLOCK, blocks, tolist=stamps.tolist),
+        Case("floor", f"C loop, {BLOCK} int64 written: `numpy.copyto(a, b)`, per ID", "copyto(a, b)", BLOCK, few, **copied),
+        Case("frazil", MINT, "mint()", mint=ids.next),
+        Case("frazil", "`ids.next()`", "ids.next()", ids=ids),
+        Case("frazil", "`ids()`", "ids()", ids=ids),
+        Case("frazil", "`next(ids)`", "next(ids)", ids=ids),
+        Case("frazil", "`str(ids.next())`", "str(ids.next())", ids=ids, str=str),
+        Case("frazil", '`ids.text("decimal")`', 'ids.text("decimal")', ids=ids),
+        Case("frazil", '`ids.text("base62")`', 'ids.text("base62")', ids=ids),
+        Case("frazil", f"`ids.batch({BLOCK})`, per ID", "ids.batch(n)", BLOCK, blocks, ids=bulk, n=BLOCK),
+        Case("frazil", f"`ids.fill(array)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, ids=bulk, a=array.array("q", bytes(8 * BLOCK))),
+        Case("frazil", f"`ids.fill(numpy)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, ids=bulk, a=numpy.zeros(BLOCK, numpy.int64)),
+        Case("peer", "uuid_utils `uuid7()`", "uuid7()", uuid7=uuid_utils.uuid7),
+        Case("peer", "uuid_utils `uuid4()`", "uuid4()", uuid4=uuid_utils.uuid4),
+        Case("peer", "snowflake-id `next(generator)`", "next(peer)", calls=few, peer=peer),
+        Case("peer", "bson `ObjectId()`", "ObjectId()", calls=few, ObjectId=bson.ObjectId),
+        Case("peer", "`uuid.uuid4()`", "uuid4()", calls=few, uuid4=uuid.uuid4),
+    ]
+
+
+def compare():
+    """Prints the table of costs."""
+    bulk = frazil.Snowflake(BULK, node=1)
+    now = datetime.now(UTC)
+    compared = cases(bulk)
+    for _ in range(ROUNDS):
+        for case in compared:
+            # Each round of each case begins a tick of its own.
+            now += timedelta(seconds=1)
+            bulk.set_time(now)
+            case.run()
+
+    empty = statistics.median(compared[0].samples)
+    cost_of = {case.name: case.nanoseconds(empty) for case in compared}
+    floor, mint = cost_of[CLOCK_FLOOR], cost_of[MINT]
+    print(f"## Python: ns per ID, less the loop; medians of {ROUNDS} rounds that take turns\n")
+    print("| | | ns | of the clock's floor | of `mint()` |\n|---|---|---:|---:|---:|")
+    for case in compared:
+        cost = cost_of[case.name] or empty
+        print(f"| {case.group} | {case.name} | {cost:.2f} | {cost / floor:.2f} | {cost / mint:.2f} |")
+
+
+def serve():
+    """Prints what one process sustains on the default preset."""
+    ids = frazil.Snowflake("standard", node=1)
+    count, start = 0, time.perf_counter()
+    while (seconds := time.perf_counter() - start) < SERVICE_SECONDS:
+        for _ in range(1000):
+            ids.next()
+        count += 1000
+    rate = count / seconds
+
+    latencies, now = array.array("q"), time.perf_counter_ns
+    end = now() + SERVICE_SECONDS * 1_000_000_000
+    before = now()
+    while before < end:
+        ids.next()
+        after = now()
+        latencies.append(after - before)
+        before = now()
+    ordered = sorted(latencies)
+    quantiles = {f"p{share * 100:g}": ordered[int(len(ordered) * share)] for share in (0.5, 0.99, 0.999)}
+    within = sum(latency <= 2_000_000 for latency in ordered) / len(ordered)
+
+    print(f"\n## Python: the service level, preset `standard`, one thread, {SERVICE_SECONDS} s\n")
+    print("| | |\n|---|---:|")
+    print(f"| IDs per second, sustained (asked: 10,000) | {rate:,.0f} |")
+    for name, latency in {**quantiles, "max": ordered[-1]}.items():
+        print(f"| latency of `ids.next()`, {name} | {latency / 1000:,.2f} us |")
+    print(f"| answers within 2 ms (asked: 99.9 %) | {within:.4%} |")
+    print(f"| | {'met' if rate >= 10_000 and within >= 0.999 else 'NOT MET'} |")
+
+
+if __name__ == "__main__":
+    compare()
+    serve()

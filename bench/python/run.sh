@@ -1,0 +1,13 @@
+#!/bin/sh
+# Builds a release wheel into an environment of its own, with the peers, and measures: bench/python/run.sh
+set -eu
+cd "$(dirname "$0")/../.."
+
+venv=build/bench-python
+wheels=build/wheels-release
+[ -x "$venv/bin/python" ] || python3 -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
+rm -f "$wheels"/frazil-*.whl
+"$venv/bin/maturin" build --quiet --release --manifest-path python/Cargo.toml --out "$wheels" >&2
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
+exec "$venv/bin/python" bench/python/bench.py

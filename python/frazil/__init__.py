@@ -1,0 +1,10 @@
+"""frazil: 64-bit, time-ordered, globally unique IDs.
+
+>>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
+>>> ids.layout.decode(ids.next()).worker
+7
+"""
+
+from ._frazil import *
+from ._frazil import __all__ as __all__
+from ._frazil import __version__ as __version__

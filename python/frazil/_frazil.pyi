@@ -1,0 +1,386 @@
+"""The types of frazil: 64-bit, time-ordered, globally unique IDs.
+
+Every refusal is a `FrazilError` of the class that belongs to its kind; `ERRORS` lists the kinds. IDs are
+`int`, 0 to 2^63 - 1. Times are aware datetimes; those that come back are in UTC. Every object here is safe
+to share between threads.
+"""
+
+import datetime
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, final
+
+from typing_extensions import Buffer
+
+__all__ = [
+    "ERRORS",
+    "BeforeEpochError",
+    "ClockBackError",
+    "ClockNotSetError",
+    "ClockSkewError",
+    "ClosedError",
+    "ConflictError",
+    "ExhaustedError",
+    "ForkedError",
+    "FrazilError",
+    "IdInvalidError",
+    "InternalError",
+    "Layout",
+    "LayoutExpiredError",
+    "LayoutInvalidError",
+    "LayoutMismatchError",
+    "LeaseExhaustedError",
+    "NoFreeNodeError",
+    "NodeInUseError",
+    "NodeMissingError",
+    "OutOfRangeError",
+    "Parts",
+    "SegmentExhaustedError",
+    "Snowflake",
+    "SpecError",
+    "StoreAuthError",
+    "StoreChangedError",
+    "StoreCorruptError",
+    "StoreNotBuiltError",
+    "StoreReadonlyError",
+    "StoreUnreachableError",
+    "StoreUnsuitableError",
+    "TagMissingError",
+    "UnknownKeyError",
+    "WouldBlockError",
+    "WrongTypeError",
+    "__version__",
+    "format_id",
+    "parse_id",
+]
+
+__version__: Final[str]
+
+ERRORS: Final[tuple[tuple[int, str, str], ...]]
+"""The error table: code, name and meaning of each kind, in the order of the codes."""
+
+_Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
+_Option: TypeAlias = str | SupportsIndex | bool | Layout | None
+
+def format_id(id: SupportsIndex, format: _Format, /) -> str:
+    """The text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
+
+    Raises IdInvalidError for a number outside 0 to 2^63 - 1.
+
+    >>> frazil.format_id(1541815603606036480, "base62")
+    '1ptWyK4WgZU'
+    """
+
+def parse_id(text: str, format: _Format, /) -> int:
+    """The ID that a text form stands for; in decimal also the number without padding.
+
+    Raises IdInvalidError for a wrong length, a bad character, or a number above 2^63 - 1.
+
+    >>> frazil.parse_id("1ptWyK4WgZU", "base62")
+    1541815603606036480
+    """
+
+@final
+class Snowflake:
+    """A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
+
+    The first argument is a spec line, and keywords add to it; with neither, the environment variable FRAZIL is
+    read. A node number that is given without a store first waits for the next tick: 1 ms with most presets,
+    at most 1 s. The GIL is let go around waits. On the thread of a running event loop no call waits for more than 2 ms:
+    it raises WouldBlockError, and the async forms wait off the loop.
+
+    >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
+    >>> ids.layout.decode(ids.next()).worker
+    7
+    """
+
+    def __new__(cls, spec: str | None = None, /, **options: _Option) -> Self: ...
+    @classmethod
+    def open(cls, spec: str | None = None, /, **options: _Option) -> Coroutine[Any, Any, Snowflake]:
+        """Opens a generator off the event loop; the arguments are the constructor's.
+
+        >>> ids = await frazil.Snowflake.open("game", server=4711)
+        """
+
+    def next(self) -> int:
+        """The next ID. Waits as the policies say; a wait is not interrupted by signals, and lasts 5 s unless they say otherwise.
+
+        Raises ClockBackError and ExhaustedError as the policies say, LayoutExpiredError, BeforeEpochError,
+        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop.
+        """
+
+    def __call__(self) -> int:
+        """The same as `next`: a generator serves where a callable default is wanted."""
+
+    def __next__(self) -> int:
+        """The same as `next`."""
+
+    def __iter__(self) -> Self: ...
+    def next_async(self) -> Coroutine[Any, Any, int]:
+        """The next ID, waiting off the event loop if it must."""
+
+    def batch(self, count: SupportsIndex, /) -> list[int]:
+        """A list of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
+
+    def batch_async(self, count: SupportsIndex, /) -> Coroutine[Any, Any, list[int]]:
+        """A list of ascending IDs, waiting off the event loop if it must: all or nothing."""
+
+    def fill(self, buffer: Buffer, /) -> int:
+        """Fills a buffer with ascending IDs, without a copy, and returns how many.
+
+        The buffer is writable, C-contiguous, and holds int64 in native order: an array('q'), a numpy array, a
+        memoryview of them. No other thread may use it meanwhile. Raises as `next` does; the exception's `written`
+        says how many are there already.
+
+        >>> loot = array.array("q", bytes(8 * 1000))
+        >>> ids.fill(loot)
+        1000
+        """
+
+    def text(self, format: _Format, /) -> str:
+        """A new ID as text of fixed width, which sorts like the numbers. Raises as `next` does."""
+
+    def credit(self) -> int:
+        """How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst."""
+
+    def set_time(self, time: datetime.datetime, /) -> None:
+        """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
+
+    def renew(self) -> None:
+        """Gives a leased node number up and takes another, before this machine is cloned. IDs go on increasing.
+
+        Raises SpecError for a number that was given in the spec.
+        """
+
+    def close(self) -> None:
+        """Closes this handle; the last one of a leased number gives it back. Closing twice is harmless."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
+    @property
+    def layout(self) -> Layout:
+        """The layout."""
+
+    @property
+    def node(self) -> int:
+        """The node number: all node fields side by side."""
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The value of each node field, from the most significant."""
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec line."""
+
+@final
+class Layout:
+    """How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+
+    Its text is a preset's name, or lists the fields from the most significant. Raises LayoutInvalidError for what
+    cannot exist, and says why.
+
+    >>> layout = frazil.Layout("time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01")
+    >>> layout.nodes, layout.fields
+    (1024, {'business': 4, 'machine': 6})
+    """
+
+    def __new__(cls, text: str, /) -> Self: ...
+    def decode(self, id: SupportsIndex, /) -> Parts:
+        """Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.
+
+        >>> frazil.Layout("twitter").decode(1541815603606036480).worker
+        26
+        """
+
+    def compose(self, time: datetime.datetime, /, *, sequence: SupportsIndex, **fields: SupportsIndex) -> int:
+        """Puts an ID together: an instant, a sequence, and every node field by name.
+
+        Raises OutOfRangeError when a value does not fit its field (nothing is masked), UnknownKeyError for a field
+        that the layout has not, NodeMissingError for one that is not given, BeforeEpochError and LayoutExpiredError
+        for an instant outside the layout.
+        """
+
+    def min_id(self, time: datetime.datetime, /) -> int:
+        """The smallest ID of the tick that holds an instant: `id >= min_id(t)` in a query."""
+
+    def max_id(self, time: datetime.datetime, /) -> int:
+        """The largest ID of the tick that holds an instant: `id <= max_id(t)` in a query."""
+
+    @property
+    def text(self) -> str:
+        """The canonical text, which is also `str(layout)`."""
+
+    @property
+    def time_bits(self) -> int:
+        """The width of the time field."""
+
+    @property
+    def tick_ms(self) -> int:
+        """The length of a tick in milliseconds, 1 to 3,600,000."""
+
+    @property
+    def epoch(self) -> datetime.datetime:
+        """The instant at which the time field is 0."""
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The width of each node field, from the most significant."""
+
+    @property
+    def sequence_bits(self) -> int:
+        """The width of the sequence, the counter within a tick."""
+
+    @property
+    def nodes(self) -> int:
+        """How many generators can be told apart."""
+
+    @property
+    def ids_per_second(self) -> float:
+        """The IDs that one generator can mint in a second, sustained."""
+
+    @property
+    def expires_at(self) -> datetime.datetime | None:
+        """The first instant that cannot be stamped; None when that is after the year 9999."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Parts:
+    """What an ID is made of. Each node field is an attribute by its name: `parts.worker`. Immutable."""
+
+    @property
+    def id(self) -> int:
+        """The ID that was taken apart."""
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The instant at which the ID's tick starts, in UTC."""
+
+    @property
+    def tick(self) -> int:
+        """The raw time field: ticks since the layout's epoch."""
+
+    @property
+    def sequence(self) -> int:
+        """The counter within the tick."""
+
+    @property
+    def fields(self) -> dict[str, int]:
+        """The node fields by name, from the most significant; also of one that shares its name with a property."""
+
+    @property
+    def looks_rounded(self) -> bool:
+        """Whether the ID looks as if a JavaScript number had rounded it: a hint, which one ID in 256 gives by chance."""
+
+    def __getattr__(self, name: str, /) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+class FrazilError(Exception):
+    """Any refusal of frazil: the base of a class for each kind."""
+
+    code: int
+    """The kind's stable number, for example 203."""
+    name: str
+    """The kind's stable name, for example "CLOCK_BACK"."""
+    retry_after: float | None
+    """Seconds until a retry can succeed, where that is known: WouldBlockError, ExhaustedError, ClockBackError."""
+    written: int
+    """How many IDs `fill` had written when it failed."""
+
+class SpecError(FrazilError):
+    """101 SPEC: The spec line, or a value in it, cannot be understood."""
+
+class UnknownKeyError(FrazilError):
+    """102 UNKNOWN_KEY: The spec or the call names a key or a field that does not exist here."""
+
+class OutOfRangeError(FrazilError, ValueError):
+    """103 OUT_OF_RANGE: A value lies outside the range that its argument allows."""
+
+class LayoutInvalidError(FrazilError):
+    """104 LAYOUT_INVALID: The layout cannot exist: too many bits, a bad name, a bad tick."""
+
+class IdInvalidError(FrazilError):
+    """105 ID_INVALID: The text or number is not an ID of this layout."""
+
+class WrongTypeError(FrazilError, TypeError):
+    """106 WRONG_TYPE: An argument has the wrong type, or is null."""
+
+class ClosedError(FrazilError):
+    """107 CLOSED: The generator has been closed."""
+
+class LayoutExpiredError(FrazilError):
+    """201 LAYOUT_EXPIRED: The instant lies past the last one that the layout's time field can hold."""
+
+class BeforeEpochError(FrazilError):
+    """202 BEFORE_EPOCH: The instant lies before the layout's epoch."""
+
+class ClockBackError(FrazilError):
+    """203 CLOCK_BACK: The clock went back, by more than the rollback policy allows."""
+
+class ExhaustedError(FrazilError):
+    """204 EXHAUSTED: The tick's sequence is used up, and the exhausted policy allows no more."""
+
+class WouldBlockError(FrazilError):
+    """205 WOULD_BLOCK: The call would wait longer than it may here; the error says for how long."""
+
+class ClockNotSetError(FrazilError):
+    """206 CLOCK_NOT_SET: The manual clock has not been given a time yet."""
+
+class ClockSkewError(FrazilError):
+    """207 CLOCK_SKEW: This machine's clock is too far from the store's."""
+
+class NodeMissingError(FrazilError):
+    """301 NODE_MISSING: No node number was given, and no store to lease one from."""
+
+class NodeInUseError(FrazilError):
+    """302 NODE_IN_USE: The given node number is leased by another generator."""
+
+class NoFreeNodeError(FrazilError):
+    """303 NO_FREE_NODE: Every node number of the store is leased."""
+
+class LeaseExhaustedError(FrazilError):
+    """304 LEASE_EXHAUSTED: The lease's bound is reached and the store could not extend it."""
+
+class ForkedError(FrazilError):
+    """305 FORKED: The process forked, and the parent owns this generator's node number."""
+
+class ConflictError(FrazilError):
+    """306 CONFLICT: The node number is open in this process with other policies."""
+
+class StoreUnreachableError(FrazilError):
+    """401 STORE_UNREACHABLE: The store does not answer."""
+
+class StoreAuthError(FrazilError):
+    """402 STORE_AUTH: The store refuses the credentials."""
+
+class StoreReadonlyError(FrazilError):
+    """403 STORE_READONLY: The store does not take writes."""
+
+class StoreCorruptError(FrazilError):
+    """404 STORE_CORRUPT: A record of the store cannot be read."""
+
+class StoreChangedError(FrazilError):
+    """405 STORE_CHANGED: The store is not the one that held the leases: wiped, restored or replaced."""
+
+class StoreUnsuitableError(FrazilError):
+    """406 STORE_UNSUITABLE: The store cannot keep what a lease needs."""
+
+class LayoutMismatchError(FrazilError):
+    """407 LAYOUT_MISMATCH: The namespace is used with another layout."""
+
+class StoreNotBuiltError(FrazilError):
+    """408 STORE_NOT_BUILT: This build has no client for the store."""
+
+class TagMissingError(FrazilError):
+    """501 TAG_MISSING: The segment's tag does not exist in the store."""
+
+class SegmentExhaustedError(FrazilError):
+    """502 SEGMENT_EXHAUSTED: The next range did not arrive in time."""
+
+class InternalError(FrazilError):
+    """901 INTERNAL: A defect of frazil: a panic that was caught at the border."""

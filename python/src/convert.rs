@@ -1,0 +1,232 @@
+//! Values in and out: IDs, numbers, times, strings, buffers, options; and IDs as text.
+
+use crate::error::{OrRaise, guard, refuse};
+use crate::layout::Layout;
+use frazil::{ErrorKind, Id, TextFormat};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyMemoryView, PyString};
+
+/// `format_id(id, format, /)`: the text of an ID, of fixed width.
+#[pyfunction]
+#[pyo3(signature = (id, format, /))]
+pub(crate) fn format_id<'py>(id: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+    let py = id.py();
+    guard(py, || ascii(py, &id_in(id)?.text(text_format(format)?)))
+}
+
+/// `parse_id(text, format, /)`: the ID that a text form stands for.
+#[pyfunction]
+#[pyo3(signature = (text, format, /))]
+pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = text.py();
+    guard(py, || {
+        let format = text_format(format)?;
+        Ok(Id::parse(string("text", text, ErrorKind::IdInvalid)?, format).or_raise(py)?.get())
+    })
+}
+
+/// The name of a text form.
+pub(crate) fn text_format(format: &Bound<'_, PyAny>) -> PyResult<TextFormat> {
+    string("format", format, ErrorKind::OutOfRange)?.parse().or_raise(format.py())
+}
+
+/// An ID.
+pub(crate) fn id_in(id: &Bound<'_, PyAny>) -> PyResult<Id> {
+    let allowed = format!("0 to {}", i64::MAX);
+    Id::new(integer("id", id, ErrorKind::IdInvalid, &allowed)?).or_raise(id.py())
+}
+
+/// A number that the core takes as `u64` or `usize`.
+pub(crate) fn number<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>, allowed: &str) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    integer(name, value, ErrorKind::OutOfRange, allowed)
+}
+
+/// An `int`, or what converts to one without loss; `beyond` is the kind of one that does not fit.
+fn integer<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>, beyond: ErrorKind, allowed: &str) -> PyResult<T>
+where
+    T: FromPyObject<'a, 'py, Error = PyErr>,
+{
+    let py = value.py();
+    let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)));
+    // An equal value is refused alike in JavaScript, whose only numbers are floats.
+    if value.cast::<PyFloat>().is_ok_and(|float| float.value().fract() != 0.0) {
+        return outside();
+    }
+    if value.is_instance_of::<PyBool>() {
+        return wrong_type(name, value, "an int");
+    }
+    match value.extract::<T>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => outside(),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type(name, value, "an int"),
+        result => result,
+    }
+}
+
+/// A string; `broken` is the kind of one that holds lone surrogates.
+pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorKind) -> PyResult<&'a str> {
+    let Ok(text) = value.cast::<PyString>() else {
+        return wrong_type(name, value, "a str");
+    };
+    text.to_str().or_else(|_| refuse(value.py(), broken, format!("{name} holds a lone surrogate: it is not Unicode text")))
+}
+
+/// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
+fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    if value.is_none() {
+        return Ok(None);
+    }
+    if let Ok(flag) = value.cast::<PyBool>() {
+        return Ok(Some(flag.is_true().to_string()));
+    }
+    if let Ok(layout) = value.cast::<Layout>() {
+        return Ok(Some(layout.get().0.to_string()));
+    }
+    if value.is_instance_of::<PyString>() {
+        return Ok(Some(string(key, value, ErrorKind::Spec)?.to_owned()));
+    }
+    if value.is_instance_of::<PyFloat>() || !value.hasattr("__index__")? {
+        return wrong_type(key, value, "a str, an int, a bool, a Layout or None");
+    }
+    Ok(Some(integer::<i128>(key, value, ErrorKind::OutOfRange, "a 128-bit integer at most").map(|n| n.to_string())?))
+}
+
+/// A spec of a constructor's arguments.
+pub(crate) fn spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
+    let line = line.filter(|line| !line.is_none()).map(|line| string("spec", line, ErrorKind::Spec)).transpose()?;
+    let mut pairs = Vec::new();
+    for (key, value) in options.into_iter().flatten() {
+        let key = string("the key of an option", &key, ErrorKind::Spec)?.to_owned();
+        if let Some(value) = option(&key, &value)? {
+            pairs.push((key, value));
+        }
+    }
+    frazil::Spec::from_parts(line, &pairs).or_raise(py)
+}
+
+/// An object's buffer, held as long as the result lives.
+pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
+    // An array of ctypes leaves the strides out; a memoryview of it adds them.
+    let view = PyUntypedBuffer::get(object).or_else(|_| PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any()));
+    view.or_else(|_| wrong_buffer(object))
+}
+
+/// The memory of a buffer that `fill` can write to; it stays valid while the buffer is held.
+pub(crate) fn int64s(buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyResult<(*mut i64, usize)> {
+    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
+    let signed = match buffer.format().to_bytes() {
+        [kind] => b"qln".contains(kind),
+        [order, kind] => native.contains(order) && b"qln".contains(kind),
+        _ => false,
+    };
+    if !signed || buffer.item_size() != size_of::<i64>() || buffer.readonly() || !buffer.is_c_contiguous() {
+        return wrong_buffer(object);
+    }
+    // An empty buffer may point anywhere.
+    let start = if buffer.item_count() == 0 { std::ptr::dangling_mut() } else { buffer.buf_ptr().cast::<i64>() };
+    if !start.is_aligned() {
+        return wrong_buffer(object);
+    }
+    Ok((start, buffer.item_count()))
+}
+
+fn wrong_buffer<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
+    wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 in native order, such as array('q')")
+}
+
+fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<T> {
+    let given = value.get_type().name().map_or_else(|_| "another type".to_owned(), |name| name.to_string());
+    refuse(value.py(), ErrorKind::WrongType, format!("{name} must be {wanted}, not {given}"))
+}
+
+/// What the user gave, for a message.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    const LONGEST: usize = 60;
+    let Ok(text) = value.repr() else {
+        return "(a number too long to print)".to_owned();
+    };
+    let text = text.to_string_lossy();
+    text.char_indices().nth(LONGEST).map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end]))
+}
+
+/// ASCII text, without a pass through the UTF-8 decoder.
+pub(crate) fn ascii<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+    // SAFETY: the pointer and the length are a live string's; the result is a new reference to a str, or null
+    // with an exception set.
+    let text = unsafe {
+        let object = ffi::PyUnicode_DecodeLatin1(text.as_ptr().cast(), text.len() as ffi::Py_ssize_t, std::ptr::null());
+        Bound::from_owned_ptr_or_err(py, object)?
+    };
+    Ok(text.cast_into::<PyString>()?)
+}
+
+/// The types of the module `datetime` that times cross as.
+struct Times {
+    datetime: Py<PyAny>,
+    timedelta: Py<PyAny>,
+    millisecond: Py<PyAny>,
+    epoch: Py<PyAny>,
+}
+
+static TIMES: PyOnceLock<Times> = PyOnceLock::new();
+
+fn times(py: Python<'_>) -> PyResult<&Times> {
+    TIMES.get_or_try_init(py, || {
+        let module = py.import("datetime")?;
+        let (datetime, timedelta) = (module.getattr("datetime")?, module.getattr("timedelta")?);
+        let utc = module.getattr("timezone")?.getattr("utc")?;
+        let millisecond = timedelta.call1((0, 0, 1000))?;
+        let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
+        Ok(Times { datetime: datetime.unbind(), timedelta: timedelta.unbind(), millisecond: millisecond.unbind(), epoch: epoch.unbind() })
+    })
+}
+
+/// An aware datetime as Unix milliseconds, rounded down.
+pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = value.py();
+    let times = times(py)?;
+    if !value.is_instance(times.datetime.bind(py))? {
+        return wrong_type(name, value, "an aware datetime");
+    }
+    if value.call_method0("utcoffset")?.is_none() {
+        let why = format!("{name} is a naive datetime, which names no instant: give it a zone, such as tzinfo=timezone.utc");
+        return refuse(py, ErrorKind::WrongType, why);
+    }
+    value.sub(times.epoch.bind(py))?.floor_div(times.millisecond.bind(py))?.extract()
+}
+
+/// An instant as an aware datetime in UTC.
+pub(crate) fn datetime(py: Python<'_>, unix_ms: i64) -> PyResult<Bound<'_, PyAny>> {
+    let times = times(py)?;
+    let since = times.timedelta.bind(py).call1((unix_ms.div_euclid(86_400_000), 0, 0, unix_ms.rem_euclid(86_400_000)))?;
+    times.epoch.bind(py).add(since)
+}
+
+/// Names and numbers as a dict, in order.
+pub(crate) fn dict<'py, N: IntoPyObject<'py>>(
+    py: Python<'py>,
+    entries: impl IntoIterator<Item = (impl AsRef<str>, N)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, number) in entries {
+        dict.set_item(name.as_ref(), number)?;
+    }
+    Ok(dict)
+}
+
+/// The node fields among a call's keywords.
+pub(crate) fn fields(fields: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<(String, u64)>> {
+    let mut values = Vec::new();
+    for (name, value) in fields.into_iter().flatten() {
+        let name = string("the name of a field", &name, ErrorKind::UnknownKey)?.to_owned();
+        let value = number(&name, &value, "a node field holds 0 or more")?;
+        values.push((name, value));
+    }
+    Ok(values)
+}

@@ -1,0 +1,185 @@
+//! `Layout` and `Parts`.
+
+use crate::convert::{self, id_in, unix_ms};
+use crate::error::{OrRaise, guard};
+use frazil::ErrorKind;
+use pyo3::exceptions::PyAttributeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How the 63 bits of an ID are split: a preset's name, or text such as "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
+///
+/// Immutable, and safe to share between threads. Raises LayoutInvalidError for what cannot exist, and says why.
+#[pyclass(frozen, eq, hash, module = "frazil")]
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Layout(pub(crate) frazil::Layout);
+
+#[pymethods]
+impl Layout {
+    #[new]
+    #[pyo3(signature = (text, /))]
+    fn new(text: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = text.py();
+        guard(py, || Ok(Layout(frazil::Layout::parse(convert::string("text", text, ErrorKind::LayoutInvalid)?).or_raise(py)?)))
+    }
+
+    /// Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.
+    #[pyo3(signature = (id, /))]
+    fn decode(&self, id: &Bound<'_, PyAny>) -> PyResult<Parts> {
+        guard(id.py(), || Ok(Parts(self.0.decode(id_in(id)?).or_raise(id.py())?)))
+    }
+
+    /// Puts an ID together: an aware datetime, a sequence, and every node field by name. Raises
+    /// OutOfRangeError for what does not fit its field; nothing is masked.
+    #[pyo3(signature = (time, /, *, sequence, **fields))]
+    fn compose(&self, time: &Bound<'_, PyAny>, sequence: &Bound<'_, PyAny>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<i64> {
+        let py = time.py();
+        guard(py, || {
+            let unix_ms = unix_ms("time", time)?;
+            let sequence = convert::number("sequence", sequence, &format!("0 to {}", self.0.sequence().max()))?;
+            let fields = convert::fields(fields)?;
+            let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            Ok(self.0.compose(unix_ms, &fields, sequence).or_raise(py)?.get())
+        })
+    }
+
+    /// The smallest ID of the tick that holds an instant: `id >= min_id(t)` in a query.
+    #[pyo3(signature = (time, /))]
+    fn min_id(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
+        guard(time.py(), || Ok(self.0.min_id(unix_ms("time", time)?).or_raise(time.py())?.get()))
+    }
+
+    /// The largest ID of the tick that holds an instant: `id <= max_id(t)` in a query.
+    #[pyo3(signature = (time, /))]
+    fn max_id(&self, time: &Bound<'_, PyAny>) -> PyResult<i64> {
+        guard(time.py(), || Ok(self.0.max_id(unix_ms("time", time)?).or_raise(time.py())?.get()))
+    }
+
+    /// The canonical text.
+    #[getter]
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(self.0.to_string()))
+    }
+
+    /// The width of the time field.
+    #[getter]
+    fn time_bits(&self, py: Python<'_>) -> PyResult<u32> {
+        guard(py, || Ok(self.0.time_bits()))
+    }
+
+    /// The length of a tick in milliseconds.
+    #[getter]
+    fn tick_ms(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.0.tick_ms()))
+    }
+
+    /// The instant at which the time field is 0.
+    #[getter]
+    fn epoch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guard(py, || convert::datetime(py, self.0.epoch_ms()))
+    }
+
+    /// The width of each node field, from the most significant.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || convert::dict(py, self.0.node_fields().iter().map(|field| (field.name(), field.bits()))))
+    }
+
+    /// The width of the sequence.
+    #[getter]
+    fn sequence_bits(&self, py: Python<'_>) -> PyResult<u32> {
+        guard(py, || Ok(self.0.sequence().bits()))
+    }
+
+    /// How many generators can be told apart.
+    #[getter]
+    fn nodes(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.0.nodes()))
+    }
+
+    /// The IDs that one generator can mint in a second, sustained.
+    #[getter]
+    fn ids_per_second(&self, py: Python<'_>) -> PyResult<f64> {
+        guard(py, || Ok(self.0.ids_per_second()))
+    }
+
+    /// The first instant that cannot be stamped; None when that is after the year 9999.
+    #[getter]
+    fn expires_at<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        guard(py, || self.0.expires_at_ms().map(|end| convert::datetime(py, end)).transpose())
+    }
+
+    fn __str__(&self, py: Python<'_>) -> PyResult<String> {
+        self.text(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(format!("Layout('{}')", self.0)))
+    }
+}
+
+/// What an ID is made of: each node field is an attribute by its name.
+#[pyclass(frozen, eq, module = "frazil")]
+#[derive(PartialEq)]
+pub(crate) struct Parts(frazil::Parts);
+
+#[pymethods]
+impl Parts {
+    /// The ID that was taken apart.
+    #[getter]
+    fn id(&self, py: Python<'_>) -> PyResult<i64> {
+        guard(py, || Ok(self.0.id().get()))
+    }
+
+    /// The instant at which the ID's tick starts, in UTC.
+    #[getter]
+    fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        guard(py, || convert::datetime(py, self.0.unix_ms()))
+    }
+
+    /// The raw time field: ticks since the layout's epoch.
+    #[getter]
+    fn tick(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.0.tick()))
+    }
+
+    /// The counter within the tick.
+    #[getter]
+    fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.0.sequence()))
+    }
+
+    /// The node fields by name, from the most significant.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || convert::dict(py, self.0.fields()))
+    }
+
+    /// Whether the ID looks as if a JavaScript number had rounded it: a hint, not a proof.
+    #[getter]
+    fn looks_rounded(&self, py: Python<'_>) -> PyResult<bool> {
+        guard(py, || Ok(self.0.id().looks_rounded()))
+    }
+
+    fn __getattr__(&self, name: &Bound<'_, PyString>) -> PyResult<u64> {
+        guard(name.py(), || {
+            let field = name.to_str().ok().and_then(|name| self.0.field(name));
+            field.ok_or_else(|| PyAttributeError::new_err(format!("these parts have no field {}", name.to_string_lossy())))
+        })
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.0.id().hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || {
+            let time = convert::datetime(py, self.0.unix_ms())?.repr()?;
+            let fields: String = self.0.fields().map(|(name, value)| format!("{name}={value}, ")).collect();
+            Ok(format!("Parts(time={time}, {fields}sequence={}, tick={})", self.0.sequence(), self.0.tick()))
+        })
+    }
+}

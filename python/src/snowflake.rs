@@ -1,0 +1,193 @@
+//! `Snowflake`: open, batch, fill, properties. `next` itself is in `next.rs`.
+
+use crate::convert;
+use crate::error::{OrRaise, guard};
+use crate::layout::Layout;
+use crate::next::{blocked, fill, next_id, patience};
+use frazil::MAX_BATCH;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use std::time::Duration;
+
+/// A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
+///
+/// The first argument is a spec line, keywords add to it; with neither, the environment variable FRAZIL is
+/// read. Safe to share between threads; the GIL is let go around waits. On the thread of a running event
+/// loop nothing waits for more than 2 ms: then WouldBlockError, and `await Snowflake.open(...)`.
+///
+/// >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
+/// >>> ids.next(), ids(), next(ids)
+#[pyclass(frozen, module = "frazil")]
+pub(crate) struct Snowflake(pub(crate) frazil::Snowflake);
+
+#[pymethods]
+impl Snowflake {
+    #[new]
+    #[pyo3(signature = (spec=None, /, **options))]
+    fn new(py: Python<'_>, spec: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        guard(py, || {
+            let spec = convert::spec(spec, options, py)?;
+            let patience = patience(py)?;
+            let opened = py.detach(|| frazil::Snowflake::open_spec(spec, patience));
+            opened.map(Snowflake).map_err(|error| blocked(py, &error, patience, "await Snowflake.open(...)"))
+        })
+    }
+
+    /// Opens a generator off the event loop; the arguments are the constructor's.
+    #[classmethod]
+    #[pyo3(signature = (spec=None, /, **options))]
+    fn open<'py>(
+        class: &Bound<'py, PyType>,
+        spec: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guard(class.py(), || off_loop(class.py(), "open_off_loop", (class, spec, options.map(|o| o.copy()).transpose()?)))
+    }
+
+    /// The next ID, waiting off the event loop if it must.
+    fn next_async<'py>(ids: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || off_loop(ids.py(), "next_off_loop", (ids,)))
+    }
+
+    /// A list of `count` ascending IDs: all or nothing.
+    #[pyo3(signature = (count, /))]
+    fn batch<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        let py = count.py();
+        guard(py, || {
+            let mut ids = vec![0; self.count(count)?];
+            fill(py, &self.0, &mut ids)?;
+            PyList::new(py, ids)
+        })
+    }
+
+    /// A list of `count` ascending IDs, waiting off the event loop if it must: all or nothing.
+    #[pyo3(signature = (count, /))]
+    fn batch_async<'py>(ids: &Bound<'py, Self>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = ids.py();
+        guard(py, || {
+            let count = ids.get().count(count)?;
+            let zeros = PyBytes::new_with(py, count * size_of::<i64>(), |_| Ok(()))?;
+            let buffer = py.import("array")?.call_method1("array", ("q", zeros))?;
+            off_loop(py, "batch_off_loop", (ids, buffer))
+        })
+    }
+
+    /// Fills a writable, C-contiguous int64 buffer with ascending IDs and returns how many; an exception's
+    /// `written` says how many are there. No other thread may use the buffer meanwhile.
+    #[pyo3(signature = (buffer, /))]
+    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = buffer.py();
+        guard(py, || {
+            let view = convert::buffer(buffer)?;
+            let (start, count) = convert::int64s(&view, buffer)?;
+            // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
+            // held; that nobody else uses them meanwhile is the caller's part, as documented.
+            let ids = unsafe { std::slice::from_raw_parts_mut(start, count) };
+            fill(py, &self.0, ids)?;
+            Ok(count)
+        })
+    }
+
+    /// A new ID as text of a fixed width: "decimal", "base62", "base32" or "hex".
+    #[pyo3(signature = (format, /))]
+    fn text<'py>(&self, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
+        let py = format.py();
+        guard(py, || {
+            let format = convert::text_format(format)?;
+            convert::ascii(py, &next_id(py, &self.0)?.text(format))
+        })
+    }
+
+    /// How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst.
+    fn credit(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || self.0.credit().or_raise(py))
+    }
+
+    /// Sets the time of `clock=manual` to an aware datetime. Backwards is a rollback.
+    #[pyo3(signature = (time, /))]
+    fn set_time(&self, time: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = time.py();
+        guard(py, || self.0.set_time(convert::unix_ms("time", time)?).or_raise(py))
+    }
+
+    /// Gives a leased node number up and takes another, before this machine is cloned.
+    fn renew(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, || py.detach(|| self.0.renew()).or_raise(py))
+    }
+
+    /// Closes this handle; every later call is ClosedError. Closing twice is harmless.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, || {
+            py.detach(|| self.0.close());
+            Ok(())
+        })
+    }
+
+    /// The layout.
+    #[getter]
+    fn layout(&self, py: Python<'_>) -> PyResult<Layout> {
+        guard(py, || Ok(Layout(self.0.layout().clone())))
+    }
+
+    /// The node number: all node fields side by side.
+    #[getter]
+    fn node(&self, py: Python<'_>) -> PyResult<u64> {
+        guard(py, || Ok(self.0.node()))
+    }
+
+    /// The value of each node field, from the most significant.
+    #[getter]
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || convert::dict(py, self.0.fields()))
+    }
+
+    /// The canonical spec line.
+    #[getter]
+    fn spec(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(self.0.spec()))
+    }
+
+    fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
+        guard(py, || Ok(next_id(py, &self.0)?.get()))
+    }
+
+    fn __iter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
+        ids.clone()
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
+        guard(py, || Ok(next_id(py, &self.0)?.get()))
+    }
+
+    fn __enter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
+        ids.clone()
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        guard(py, || Ok(format!("{:?}", self.0)))
+    }
+}
+
+impl Snowflake {
+    /// The size of a batch; the core refuses one that is too large.
+    fn count(&self, count: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
+        if number > MAX_BATCH {
+            self.0.try_batch(number, Duration::ZERO).or_raise(count.py())?;
+        }
+        Ok(number)
+    }
+}
+
+/// A coroutine of the package's Python part.
+fn off_loop<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
+where
+    A: pyo3::call::PyCallArgs<'py>,
+{
+    py.import("frazil._async")?.call_method1(name, arguments)
+}

@@ -1,0 +1,56 @@
+"""What all tests share. They run against the wheel that is installed in .venv (python/build.sh)."""
+
+import itertools
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import frazil
+import pytest
+
+VECTORS = Path(__file__).resolve().parents[1] / "vectors"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+STANDARD_EPOCH_MS = 1735689600000
+
+_numbers = itertools.count(1)
+
+
+def vectors(name):
+    """A file of cases that every language reads."""
+    return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def at(unix_ms):
+    """An instant in Unix milliseconds as an aware datetime."""
+    return EPOCH + timedelta(milliseconds=unix_ms)
+
+
+def open_manual(line="standard node=1", unix_ms=STANDARD_EPOCH_MS, **options):
+    """A generator with a state of its own, whose clock shows an instant."""
+    ids = frazil.Snowflake(line, clock="manual", detached=True, **options)
+    if unix_ms is not None:
+        ids.set_time(at(unix_ms))
+    return ids
+
+
+def ascends(numbers):
+    """Whether each number is above the one before it."""
+    return all(a < b for a, b in itertools.pairwise(numbers))
+
+
+@pytest.fixture
+def node():
+    """A node number that no other test uses."""
+    return next(_numbers)
+
+
+@pytest.fixture
+def namespace(request):
+    """A namespace of store=memory that no other test uses."""
+    return f"{request.node.name}-{next(_numbers)}"
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    """A FRAZIL of the shell does not leak in."""
+    monkeypatch.delenv("FRAZIL", raising=False)

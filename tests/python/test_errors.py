@@ -1,0 +1,242 @@
+"""Every refusal: by kind, and for every kind of bad input."""
+
+import array
+import os
+import pickle
+from datetime import datetime
+
+import frazil
+import numpy
+import pytest
+from conftest import STANDARD_EPOCH_MS, at, open_manual
+
+TWITTER = frazil.Layout("twitter")
+NOW = at(STANDARD_EPOCH_MS)
+PARTS = {"sequence": 0, "datacenter": 1, "worker": 1}
+NOT_TEXT = [None, 7, b"bytes", ["list"], object(), 1.5]
+NOT_AN_INT = [None, "7", b"7", [7], object(), 1.0, True, numpy.bool_(True)]
+NOT_A_WHOLE_NUMBER = [-1, 2**64, -(2**64), 2**200, -(2**63), 10**5000, 1.5, float("nan"), float("inf")]
+NOT_UNICODE = "a\ud800b"
+
+
+def exhausted():
+    ids = open_manual("twitter datacenter=1 worker=1 exhausted=error")
+    ids.batch(4097)
+
+
+def clock_back():
+    ids = open_manual("twitter datacenter=1 worker=1")
+    ids.next()
+    ids.set_time(at(STANDARD_EPOCH_MS - 10))
+    ids.next()
+
+
+def closed():
+    ids = open_manual()
+    ids.close()
+    ids.next()
+
+
+def conflict():
+    frazil.Snowflake("leaf worker=1000")
+    frazil.Snowflake("leaf worker=1000 start=zero")
+
+
+def leased(*lines):
+    return [frazil.Snowflake(line, store="memory", detached=True, namespace="every_error" + lines[0]) for line in lines]
+
+
+def forked():
+    ids = open_manual()
+    theirs, ours = os.pipe()
+    if os.fork() == 0:
+        try:
+            ids.next()
+        except frazil.FrazilError as error:
+            os.write(ours, pickle.dumps(error))
+        finally:
+            os._exit(0)
+    os.close(ours)
+    with open(theirs, "rb") as answer:
+        raise pickle.loads(answer.read())
+
+
+ONE_NODE = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
+NATURAL = {
+    "SPEC": lambda: frazil.Snowflake("nonsense"),
+    "UNKNOWN_KEY": lambda: frazil.Snowflake("twitter shard=1"),
+    "OUT_OF_RANGE": lambda: frazil.Snowflake("twitter datacenter=1 worker=32"),
+    "LAYOUT_INVALID": lambda: frazil.Layout("time:37@1ms server:20 sequence:16 epoch:0"),
+    "ID_INVALID": lambda: TWITTER.decode(-1),
+    "WRONG_TYPE": lambda: TWITTER.decode("1"),
+    "CLOSED": closed,
+    "LAYOUT_EXPIRED": lambda: frazil.Snowflake("baidu worker=1"),
+    "BEFORE_EPOCH": lambda: TWITTER.min_id(at(0)),
+    "CLOCK_BACK": clock_back,
+    "EXHAUSTED": exhausted,
+    "WOULD_BLOCK": lambda: open_manual().batch(4097),
+    "CLOCK_NOT_SET": lambda: open_manual(unix_ms=None).next(),
+    "NODE_MISSING": lambda: frazil.Snowflake("twitter"),
+    "NODE_IN_USE": lambda: leased("standard node=1", "standard node=1"),
+    "NO_FREE_NODE": lambda: leased(ONE_NODE, ONE_NODE, ONE_NODE),
+    "FORKED": forked,
+    "CONFLICT": conflict,
+    "LAYOUT_MISMATCH": lambda: leased("twitter", "leaf"),
+    "STORE_NOT_BUILT": lambda: frazil.Snowflake("twitter store=redis://localhost"),
+}
+
+
+@pytest.mark.parametrize("name", NATURAL)
+def test_every_error(name):
+    with pytest.raises(frazil.FrazilError) as raised:
+        NATURAL[name]()
+    error = raised.value
+    code, _, _ = next(row for row in frazil.ERRORS if row[1] == name)
+    assert (error.name, error.code) == (name, code)
+    assert type(error).__name__.upper() == name.replace("_", "") + "ERROR"
+    assert len(str(error)) > 10
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.retry_after) == (type(error), str(error), error.retry_after)
+
+
+def refused(kind, call, *arguments, **keywords):
+    with pytest.raises(kind) as raised:
+        call(*arguments, **keywords)
+    assert len(str(raised.value)) < 1000
+    return str(raised.value)
+
+
+def test_wrong_types():
+    ids = open_manual()
+    for value in NOT_AN_INT:
+        given = type(value).__name__
+        assert given in refused(frazil.WrongTypeError, ids.batch, value)
+        assert given in refused(frazil.WrongTypeError, ids.batch_async, value)
+        assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
+        assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
+        for name in PARTS:
+            assert name in refused(frazil.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
+    for value in NOT_TEXT:
+        assert type(value).__name__ in refused(frazil.WrongTypeError, ids.text, value)
+        refused(frazil.WrongTypeError, frazil.format_id, 1, value)
+        refused(frazil.WrongTypeError, frazil.parse_id, value, "hex")
+        refused(frazil.WrongTypeError, frazil.parse_id, "0", value)
+        refused(frazil.WrongTypeError, frazil.Layout, value)
+        if value is not None:
+            refused(frazil.WrongTypeError, frazil.Snowflake, value)
+    for value in [b"7", [7], object(), 1.5, 7.0, NOW, float("nan")]:
+        assert "worker" in refused(frazil.WrongTypeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
+    for value in [None, 0, "2025-01-01", 1.5, NOW.date(), NOW.time(), STANDARD_EPOCH_MS]:
+        for call in (ids.set_time, TWITTER.min_id, TWITTER.max_id):
+            assert "time must be an aware datetime" in refused(frazil.WrongTypeError, call, value)
+        refused(frazil.WrongTypeError, TWITTER.compose, value, **PARTS)
+    for call in (ids.set_time, TWITTER.min_id, TWITTER.max_id):
+        assert "naive" in refused(frazil.WrongTypeError, call, datetime(2025, 1, 1))
+    for arguments in [(1,), (1, 2), (None,)]:
+        assert "no arguments" in refused(frazil.WrongTypeError, ids.next, *arguments)
+    # Python's own refusals: too few arguments, and a method without its object.
+    for call in (ids.batch, ids.fill, ids.text, frazil.format_id, frazil.Layout, lambda: ids(1), lambda: frazil.Snowflake.next(7)):
+        with pytest.raises(TypeError):
+            call()
+
+
+def test_out_of_range():
+    ids = open_manual()
+    for value in NOT_A_WHOLE_NUMBER:
+        assert "count" in refused(frazil.OutOfRangeError, ids.batch, value)
+        refused(frazil.OutOfRangeError, ids.batch_async, value)
+        for name in PARTS:
+            assert name in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
+        refused(frazil.IdInvalidError, TWITTER.decode, value)
+        refused(frazil.IdInvalidError, frazil.format_id, value, "hex")
+    for value in [-1, 32, 2**63, 2**64, 2**200, -(2**200), 10**5000]:
+        assert "worker" in refused(frazil.OutOfRangeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
+    assert "16777216" in refused(frazil.OutOfRangeError, ids.batch, 2**24 + 1)
+    refused(frazil.OutOfRangeError, ids.batch_async, 2**24 + 1)
+    assert "0 to 31" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "worker": 32})
+    assert "0 to 4095" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "sequence": 4096})
+    refused(frazil.UnknownKeyError, TWITTER.compose, NOW, **PARTS, machine=1)
+    refused(frazil.NodeMissingError, TWITTER.compose, NOW, sequence=0, worker=1)
+    refused(frazil.IdInvalidError, TWITTER.decode, 2**63)
+    assert TWITTER.decode(2**63 - 1).sequence == 4095
+    assert "none of: decimal" in refused(frazil.OutOfRangeError, ids.text, "base64")
+    for edge in (datetime.min, datetime.max):
+        edge = edge.replace(tzinfo=NOW.tzinfo)
+        refused(frazil.FrazilError, TWITTER.min_id, edge)
+        refused(frazil.FrazilError, TWITTER.compose, edge, **PARTS)
+
+
+def test_strange_strings():
+    for text in ["", " ", "\0", "7\0", "é", "７", "1" * 1_000_000, "-1", "+1", "1_000", NOT_UNICODE]:
+        for form in ("decimal", "base62", "base32", "hex"):
+            refused(frazil.IdInvalidError, frazil.parse_id, text, form)
+        refused(frazil.OutOfRangeError, frazil.format_id, 1, text)
+    for text in ["\0", "é", "x" * 1_000_000, "twitter\0", "twitter worker", "=", "worker==", "twitter worker='1", NOT_UNICODE]:
+        refused(frazil.FrazilError, frazil.Snowflake, text)
+        refused(frazil.FrazilError, frazil.Layout, text)
+        refused(frazil.FrazilError, frazil.Snowflake, "twitter", datacenter=1, worker=text)
+        refused(frazil.FrazilError, frazil.Snowflake, "twitter", datacenter=1, **{text: 1})
+        refused(frazil.UnknownKeyError, TWITTER.compose, NOW, **PARTS, **{text: 1})
+    refused(frazil.SpecError, frazil.Snowflake, NOT_UNICODE)
+    refused(frazil.SpecError, frazil.Snowflake, "twitter", datacenter=1, worker=NOT_UNICODE)
+    refused(frazil.NodeMissingError, frazil.Snowflake, "")
+    refused(frazil.SpecError, frazil.Layout, "")
+    with pytest.raises(AttributeError):
+        getattr(TWITTER.decode(1), NOT_UNICODE)
+
+
+def test_closed_handle(node):
+    ids = frazil.Snowflake("standard", node=node)
+    other = frazil.Snowflake("standard", node=node)
+    ids.close()
+    ids.close()
+    calls = [
+        ids.next,
+        ids,
+        lambda: next(ids),
+        lambda: ids.batch(1),
+        lambda: ids.batch(0),
+        lambda: ids.fill(array.array("q", [0])),
+        lambda: ids.text("hex"),
+        ids.credit,
+        ids.renew,
+        lambda: ids.set_time(NOW),
+    ]
+    for call in calls:
+        refused(frazil.ClosedError, call)
+    assert other.next() > 0
+
+
+def test_wrong_buffers():
+    ids = open_manual()
+    read_only = numpy.zeros(4, dtype=numpy.int64)
+    read_only.flags.writeable = False
+    buffers = [
+        None,
+        7,
+        "text",
+        [0] * 4,
+        bytes(32),
+        bytearray(32),
+        array.array("Q", [0] * 4),
+        array.array("i", [0] * 4),
+        array.array("d", [0] * 4),
+        memoryview(array.array("q", [0] * 8))[::2],
+        memoryview(array.array("q", [0] * 8)).toreadonly(),
+        numpy.zeros(4, dtype=numpy.uint64),
+        numpy.zeros(4, dtype=numpy.int32),
+        numpy.zeros(4, dtype=numpy.float64),
+        numpy.zeros(4, dtype=">i8"),
+        numpy.zeros(4, dtype="datetime64[ms]"),
+        numpy.zeros(4, dtype=[("id", "i8")]),
+        numpy.zeros((4, 4), dtype=numpy.int64)[:, 0],
+        numpy.zeros((4, 4), dtype=numpy.int64, order="F"),
+        numpy.zeros(33, dtype=numpy.int8)[1:].view(numpy.int64),
+        numpy.array([None] * 4),
+        read_only,
+    ]
+    for buffer in buffers:
+        assert "buffer must be a writable" in refused(frazil.WrongTypeError, ids.fill, buffer)
+    assert not read_only.any()
+    # All that, and not one ID was spent.
+    assert ids.credit() == open_manual().credit()

@@ -1,0 +1,102 @@
+"""The files of cases in tests/vectors, which every language's suite reads."""
+
+import frazil
+import pytest
+from conftest import at, vectors
+
+
+def error_class(name):
+    return getattr(frazil, "".join(word.capitalize() for word in name.split("_")) + "Error")
+
+
+def test_known_ids():
+    for case in vectors("known_ids")["vectors"]:
+        layout = frazil.Layout(case["layout"])
+        parts = layout.decode(int(case["id"]))
+        for name, value in case["fields"].items():
+            assert getattr(parts, name) == value, case
+        if "unix_ms" in case:
+            assert parts.time == at(case["unix_ms"]), case
+        assert layout.compose(parts.time, sequence=parts.sequence, **parts.fields) == parts.id == int(case["id"])
+
+
+def test_texts():
+    cases = vectors("texts")
+    for case in cases["valid"]:
+        number = int(case["id"])
+        for form in ("decimal", "base62", "base32", "hex"):
+            assert frazil.format_id(number, form) == case[form]
+            assert frazil.parse_id(case[form], form) == number
+        assert frazil.parse_id(case["id"], "decimal") == number
+    for case in cases["invalid"]:
+        with pytest.raises(frazil.IdInvalidError):
+            frazil.parse_id(case["text"], case["format"])
+
+
+def test_layouts():
+    cases = vectors("layouts")
+    for case in cases["valid"]:
+        layout = frazil.Layout(case["text"])
+        assert layout.text == str(layout) == case["canonical"]
+        assert layout == frazil.Layout(case["canonical"])
+        assert hash(layout) == hash(frazil.Layout(case["canonical"]))
+        assert layout.time_bits == case["time_bits"]
+        assert layout.tick_ms == case["tick_ms"]
+        assert layout.epoch == at(case["epoch_ms"])
+        assert list(layout.fields.items()) == [tuple(field) for field in case["fields"]]
+        assert layout.sequence_bits == case["sequence_bits"]
+        assert layout.nodes == int(case["nodes"])
+        assert layout.ids_per_second == pytest.approx(case["ids_per_second"])
+        end = case["expires_at_ms"]
+        assert layout.expires_at == (None if end is None else at(end))
+    for case in cases["invalid"]:
+        with pytest.raises(error_class(case["error"])) as raised:
+            frazil.Layout(case["text"])
+        for words in case["says"]:
+            assert words in str(raised.value), case
+
+
+def test_specs():
+    cases = vectors("specs")
+    for case in cases["canonical"]:
+        assert frazil.Snowflake(case["spec"]).spec == case["canonical"]
+    for case in cases["invalid"]:
+        with pytest.raises(error_class(case["error"])) as raised:
+            frazil.Snowflake(case["spec"])
+        for words in case["says"]:
+            assert words in str(raised.value), case
+
+
+def test_replays():
+    for replay in vectors("replays")["replays"]:
+        ids = frazil.Snowflake(replay["spec"])
+        for number, (step, *values) in enumerate(replay["steps"]):
+            where = f"{replay['name']}: step {number}"
+            match step:
+                case "set_time":
+                    ids.set_time(at(values[0]))
+                case "next":
+                    assert ids.next() == int(values[0]), where
+                case "error":
+                    with pytest.raises(frazil.FrazilError) as raised:
+                        ids.next()
+                    assert raised.value.name == values[0], where
+                case "batch":
+                    count, first, last = values
+                    batch = ids.batch(count)
+                    assert (len(batch), batch[0], batch[-1]) == (count, int(first), int(last)), where
+                case "credit":
+                    assert ids.credit() == values[0], where
+                case _:
+                    raise AssertionError(f"{where}: unknown step {step}")
+
+
+def test_error_table():
+    rows = [(row["code"], row["name"], row["meaning"]) for row in vectors("errors")["errors"]]
+    assert list(frazil.ERRORS) == rows
+    for code, name, meaning in rows:
+        kind = error_class(name)
+        assert issubclass(kind, frazil.FrazilError)
+        assert (kind.code, kind.name, kind.__doc__, kind.__module__) == (code, name, meaning, "frazil")
+    assert issubclass(frazil.WrongTypeError, TypeError)
+    assert issubclass(frazil.OutOfRangeError, ValueError)
