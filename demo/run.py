@@ -21,7 +21,8 @@ PROGRAMS = {
 def table(rows):
     widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        print("  ".join(str(cell).rjust(width) if isinstance(cell, int) else str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip())
+        cells = (f"{cell:>{width}}" if isinstance(cell, int) else f"{cell:<{width}}" for cell, width in zip(row, widths))
+        print("  ".join(cells).rstrip())
 
 
 def main():
@@ -40,7 +41,7 @@ def main():
         rows = [("program", "language", "spec", "IDs", "IDs/s", "first", "last", "duplicates")]
         for name, result in told:
             layout = frazil.Layout(PROGRAMS[name][1])
-            ids = [int(line) for line in open(f"{folder}/{name}.ids")]
+            ids = [int(line) for line in pathlib.Path(folder, f"{name}.ids").read_text().split()]
             parts = [layout.decode(ids[0]), layout.decode(ids[-1])]
             # IDs of two layouts may be equal numbers; within one layout none may.
             seen = everything.setdefault(str(layout), set())

@@ -11,7 +11,7 @@ import numpy
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
-TOTAL = int(os.environ.get("FRAZIL_CROSS_IDS", 3_000_000))
+TOTAL = int(os.environ.get("FRAZIL_CROSS_IDS", "3000000"))
 
 
 def test_three_languages_mint_at_once(tmp_path):

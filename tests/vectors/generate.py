@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes texts.json, layouts.json and replays.json: computed here, independently of the Rust core.
 
-    python3 tests/vectors/generate.py          writes them
-    python3 tests/vectors/generate.py --check  fails when a committed file differs
+python3 tests/vectors/generate.py          writes them
+python3 tests/vectors/generate.py --check  fails when a committed file differs
 """
 
 import json
@@ -36,16 +36,47 @@ def texts():
     known = json.loads((HERE / "known_ids.json").read_text())["vectors"]
     ids = [0, 1, 9, 61, 62, 4095, 2**32, 2**53, 2**53 + 1, 10**18, TOP - 1, TOP] + [int(v["id"]) for v in known]
     invalid = [
-        ("decimal", ""), ("decimal", "-1"), ("decimal", "+1"), ("decimal", "01"), ("decimal", "1 "), ("decimal", " 1"),
-        ("decimal", "1.0"), ("decimal", "1e3"), ("decimal", "0x1f"), ("decimal", "１２"), ("decimal", str(TOP + 1)),
-        ("decimal", "9999999999999999999"), ("decimal", "0" * 20), ("decimal", "1" * 1000),
-        ("base62", ""), ("base62", "1"), ("base62", "0" * 10), ("base62", "0" * 12), ("base62", "AzL8n0Y58m8"), ("base62", "zzzzzzzzzzz"),
-        ("base62", "0000000000-"), ("base62", "0000000000é"),
-        ("base32", ""), ("base32", "0" * 12), ("base32", "0" * 14), ("base32", "8000000000000"), ("base32", "ZZZZZZZZZZZZZ"), ("base32", "000000000000U"),
-        ("hex", ""), ("hex", "0" * 15), ("hex", "0" * 17), ("hex", "8000000000000000"), ("hex", "ffffffffffffffff"), ("hex", "000000000000000g"),
+        ("decimal", ""),
+        ("decimal", "-1"),
+        ("decimal", "+1"),
+        ("decimal", "01"),
+        ("decimal", "1 "),
+        ("decimal", " 1"),
+        ("decimal", "1.0"),
+        ("decimal", "1e3"),
+        ("decimal", "0x1f"),
+        ("decimal", "１２"),
+        ("decimal", str(TOP + 1)),
+        ("decimal", "9999999999999999999"),
+        ("decimal", "0" * 20),
+        ("decimal", "1" * 1000),
+        ("base62", ""),
+        ("base62", "1"),
+        ("base62", "0" * 10),
+        ("base62", "0" * 12),
+        ("base62", "AzL8n0Y58m8"),
+        ("base62", "zzzzzzzzzzz"),
+        ("base62", "0000000000-"),
+        ("base62", "0000000000é"),
+        ("base32", ""),
+        ("base32", "0" * 12),
+        ("base32", "0" * 14),
+        ("base32", "8000000000000"),
+        ("base32", "ZZZZZZZZZZZZZ"),
+        ("base32", "000000000000U"),
+        ("hex", ""),
+        ("hex", "0" * 15),
+        ("hex", "0" * 17),
+        ("hex", "8000000000000000"),
+        ("hex", "ffffffffffffffff"),
+        ("hex", "000000000000000g"),
     ]
     valid = [{"id": str(n)} | {form: text(n, form) for form in ALPHABETS} for n in sorted(set(ids))]
-    return {"about": "The text forms of an ID; every invalid text is ID_INVALID.", "valid": valid, "invalid": [{"format": f, "text": t} for f, t in invalid]}
+    return {
+        "about": "The text forms of an ID; every invalid text is ID_INVALID.",
+        "valid": valid,
+        "invalid": [{"format": f, "text": t} for f, t in invalid],
+    }
 
 
 # --- layouts ---------------------------------------------------------------------------------
@@ -113,7 +144,11 @@ class Layout:
 
 def layouts():
     invalid = [
-        ("time:37@1ms server:20 sequence:16 epoch:2025-01-01", "LAYOUT_INVALID", ["73", "63", "10 must go", "4.36 years", "1048576 nodes", "65536 IDs"]),
+        (
+            "time:37@1ms server:20 sequence:16 epoch:2025-01-01",
+            "LAYOUT_INVALID",
+            ["73", "63", "10 must go", "4.36 years", "1048576 nodes", "65536 IDs"],
+        ),
         ("time:41@1ms shard:13 sequence:10 epoch:1314220021721", "LAYOUT_INVALID", ["64", "63"]),
         ("", "SPEC", ["preset"]),
         ("nonsense", "SPEC", ["nonsense", "twitter"]),
@@ -293,7 +328,10 @@ def replays():
     r.at(2**41), r.error("LAYOUT_EXPIRED")
     out.append(r)
 
-    return {"about": "What a generator answers under the manual clock, step by step; computed independently.", "replays": [r.done() for r in out]}
+    return {
+        "about": "What a generator answers under the manual clock, step by step; computed independently.",
+        "replays": [r.done() for r in out],
+    }
 
 
 def main():
