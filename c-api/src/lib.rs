@@ -1,1 +1,25 @@
-//! Conversion only; the core decides.
+//! frazil for C and C++: the functions of `include/frazil.h`. Conversion only; the core decides.
+//!
+//! `README.md` has the conventions; they open the header too. What C passes is as they say, which is
+//! the safety contract of every function here.
+#![allow(clippy::missing_safety_doc)]
+
+mod convert;
+mod error;
+mod layout;
+mod next;
+mod snowflake;
+
+pub use convert::{frazil_id_format, frazil_id_parse, frazil_version};
+pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
+pub use error::{frazil_last_error, frazil_retry_after_ms, frazil_status};
+pub use layout::{frazil_field, frazil_layout, frazil_layout_info, frazil_parts};
+pub use layout::{frazil_layout_compose, frazil_layout_decode, frazil_layout_decode_field, frazil_layout_describe};
+pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, frazil_layout_parse, frazil_layout_text};
+pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
+pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
+pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
+pub use snowflake::{frazil_snowflake, frazil_snowflake_close, frazil_snowflake_free};
+pub use snowflake::{frazil_snowflake_credit, frazil_snowflake_renew, frazil_snowflake_set_time};
+pub use snowflake::{frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_spec};
+pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Builds the release library and measures it: prints Markdown tables.
+set -eu
+cd "$(dirname "$0")/../.."
+c-api/build.sh --release
+"${CXX:-c++}" -std=c++17 -O2 -Wall -Wextra bench/c/bench.cpp -Ibuild/c/include -Lbuild/c/lib -Wl,-rpath,"$PWD/build/c/lib" \
+    -lfrazil -lpthread -o build/c/bench
+build/c/bench

@@ -1,0 +1,132 @@
+//! The core's error as a status and a text of the thread, and the guard that lets no panic out.
+
+use frazil_core::{Error, ErrorKind, Result};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+/// FRAZIL_OK, or the number of an error: see frazil_error_name().
+#[allow(non_camel_case_types)]
+pub type frazil_status = i32;
+
+const OK: frazil_status = 0;
+const UNKNOWN: i64 = -1;
+
+/// This thread's last failure.
+struct Last {
+    message: CString,
+    retry_after_ms: i64,
+}
+
+thread_local! {
+    static LAST: RefCell<Last> = RefCell::new(Last { message: CString::default(), retry_after_ms: UNKNOWN });
+}
+
+/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`.
+#[inline]
+pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => OK,
+        Ok(Err(error)) => fail(&error),
+        Err(panic) => fail(&Error::from_panic(&*panic)),
+    }
+}
+
+#[cold]
+fn fail(error: &Error) -> frazil_status {
+    let retry_after_ms = error.retry_after_ms().map_or(UNKNOWN, |ms| i64::try_from(ms).unwrap_or(i64::MAX));
+    let last = Last { message: c_string(error.to_string()), retry_after_ms };
+    // A thread that is ending has no place left for it; its status still tells.
+    let _ = LAST.try_with(|place| *place.borrow_mut() = last);
+    error.kind().code()
+}
+
+/// Text for C; a NUL in it is shown, not an end.
+pub(crate) fn c_string(text: String) -> CString {
+    CString::new(text.replace('\0', "\\0")).expect("no NUL is left")
+}
+
+/// What went wrong in this thread's last call that failed, for people: it names the argument, the
+/// value and what is allowed. Never NULL; empty before the first failure. UTF-8, valid until this
+/// thread's next call that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_last_error() -> *const c_char {
+    LAST.try_with(|last| last.borrow().message.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// In how many milliseconds this thread's last call that failed can succeed, rounded up; -1 where
+/// that is not known. FRAZIL_WOULD_BLOCK, FRAZIL_EXHAUSTED and FRAZIL_CLOCK_BACK know it.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_retry_after_ms() -> i64 {
+    LAST.try_with(|last| last.borrow().retry_after_ms).unwrap_or(UNKNOWN)
+}
+
+/// The core's table with NUL-terminated texts.
+struct Row {
+    code: frazil_status,
+    name: CString,
+    meaning: CString,
+}
+
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let row =
+        |kind: &ErrorKind| Row { code: kind.code(), name: c_string(kind.name().to_owned()), meaning: c_string(kind.meaning().to_owned()) };
+    ErrorKind::ALL.iter().map(row).collect()
+});
+
+/// How many errors the table has.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_error_count() -> usize {
+    TABLE.len()
+}
+
+/// The number of the error at an index, in ascending order; FRAZIL_OK past the end of the table.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_error_at(index: usize) -> frazil_status {
+    TABLE.get(index).map_or(OK, |row| row.code)
+}
+
+/// The stable name of an error, for example "CLOCK_BACK"; NULL for a number that is no error.
+/// Valid for the life of the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_error_name(code: frazil_status) -> *const c_char {
+    find(code).map_or(std::ptr::null(), |row| row.name.as_ptr())
+}
+
+/// What an error means, in one sentence; NULL for a number that is no error. Valid for the life of
+/// the process.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_error_meaning(code: frazil_status) -> *const c_char {
+    find(code).map_or(std::ptr::null(), |row| row.meaning.as_ptr())
+}
+
+fn find(code: frazil_status) -> Option<&'static Row> {
+    TABLE.iter().find(|row| row.code == code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    fn last() -> String {
+        // SAFETY: the text is NUL-terminated and this thread's.
+        unsafe { CStr::from_ptr(frazil_last_error()) }.to_string_lossy().into_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_internal() {
+        assert_eq!(guard(|| panic!("number {}", 7)), ErrorKind::Internal.code());
+        assert!(last().ends_with("number 7"), "{}", last());
+        assert_eq!(guard(|| std::panic::panic_any(1)), ErrorKind::Internal.code());
+        assert!(last().ends_with("a panic without a text"), "{}", last());
+    }
+
+    #[test]
+    fn an_error_becomes_its_code() {
+        assert_eq!(guard(|| Ok(())), OK);
+        assert_eq!(guard(|| Err(Error::new(ErrorKind::Spec, "a NUL \0 in it"))), 101);
+        assert_eq!((last().as_str(), frazil_retry_after_ms()), ("a NUL \\0 in it", UNKNOWN));
+    }
+}

@@ -1,0 +1,149 @@
+//! The hot calls: a handle, a place for the answer, a status.
+
+use crate::convert::{Out, TextOut, max_wait, null, reference, text_format};
+use crate::error::{frazil_status, guard};
+use crate::snowflake::frazil_snowflake;
+use frazil_core::{Error, ErrorKind, MAX_BATCH, Result};
+use std::ffi::c_char;
+use std::time::Duration;
+
+/// The next ID. Waits as the policies say; takes no lock and allocates nothing.
+///
+/// FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
+/// FRAZIL_BEFORE_EPOCH, FRAZIL_CLOCK_NOT_SET and FRAZIL_WOULD_BLOCK under a manual clock,
+/// FRAZIL_FORKED in a child of the process that opened the generator, FRAZIL_CLOSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id: *mut i64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, id) = unsafe { (reference("ids", ids)?, Out::new("id", id)?) };
+        id.write(ids.ids.next_id()?.get());
+        Ok(())
+    })
+}
+
+/// As frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
+/// wait longer: see frazil_retry_after_ms().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_try_next(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, id) = unsafe { (reference("ids", ids)?, Out::new("id", id)?) };
+        id.write(ids.ids.try_next_id(max_wait(max_wait_ms)?)?.get());
+        Ok(())
+    })
+}
+
+/// Fills a buffer with `count` ascending IDs, in as many ticks as that takes.
+///
+/// `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
+/// buffer. Fails as frazil_snowflake_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_fill(
+    ids: *const frazil_snowflake,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { fill(ids, buffer, count, written, || Ok(Duration::MAX)) }
+}
+
+/// As frazil_snowflake_fill(), where no single wait is longer than so many ms; FRAZIL_WOULD_BLOCK
+/// otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_try_fill(
+    ids: *const frazil_snowflake,
+    max_wait_ms: i64,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { fill(ids, buffer, count, written, || max_wait(max_wait_ms)) }
+}
+
+/// `count` ascending IDs, all or nothing: after an error the buffer is as it was.
+///
+/// FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_snowflake_fill() takes any. Fails
+/// as frazil_snowflake_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_batch(ids: *const frazil_snowflake, buffer: *mut i64, count: usize) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointer is NULL or a handle.
+        let ids = unsafe { reference("ids", ids)? };
+        // The core refuses a larger count, before it would touch the buffer.
+        if count <= MAX_BATCH {
+            check_buffer(buffer, count)?;
+        }
+        for (at, id) in ids.ids.batch(count)?.into_iter().enumerate() {
+            // SAFETY: the buffer has room for `count` IDs, as the caller says.
+            unsafe { buffer.add(at).write(id.get()) };
+        }
+        Ok(())
+    })
+}
+
+/// A new ID as text; the format, the buffer and their errors as in frazil_id_format().
+///
+/// Nothing is minted for a bad buffer. Fails as frazil_snowflake_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_text(
+    ids: *const frazil_snowflake,
+    format: i32,
+    buffer: *mut c_char,
+    size: usize,
+) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, buffer) = unsafe { (reference("ids", ids)?, TextOut::new(buffer, size, text_format(format)?)?) };
+        buffer.write(ids.ids.next_id()?);
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The pointers are NULL or valid, `buffer` for `count` IDs.
+unsafe fn fill(
+    ids: *const frazil_snowflake,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+    max_wait: impl FnOnce() -> Result<Duration>,
+) -> frazil_status {
+    let mut done = 0;
+    let status = guard(|| {
+        // SAFETY: as the caller says.
+        let ids = unsafe { reference("ids", ids)? };
+        let max_wait = max_wait()?;
+        check_buffer(buffer, count)?;
+        let buffer: &mut [i64] = match count {
+            0 => &mut [],
+            // SAFETY: not NULL, aligned, no longer than a slice may be, and the caller's for this call.
+            _ => unsafe { std::slice::from_raw_parts_mut(buffer, count) },
+        };
+        let result = ids.ids.try_fill(buffer, max_wait);
+        done = result.as_ref().map_or_else(Error::written, |()| count);
+        result
+    });
+    if !written.is_null() {
+        // SAFETY: not NULL, so valid as the caller says.
+        unsafe { written.write(done) };
+    }
+    status
+}
+
+/// Refuses a buffer that no C array can be.
+fn check_buffer(buffer: *mut i64, count: usize) -> Result<()> {
+    const MOST: usize = isize::MAX as usize / size_of::<i64>();
+    if count > MOST {
+        return Err(Error::new(ErrorKind::OutOfRange, format!("count={count} is out of range: no array has more than {MOST} IDs")));
+    }
+    if buffer.is_null() && count > 0 {
+        return Err(null("buffer"));
+    }
+    if !buffer.is_aligned() {
+        return Err(Error::new(ErrorKind::WrongType, "buffer is not aligned like an int64_t"));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! Generators: open, close, and what is not hot.
+#![allow(non_camel_case_types)]
+
+use crate::convert::{Out, max_wait, reference, string};
+use crate::error::{c_string, frazil_status, guard};
+use crate::layout::{field_of, frazil_layout};
+use frazil_core::{ErrorKind, Result, Snowflake, Spec};
+use std::ffi::{CString, c_char};
+use std::time::Duration;
+
+/// A generator of IDs: unique, and strictly increasing over all threads and handles. Any number of
+/// threads may use it at once; free it when no call is running.
+pub struct frazil_snowflake {
+    pub(crate) ids: Snowflake,
+    spec: CString,
+}
+
+/// Opens a generator from a spec line, for example "twitter datacenter=1 worker=7"; the handle is
+/// the caller's to free.
+///
+/// NULL for the spec reads the environment variable FRAZIL. A node number that is given without a
+/// store first waits for the next tick (1 ms with most presets, at most 1 s), so that a restart
+/// cannot repeat what the process before it issued.
+///
+/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY, FRAZIL_OUT_OF_RANGE, FRAZIL_LAYOUT_INVALID and FRAZIL_ID_INVALID
+/// for what the line says; FRAZIL_NODE_MISSING; FRAZIL_LAYOUT_EXPIRED and FRAZIL_BEFORE_EPOCH for a
+/// layout that does not hold now; FRAZIL_CONFLICT when the number is open with other policies;
+/// FRAZIL_FORKED when a parent process has it open; FRAZIL_NODE_IN_USE, FRAZIL_NO_FREE_NODE,
+/// FRAZIL_LAYOUT_MISMATCH and FRAZIL_STORE_NOT_BUILT from the store.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *mut frazil_snowflake) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(spec, Duration::MAX, ids) })
+}
+
+/// As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
+/// further away.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_try_open(
+    spec: *const c_char,
+    max_wait_ms: i64,
+    ids: *mut *mut frazil_snowflake,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(spec, max_wait(max_wait_ms)?, ids) })
+}
+
+/// # Safety
+/// The pointers are NULL or valid.
+unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_snowflake) -> Result<()> {
+    // SAFETY: as the caller says.
+    let (ids, line) = unsafe {
+        let line = if spec.is_null() { None } else { Some(string("spec", spec, ErrorKind::Spec)?) };
+        (Out::new("ids", ids)?, line)
+    };
+    let opened = Snowflake::open_spec(Spec::from_parts(line, &[])?, max_wait)?;
+    let spec = c_string(opened.spec());
+    ids.write(Box::into_raw(Box::new(frazil_snowflake { ids: opened, spec })));
+    Ok(())
+}
+
+/// Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
+/// number gives the number back. Closing twice is harmless; freeing closes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointer is NULL or a handle.
+        unsafe { reference("ids", ids)? }.ids.close();
+        Ok(())
+    })
+}
+
+/// Closes and frees a generator. NULL is a no-op.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
+    guard(|| {
+        if !ids.is_null() {
+            // SAFETY: it came from `open`, and the caller gives it up.
+            drop(unsafe { Box::from_raw(ids) });
+        }
+        Ok(())
+    });
+}
+
+/// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
+/// credit for a burst. Never waits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, credit: *mut u64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, credit) = unsafe { (reference("ids", ids)?, Out::new("credit", credit)?) };
+        credit.write(ids.ids.credit()?);
+        Ok(())
+    })
+}
+
+/// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
+///
+/// FRAZIL_SPEC without `clock=manual`, FRAZIL_OUT_OF_RANGE outside the years 1 to 9999.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_set_time(ids: *const frazil_snowflake, unix_ms: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.set_time(unix_ms))
+}
+
+/// Gives a leased node number up and takes another, as a hook for machines that are about to be
+/// cloned. IDs go on increasing.
+///
+/// FRAZIL_SPEC for a number that was given; the store's errors, after which the old lease holds.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.renew())
+}
+
+/// The node number: all node fields side by side.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, node: *mut u64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, node) = unsafe { (reference("ids", ids)?, Out::new("node", node)?) };
+        node.write(ids.ids.node());
+        Ok(())
+    })
+}
+
+/// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, name: *const c_char, value: *mut u64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, name, value) =
+            unsafe { (&reference("ids", ids)?.ids, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
+        value.write(field_of(ids.layout(), ids.fields(), name)?);
+        Ok(())
+    })
+}
+
+/// The layout, as a handle of its own that is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, layout: *mut *mut frazil_layout) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, layout) = unsafe { (reference("ids", ids)?, Out::new("layout", layout)?) };
+        layout.write(frazil_layout::handle(ids.ids.layout().clone()));
+        Ok(())
+    })
+}
+
+/// The canonical spec line, which shows no value of an environment variable; valid until the
+/// generator is freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_spec(ids: *const frazil_snowflake, spec: *mut *const c_char) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, spec) = unsafe { (reference("ids", ids)?, Out::new("spec", spec)?) };
+        spec.write(ids.spec.as_ptr());
+        Ok(())
+    })
+}

@@ -1,0 +1,609 @@
+/*
+ * frazil for C++17: 64-bit, time-ordered, globally unique IDs. Header-only, over frazil.h.
+ *
+ *     frazil::snowflake ids{"twitter datacenter=1 worker=7"};
+ *     std::int64_t id = ids.next();
+ *     auto parts = ids.layout().decode(id);
+ *
+ * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
+ * the same call returns frazil::result<T>. snowflake::open, snowflake::try_open and layout::parse return
+ * a result either way, since a constructor can only throw.
+ *
+ *     auto ids = frazil::snowflake::open("game server=4711");
+ *     if (!ids) return fail(ids.error().what());
+ *
+ * Threads: any number may use a snowflake or a layout at once; moving and destroying must wait for the
+ * other calls to end. The rest is as in frazil.h.
+ */
+#ifndef FRAZIL_HPP
+#define FRAZIL_HPP
+
+#include "frazil.h"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#if !defined(FRAZIL_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
+#define FRAZIL_NO_EXCEPTIONS
+#endif
+
+namespace frazil {
+
+// The two return types of one call must not be the same symbol in a program that mixes both.
+#ifdef FRAZIL_NO_EXCEPTIONS
+inline namespace returning {
+#else
+inline namespace throwing {
+#endif
+
+/// What went wrong: the rows of the error table, with the same numbers in every language.
+enum class errc : std::int32_t {
+    spec = FRAZIL_SPEC,
+    unknown_key = FRAZIL_UNKNOWN_KEY,
+    out_of_range = FRAZIL_OUT_OF_RANGE,
+    layout_invalid = FRAZIL_LAYOUT_INVALID,
+    id_invalid = FRAZIL_ID_INVALID,
+    wrong_type = FRAZIL_WRONG_TYPE,
+    closed = FRAZIL_CLOSED,
+    layout_expired = FRAZIL_LAYOUT_EXPIRED,
+    before_epoch = FRAZIL_BEFORE_EPOCH,
+    clock_back = FRAZIL_CLOCK_BACK,
+    exhausted = FRAZIL_EXHAUSTED,
+    would_block = FRAZIL_WOULD_BLOCK,
+    clock_not_set = FRAZIL_CLOCK_NOT_SET,
+    clock_skew = FRAZIL_CLOCK_SKEW,
+    node_missing = FRAZIL_NODE_MISSING,
+    node_in_use = FRAZIL_NODE_IN_USE,
+    no_free_node = FRAZIL_NO_FREE_NODE,
+    lease_exhausted = FRAZIL_LEASE_EXHAUSTED,
+    forked = FRAZIL_FORKED,
+    conflict = FRAZIL_CONFLICT,
+    store_unreachable = FRAZIL_STORE_UNREACHABLE,
+    store_auth = FRAZIL_STORE_AUTH,
+    store_readonly = FRAZIL_STORE_READONLY,
+    store_corrupt = FRAZIL_STORE_CORRUPT,
+    store_changed = FRAZIL_STORE_CHANGED,
+    store_unsuitable = FRAZIL_STORE_UNSUITABLE,
+    layout_mismatch = FRAZIL_LAYOUT_MISMATCH,
+    store_not_built = FRAZIL_STORE_NOT_BUILT,
+    tag_missing = FRAZIL_TAG_MISSING,
+    segment_exhausted = FRAZIL_SEGMENT_EXHAUSTED,
+    internal = FRAZIL_INTERNAL,
+};
+
+/// The stable name of an error, for example "CLOCK_BACK".
+inline const char *name(errc code) { return frazil_error_name(static_cast<frazil_status>(code)); }
+
+/// What an error means, in one sentence.
+inline const char *meaning(errc code) { return frazil_error_meaning(static_cast<frazil_status>(code)); }
+
+/// An instant: milliseconds of the system clock.
+using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
+
+/// A refusal. what() names the argument, the value and what is allowed.
+class error : public std::runtime_error {
+public:
+    error(errc code, const std::string &what, std::int64_t retry_after_ms = -1, std::size_t written = 0)
+        : std::runtime_error(what), code_(code), retry_after_ms_(retry_after_ms), written_(written) {}
+
+    /// The row of the error table.
+    errc code() const noexcept { return code_; }
+
+    /// How long until a retry can succeed, where that is known: would_block, exhausted, clock_back.
+    std::optional<std::chrono::milliseconds> retry_after() const noexcept {
+        if (retry_after_ms_ < 0) return std::nullopt;
+        return std::chrono::milliseconds(retry_after_ms_);
+    }
+
+    /// How many IDs fill had written when it failed.
+    std::size_t written() const noexcept { return written_; }
+
+private:
+    errc code_;
+    std::int64_t retry_after_ms_;
+    std::size_t written_;
+};
+
+/// A value or the error instead of it.
+template <typename T>
+class [[nodiscard]] result {
+public:
+    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    result(frazil::error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+    /// Whether there is a value.
+    explicit operator bool() const noexcept { return state_.index() == 0; }
+
+    /// The value; without one, throws the error, or aborts where exceptions are off.
+    T &value() & { return *require(); }
+    const T &value() const & { return *const_cast<result *>(this)->require(); }
+    T value() && { return std::move(*require()); }
+    T &operator*() & { return value(); }
+    const T &operator*() const & { return value(); }
+    T operator*() && { return std::move(*this).value(); }
+    T *operator->() { return require(); }
+    const T *operator->() const { return const_cast<result *>(this)->require(); }
+
+    /// The error; aborts if there is a value instead.
+    const frazil::error &error() const {
+        const auto *error = std::get_if<1>(&state_);
+        if (error == nullptr) std::abort();
+        return *error;
+    }
+
+private:
+    T *require() {
+        T *value = std::get_if<0>(&state_);
+        if (value == nullptr) {
+#ifdef FRAZIL_NO_EXCEPTIONS
+            std::abort();
+#else
+            throw error();
+#endif
+        }
+        return value;
+    }
+
+    std::variant<T, frazil::error> state_;
+};
+
+/// Success, or an error.
+template <>
+class [[nodiscard]] result<void> {
+public:
+    result() = default;
+    result(frazil::error error) : error_(std::move(error)) {}
+
+    /// Whether the call succeeded.
+    explicit operator bool() const noexcept { return !error_; }
+
+    /// The error; aborts if there is none.
+    const frazil::error &error() const {
+        if (!error_) std::abort();
+        return *error_;
+    }
+
+private:
+    std::optional<frazil::error> error_;
+};
+
+/// What a call gives back: T, or result<T> where exceptions are off.
+#ifdef FRAZIL_NO_EXCEPTIONS
+template <typename T>
+using outcome = result<T>;
+#else
+template <typename T>
+using outcome = T;
+#endif
+
+/// A string argument: a C string, which may be null, or a std::string.
+class text_arg {
+public:
+    text_arg(const char *text) : text_(text) {}
+    text_arg(const std::string &text) : text_(text.c_str()), holds_nul_(text.find('\0') != std::string::npos) {}
+
+    /// For C, which would take a NUL for the end.
+    const char *c_str() const noexcept { return text_; }
+    bool holds_nul() const noexcept { return holds_nul_; }
+
+private:
+    const char *text_;
+    bool holds_nul_ = false;
+};
+
+namespace detail {
+
+inline error last_error(frazil_status status, std::size_t written = 0) {
+    return error(static_cast<errc>(status), frazil_last_error(), frazil_retry_after_ms(), written);
+}
+
+inline error nul_error(errc code) { return error(code, "a string argument holds a NUL, which would be its end"); }
+
+template <typename T>
+outcome<T> fail(error why) {
+#ifdef FRAZIL_NO_EXCEPTIONS
+    return result<T>(std::move(why));
+#else
+    throw why;
+#endif
+}
+
+/// A value that C has written, unless it failed.
+template <typename T>
+outcome<T> give(frazil_status status, T value) {
+    if (status != FRAZIL_OK) return fail<T>(last_error(status));
+    return value;
+}
+
+inline outcome<void> done(frazil_status status, std::size_t written = 0) {
+    if (status != FRAZIL_OK) return fail<void>(last_error(status, written));
+    return outcome<void>();
+}
+
+inline time_point instant(std::int64_t unix_ms) { return time_point(std::chrono::milliseconds(unix_ms)); }
+
+inline std::int64_t unix_ms(time_point time) { return static_cast<std::int64_t>(time.time_since_epoch().count()); }
+
+} // namespace detail
+
+/// The version of the library that runs.
+inline const char *version() { return frazil_version(); }
+
+/// A form of an ID as text; all have a fixed width and sort like the numbers.
+enum class format : std::int32_t {
+    /// 19 characters; parsers take the number without leading zeros too.
+    decimal = FRAZIL_DECIMAL,
+    /// 11 characters.
+    base62 = FRAZIL_BASE62,
+    /// 13 characters.
+    base32 = FRAZIL_BASE32,
+    /// 16 characters.
+    hex = FRAZIL_HEX,
+};
+
+/// An ID as text. Errors: id_invalid for a negative number.
+inline outcome<std::string> format_id(std::int64_t id, format form) {
+    char text[FRAZIL_ID_TEXT_SIZE] = "";
+    const frazil_status status = frazil_id_format(id, static_cast<std::int32_t>(form), text, sizeof text);
+    return detail::give<std::string>(status, text);
+}
+
+/// The ID that a text is. Errors: id_invalid.
+inline outcome<std::int64_t> parse_id(text_arg text, format form) {
+    if (text.holds_nul()) return detail::fail<std::int64_t>(detail::nul_error(errc::id_invalid));
+    std::int64_t id = 0;
+    const frazil_status status = frazil_id_parse(text.c_str(), static_cast<std::int32_t>(form), &id);
+    return detail::give(status, id);
+}
+
+/// Node fields by name, with a value or a width.
+template <typename N>
+using named = std::vector<std::pair<std::string, N>>;
+
+/// What an ID is made of.
+struct parts {
+    std::int64_t id;
+    /// The instant at which the ID's tick starts.
+    time_point time;
+    /// The raw time field: ticks since the layout's epoch.
+    std::uint64_t tick;
+    /// The node number: all node fields side by side.
+    std::uint64_t node;
+    /// The node fields, from the most significant.
+    named<std::uint64_t> fields;
+    /// The counter within the tick.
+    std::uint64_t sequence;
+    /// Whether the decimal text looks like what a JavaScript number prints after it swallowed an ID: a hint.
+    bool looks_rounded;
+
+    /// One node field; nothing when the layout has no such field.
+    std::optional<std::uint64_t> field(const std::string &name) const {
+        for (const auto &field : fields) {
+            if (field.first == name) return field.second;
+        }
+        return std::nullopt;
+    }
+};
+
+/// How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; copies share it.
+class layout {
+public:
+    // No moves, which would leave a layout without fields behind.
+    layout(const layout &) = default;
+    layout &operator=(const layout &) = default;
+
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// A layout from its text or a preset's name. Throws as parse fails.
+    explicit layout(text_arg text) : layout(parse(text).value()) {}
+#endif
+
+    /// A layout from its text or a preset's name. Errors: layout_invalid, spec, out_of_range.
+    static result<layout> parse(text_arg text) {
+        if (text.holds_nul()) return detail::nul_error(errc::layout_invalid);
+        frazil_layout *handle = nullptr;
+        const frazil_status status = frazil_layout_parse(text.c_str(), &handle);
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return layout(handle);
+    }
+
+    /// The canonical text, which parses to the same layout.
+    std::string text() const {
+        const char *text = "";
+        frazil_layout_text(handle_.get(), &text);
+        return text;
+    }
+
+    /// Takes an ID apart. Errors: id_invalid.
+    outcome<parts> decode(std::int64_t id) const {
+        frazil_parts raw{};
+        const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw);
+        if (status != FRAZIL_OK) return detail::fail<parts>(detail::last_error(status));
+        named<std::uint64_t> values;
+        for (const auto &field : fields()) {
+            std::uint64_t value = 0;
+            frazil_layout_decode_field(handle_.get(), id, field.first.c_str(), &value);
+            values.emplace_back(field.first, value);
+        }
+        return parts{raw.id, detail::instant(raw.unix_ms), raw.tick, raw.node, std::move(values), raw.sequence, raw.looks_rounded};
+    }
+
+    /// Puts an ID together: `compose(time, {{"datacenter", 1}, {"worker", 7}}, 0)`. Nothing is masked.
+    /// Errors: out_of_range, unknown_key, node_missing, spec, before_epoch, layout_expired.
+    outcome<std::int64_t> compose(time_point time, const named<std::uint64_t> &fields, std::uint64_t sequence) const {
+        std::vector<frazil_field> raw;
+        for (const auto &field : fields) {
+            if (field.first.find('\0') != std::string::npos) {
+                return detail::fail<std::int64_t>(detail::nul_error(errc::unknown_key));
+            }
+            raw.push_back(frazil_field{field.first.c_str(), field.second});
+        }
+        std::int64_t id = 0;
+        const frazil_status status =
+            frazil_layout_compose(handle_.get(), detail::unix_ms(time), raw.data(), raw.size(), sequence, &id);
+        return detail::give(status, id);
+    }
+
+    /// The smallest ID of the tick that holds an instant. Errors: before_epoch, layout_expired.
+    outcome<std::int64_t> min_id(time_point time) const {
+        std::int64_t id = 0;
+        const frazil_status status = frazil_layout_min_id(handle_.get(), detail::unix_ms(time), &id);
+        return detail::give(status, id);
+    }
+
+    /// The largest ID of the tick that holds an instant. Errors: before_epoch, layout_expired.
+    outcome<std::int64_t> max_id(time_point time) const {
+        std::int64_t id = 0;
+        const frazil_status status = frazil_layout_max_id(handle_.get(), detail::unix_ms(time), &id);
+        return detail::give(status, id);
+    }
+
+    /// The node fields and their widths in bits, from the most significant.
+    named<std::uint32_t> fields() const {
+        named<std::uint32_t> fields;
+        for (std::size_t index = 0; index < info().field_count; ++index) {
+            const char *name = "";
+            std::uint32_t bits = 0;
+            frazil_layout_field(handle_.get(), index, &name, &bits);
+            fields.emplace_back(name, bits);
+        }
+        return fields;
+    }
+
+    /// The instant at which the time field is 0.
+    time_point epoch() const { return detail::instant(info().epoch_ms); }
+
+    /// The first instant that cannot be stamped; nothing when that is after the year 9999.
+    std::optional<time_point> expires_at() const {
+        const std::int64_t end = info().expires_at_ms;
+        if (end == INT64_MAX) return std::nullopt;
+        return detail::instant(end);
+    }
+
+    /// The length of a tick.
+    std::chrono::milliseconds tick() const { return std::chrono::milliseconds(info().tick_ms); }
+
+    /// How many generators can be told apart.
+    std::uint64_t nodes() const { return info().nodes; }
+
+    /// The IDs that one generator can mint in a second, sustained.
+    double ids_per_second() const { return info().ids_per_second; }
+
+    /// The width of the time field.
+    std::uint32_t time_bits() const { return info().time_bits; }
+
+    /// The width of the sequence.
+    std::uint32_t sequence_bits() const { return info().sequence_bits; }
+
+    friend bool operator==(const layout &a, const layout &b) {
+        bool equal = false;
+        frazil_layout_equal(a.handle_.get(), b.handle_.get(), &equal);
+        return equal;
+    }
+    friend bool operator!=(const layout &a, const layout &b) { return !(a == b); }
+
+private:
+    friend class snowflake;
+    explicit layout(frazil_layout *handle) : handle_(handle, frazil_layout_free) {}
+
+    frazil_layout_info info() const {
+        frazil_layout_info info{};
+        frazil_layout_describe(handle_.get(), &info);
+        return info;
+    }
+
+    std::shared_ptr<frazil_layout> handle_;
+};
+
+/// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
+/// itself at its end. Calls on a moved-from one are wrong_type.
+class snowflake {
+public:
+    /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
+    class iterator {
+    public:
+        using iterator_category = std::input_iterator_tag;
+        using value_type = outcome<std::int64_t>;
+        using difference_type = std::ptrdiff_t;
+        using pointer = const value_type *;
+        using reference = const value_type &;
+
+        /// The end, which no generator reaches.
+        iterator() = default;
+        explicit iterator(const snowflake &ids) : ids_(&ids), id_(ids.next()) {}
+
+        reference operator*() const { return *id_; }
+        pointer operator->() const { return &*id_; }
+        iterator &operator++() {
+            id_.emplace(ids_->next());
+            return *this;
+        }
+        iterator operator++(int) {
+            iterator before = *this;
+            ++*this;
+            return before;
+        }
+        friend bool operator==(const iterator &a, const iterator &b) { return a.ids_ == b.ids_; }
+        friend bool operator!=(const iterator &a, const iterator &b) { return a.ids_ != b.ids_; }
+
+    private:
+        const snowflake *ids_ = nullptr;
+        std::optional<value_type> id_;
+    };
+
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// Opens a generator from the environment variable FRAZIL. Throws as open fails.
+    snowflake() : snowflake(open(nullptr).value()) {}
+
+    /// Opens a generator from a spec line. Throws as open fails.
+    explicit snowflake(text_arg spec) : snowflake(open(spec).value()) {}
+#endif
+
+    /// Opens a generator from a spec line; null reads the environment variable FRAZIL.
+    ///
+    /// A node number that is given without a store first waits for the next tick, at most 1 s. Errors: as
+    /// frazil_snowflake_open().
+    static result<snowflake> open(text_arg spec) {
+        if (spec.holds_nul()) return detail::nul_error(errc::spec);
+        frazil_snowflake *handle = nullptr;
+        const frazil_status status = frazil_snowflake_open(spec.c_str(), &handle);
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return snowflake(handle);
+    }
+
+    /// As open, waiting at most so long; would_block when the next tick is further away.
+    static result<snowflake> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
+        if (spec.holds_nul()) return detail::nul_error(errc::spec);
+        frazil_snowflake *handle = nullptr;
+        const frazil_status status = frazil_snowflake_try_open(spec.c_str(), max_wait.count(), &handle);
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return snowflake(handle);
+    }
+
+    /// The next ID. Waits as the policies say.
+    /// Errors: clock_back, exhausted, layout_expired, before_epoch, clock_not_set, would_block, forked, closed.
+    outcome<std::int64_t> next() const {
+        std::int64_t id = 0;
+        const frazil_status status = frazil_snowflake_next(handle_.get(), &id);
+        return detail::give(status, id);
+    }
+
+    /// As next, waiting at most so long; would_block when the policies would wait longer.
+    outcome<std::int64_t> try_next(std::chrono::milliseconds max_wait) const {
+        std::int64_t id = 0;
+        const frazil_status status = frazil_snowflake_try_next(handle_.get(), max_wait.count(), &id);
+        return detail::give(status, id);
+    }
+
+    /// `count` ascending IDs, at most FRAZIL_MAX_BATCH: all or nothing. Errors: as next, and out_of_range.
+    outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
+        // What is too many is refused before the buffer is touched.
+        std::vector<std::int64_t> ids(count <= FRAZIL_MAX_BATCH ? count : 0);
+        const frazil_status status = frazil_snowflake_batch(handle_.get(), ids.data(), count);
+        return detail::give(status, std::move(ids));
+    }
+
+    /// Fills a buffer with ascending IDs, in as many ticks as that takes. Errors: as next; error::written()
+    /// says how many are there already.
+    outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
+        std::size_t written = 0;
+        const frazil_status status = frazil_snowflake_fill(handle_.get(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// Fills a contiguous container of std::int64_t: a vector, an array.
+    template <typename C, typename = std::enable_if_t<std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>>>
+    outcome<void> fill(C &buffer) const {
+        return fill(std::data(buffer), std::size(buffer));
+    }
+
+    /// As fill, where no single wait is longer than so long; would_block otherwise.
+    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, std::chrono::milliseconds max_wait) const {
+        std::size_t written = 0;
+        const frazil_status status = frazil_snowflake_try_fill(handle_.get(), max_wait.count(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// A new ID as text. Errors: as next.
+    outcome<std::string> text(format form) const {
+        char text[FRAZIL_ID_TEXT_SIZE] = "";
+        const frazil_status status =
+            frazil_snowflake_text(handle_.get(), static_cast<std::int32_t>(form), text, sizeof text);
+        return detail::give<std::string>(status, text);
+    }
+
+    /// `for (auto id : ids)`, until it is left.
+    iterator begin() const { return iterator(*this); }
+    iterator end() const { return iterator(); }
+
+    /// How many IDs could be minted at this instant with no stamp ahead of the clock. Never waits.
+    outcome<std::uint64_t> credit() const {
+        std::uint64_t credit = 0;
+        const frazil_status status = frazil_snowflake_credit(handle_.get(), &credit);
+        return detail::give(status, credit);
+    }
+
+    /// Sets the time of `clock=manual`. Backwards is a rollback. Errors: spec, out_of_range, forked, closed.
+    outcome<void> set_time(time_point time) const {
+        return detail::done(frazil_snowflake_set_time(handle_.get(), detail::unix_ms(time)));
+    }
+
+    /// Gives a leased node number up and takes another; IDs go on increasing. Errors: spec, the store's.
+    outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }
+
+    /// Closes the generator: its calls are closed from now on. Closing twice is harmless.
+    void close() const { frazil_snowflake_close(handle_.get()); }
+
+    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below.
+    outcome<frazil::layout> layout() const {
+        frazil_layout *layout = nullptr;
+        const frazil_status status = frazil_snowflake_layout(handle_.get(), &layout);
+        return detail::give(status, frazil::layout(layout));
+    }
+
+    /// The node number: all node fields side by side.
+    outcome<std::uint64_t> node() const {
+        std::uint64_t node = 0;
+        const frazil_status status = frazil_snowflake_node(handle_.get(), &node);
+        return detail::give(status, node);
+    }
+
+    /// The value of one node field. Errors: unknown_key.
+    outcome<std::uint64_t> field(text_arg name) const {
+        if (name.holds_nul()) return detail::fail<std::uint64_t>(detail::nul_error(errc::unknown_key));
+        std::uint64_t value = 0;
+        const frazil_status status = frazil_snowflake_field(handle_.get(), name.c_str(), &value);
+        return detail::give(status, value);
+    }
+
+    /// The canonical spec line.
+    outcome<std::string> spec() const {
+        const char *spec = "";
+        const frazil_status status = frazil_snowflake_spec(handle_.get(), &spec);
+        return detail::give<std::string>(status, spec);
+    }
+
+private:
+    struct freeing {
+        void operator()(frazil_snowflake *handle) const noexcept { frazil_snowflake_free(handle); }
+    };
+
+    explicit snowflake(frazil_snowflake *handle) : handle_(handle) {}
+
+    std::unique_ptr<frazil_snowflake, freeing> handle_;
+};
+
+} // inline namespace
+} // namespace frazil
+
+#endif // FRAZIL_HPP

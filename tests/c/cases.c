@@ -1,0 +1,987 @@
+/* The cases of tests/vectors/cases.json for the C API, in C99. */
+#define _GNU_SOURCE
+#include <frazil.h>
+
+#include "suite.h"
+#include "vectors_types.h"
+#include "vectors.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Ends the case when a call does not return the status. */
+#define STATUS(call, expected) CHECK((call) == (expected))
+#define OK(call) STATUS(call, FRAZIL_OK)
+
+#define NOW INT64_C(1800000000000)
+
+static bool says(const char *const *words) {
+    for (; *words != NULL; ++words) {
+        if (strstr(frazil_last_error(), *words) == NULL) return false;
+    }
+    return true;
+}
+
+static bool error_has(const char *word) {
+    const char *words[] = {word, NULL};
+    return says(words);
+}
+
+static bool ascending(const int64_t *ids, size_t count) {
+    for (size_t i = 1; i < count; ++i) {
+        if (ids[i - 1] >= ids[i]) return false;
+    }
+    return true;
+}
+
+static int compare(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int64_t wall_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+CASE(known_ids) {
+    for (size_t i = 0; i < COUNT(KNOWN_IDS); ++i) {
+        const struct known_id *known = &KNOWN_IDS[i];
+        frazil_layout *layout;
+        frazil_parts parts;
+        frazil_field fields[8];
+        int64_t id;
+        OK(frazil_layout_parse(known->layout, &layout));
+        OK(frazil_layout_decode(layout, known->id, &parts));
+        CHECK(parts.id == known->id);
+        CHECK(parts.sequence == known->sequence);
+        if (known->has_time) CHECK(parts.unix_ms == known->unix_ms);
+        uint64_t node = 0;
+        for (size_t j = 0; j < known->field_count; ++j) {
+            uint64_t value;
+            OK(frazil_layout_decode_field(layout, known->id, known->fields[j].name, &value));
+            CHECK(value == known->fields[j].value);
+            fields[j].name = known->fields[j].name;
+            fields[j].value = value;
+        }
+        frazil_layout_info info;
+        OK(frazil_layout_describe(layout, &info));
+        CHECK(info.field_count == known->field_count);
+        for (size_t j = 0; j < info.field_count; ++j) {
+            const char *name;
+            uint32_t bits;
+            uint64_t value;
+            OK(frazil_layout_field(layout, j, &name, &bits));
+            OK(frazil_layout_decode_field(layout, known->id, name, &value));
+            node = node << bits | value;
+        }
+        CHECK(parts.node == node);
+        OK(frazil_layout_compose(layout, parts.unix_ms, fields, known->field_count, parts.sequence, &id));
+        CHECK(id == known->id);
+        frazil_layout_free(layout);
+    }
+}
+
+CASE(texts) {
+    char text[FRAZIL_ID_TEXT_SIZE];
+    int64_t id;
+    for (size_t i = 0; i < COUNT(VALID_TEXTS); ++i) {
+        for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {
+            OK(frazil_id_format(VALID_TEXTS[i].id, format, text, sizeof text));
+            CHECK(strcmp(text, VALID_TEXTS[i].forms[format]) == 0);
+            OK(frazil_id_parse(text, format, &id));
+            CHECK(id == VALID_TEXTS[i].id);
+        }
+        snprintf(text, sizeof text, "%" PRId64, VALID_TEXTS[i].id);
+        OK(frazil_id_parse(text, FRAZIL_DECIMAL, &id));
+        CHECK(id == VALID_TEXTS[i].id);
+    }
+    for (size_t i = 0; i < COUNT(INVALID_TEXTS); ++i) {
+        id = -5;
+        STATUS(frazil_id_parse(INVALID_TEXTS[i].text, INVALID_TEXTS[i].format, &id), FRAZIL_ID_INVALID);
+        CHECK(id == -5);
+    }
+}
+
+CASE(layouts) {
+    for (size_t i = 0; i < COUNT(VALID_LAYOUTS); ++i) {
+        const struct valid_layout *valid = &VALID_LAYOUTS[i];
+        frazil_layout *layout, *again;
+        frazil_layout_info info;
+        const char *text;
+        bool equal = false;
+        OK(frazil_layout_parse(valid->text, &layout));
+        OK(frazil_layout_text(layout, &text));
+        CHECK(strcmp(text, valid->canonical) == 0);
+        OK(frazil_layout_parse(text, &again));
+        OK(frazil_layout_equal(layout, again, &equal));
+        CHECK(equal);
+        OK(frazil_layout_describe(layout, &info));
+        CHECK(info.time_bits == valid->time_bits);
+        CHECK(info.tick_ms == valid->tick_ms);
+        CHECK(info.epoch_ms == valid->epoch_ms);
+        CHECK(info.sequence_bits == valid->sequence_bits);
+        CHECK(info.nodes == valid->nodes);
+        CHECK(info.ids_per_second - valid->ids_per_second < 0.001 && valid->ids_per_second - info.ids_per_second < 0.001);
+        CHECK(info.expires_at_ms == valid->expires_at_ms);
+        CHECK(info.field_count == valid->field_count);
+        for (size_t j = 0; j < info.field_count; ++j) {
+            const char *name;
+            uint32_t bits;
+            OK(frazil_layout_field(layout, j, &name, &bits));
+            CHECK(strcmp(name, valid->fields[j].name) == 0);
+            CHECK(bits == valid->fields[j].value);
+        }
+        if (i > 0) {
+            frazil_layout *first;
+            OK(frazil_layout_parse(VALID_LAYOUTS[0].text, &first));
+            OK(frazil_layout_equal(layout, first, &equal));
+            CHECK(equal == (strcmp(valid->canonical, VALID_LAYOUTS[0].canonical) == 0));
+            frazil_layout_free(first);
+        }
+        frazil_layout_free(again);
+        frazil_layout_free(layout);
+    }
+    for (size_t i = 0; i < COUNT(INVALID_LAYOUTS); ++i) {
+        frazil_layout *layout = NULL;
+        STATUS(frazil_layout_parse(INVALID_LAYOUTS[i].text, &layout), INVALID_LAYOUTS[i].code);
+        CHECK(layout == NULL);
+        CHECK(says(INVALID_LAYOUTS[i].says));
+    }
+}
+
+CASE(specs) {
+    for (size_t i = 0; i < COUNT(VALID_SPECS); ++i) {
+        frazil_snowflake *ids;
+        const char *spec;
+        OK(frazil_snowflake_open(VALID_SPECS[i].spec, &ids));
+        OK(frazil_snowflake_spec(ids, &spec));
+        CHECK(strcmp(spec, VALID_SPECS[i].canonical) == 0);
+        frazil_snowflake_free(ids);
+    }
+    for (size_t i = 0; i < COUNT(INVALID_SPECS); ++i) {
+        frazil_snowflake *ids = NULL;
+        STATUS(frazil_snowflake_open(INVALID_SPECS[i].text, &ids), INVALID_SPECS[i].code);
+        CHECK(ids == NULL);
+        CHECK(says(INVALID_SPECS[i].says));
+    }
+}
+
+CASE(replays) {
+    static int64_t batch[1 << 17];
+    frazil_snowflake *ids = NULL;
+    for (size_t i = 0; i < COUNT(STEPS); ++i) {
+        const struct step *step = &STEPS[i];
+        int64_t id = -1;
+        uint64_t credit;
+        switch (step->kind) {
+        case STEP_OPEN:
+            frazil_snowflake_free(ids);
+            OK(frazil_snowflake_open(step->spec, &ids));
+            break;
+        case STEP_SET_TIME:
+            OK(frazil_snowflake_set_time(ids, step->number));
+            break;
+        case STEP_NEXT:
+            OK(frazil_snowflake_next(ids, &id));
+            CHECK(id == step->first);
+            break;
+        case STEP_BATCH:
+            CHECK((size_t)step->number <= COUNT(batch));
+            OK(frazil_snowflake_batch(ids, batch, (size_t)step->number));
+            CHECK(ascending(batch, (size_t)step->number));
+            CHECK(batch[0] == step->first && batch[step->number - 1] == step->last);
+            break;
+        case STEP_CREDIT:
+            OK(frazil_snowflake_credit(ids, &credit));
+            CHECK(credit == (uint64_t)step->number);
+            break;
+        case STEP_ERROR:
+            STATUS(frazil_snowflake_next(ids, &id), step->number);
+            CHECK(id == -1);
+            break;
+        }
+    }
+    frazil_snowflake_free(ids);
+}
+
+CASE(error_table) {
+    CHECK(frazil_error_count() == COUNT(ERRORS));
+    for (size_t i = 0; i < COUNT(ERRORS); ++i) {
+        CHECK(frazil_error_at(i) == ERRORS[i].code);
+        CHECK(ERRORS[i].constant == ERRORS[i].code);
+        CHECK(strcmp(frazil_error_name(ERRORS[i].code), ERRORS[i].name) == 0);
+        CHECK(strcmp(frazil_error_meaning(ERRORS[i].code), ERRORS[i].meaning) == 0);
+    }
+    CHECK(frazil_error_at(COUNT(ERRORS)) == FRAZIL_OK && frazil_error_at(SIZE_MAX) == FRAZIL_OK);
+    const int32_t unknown[] = {FRAZIL_OK, 1, -1, 100, 900, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < COUNT(unknown); ++i) {
+        CHECK(frazil_error_name(unknown[i]) == NULL && frazil_error_meaning(unknown[i]) == NULL);
+    }
+}
+
+/* What a forked child is told by a generator of its parent. */
+static frazil_status status_in_child(frazil_snowflake *ids) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int64_t id;
+        _exit(frazil_snowflake_next(ids, &id) == FRAZIL_FORKED ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? FRAZIL_FORKED : FRAZIL_OK;
+}
+
+CASE(every_error) {
+    frazil_snowflake *ids = NULL, *other = NULL, *third = NULL;
+    frazil_layout *layout;
+    int64_t id;
+    OK(frazil_layout_parse("twitter", &layout));
+    STATUS(frazil_snowflake_open("twitter datacenter=1 7", &ids), FRAZIL_SPEC);
+    STATUS(frazil_snowflake_open("twitter datacenter=1 wroker=7", &ids), FRAZIL_UNKNOWN_KEY);
+    STATUS(frazil_snowflake_open("twitter datacenter=1 worker=32", &ids), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_open("layout='time:99@1ms sequence:1 epoch:0'", &ids), FRAZIL_LAYOUT_INVALID);
+    STATUS(frazil_layout_decode(layout, -1, &(frazil_parts){0}), FRAZIL_ID_INVALID);
+    STATUS(frazil_snowflake_next(NULL, &id), FRAZIL_WRONG_TYPE);
+    STATUS(frazil_snowflake_open("baidu worker=1", &ids), FRAZIL_LAYOUT_EXPIRED);
+    STATUS(frazil_layout_min_id(layout, 0, &id), FRAZIL_BEFORE_EPOCH);
+    STATUS(frazil_snowflake_open("twitter", &ids), FRAZIL_NODE_MISSING);
+    STATUS(frazil_snowflake_open("twitter store=redis://h/0", &ids), FRAZIL_STORE_NOT_BUILT);
+    CHECK(ids == NULL);
+
+    OK(frazil_snowflake_open("twitter datacenter=1 worker=1 clock=manual detached=true", &ids));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOCK_NOT_SET);
+    OK(frazil_snowflake_set_time(ids, NOW));
+    int64_t all[4096];
+    OK(frazil_snowflake_fill(ids, all, 4096, NULL));
+    OK(frazil_snowflake_set_time(ids, NOW - 7));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOCK_BACK);
+    CHECK(error_has("7 ms"));
+    OK(frazil_snowflake_set_time(ids, NOW));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_WOULD_BLOCK);
+    CHECK(frazil_retry_after_ms() == 1);
+    OK(frazil_snowflake_close(ids));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOSED);
+    CHECK(frazil_retry_after_ms() == -1);
+    frazil_snowflake_free(ids);
+
+    OK(frazil_snowflake_open("game16 server=1 clock=manual detached=true lag=0ms", &ids));
+    OK(frazil_snowflake_set_time(ids, NOW));
+    while (frazil_snowflake_next(ids, &id) == FRAZIL_OK) {}
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_EXHAUSTED);
+    CHECK(frazil_retry_after_ms() == 1000);
+    frazil_snowflake_free(ids);
+
+    const char *two = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every";
+    OK(frazil_snowflake_open("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every node=1", &ids));
+    STATUS(frazil_snowflake_open("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every "
+                                 "node=1 detached=true",
+                                 &third),
+           FRAZIL_NODE_IN_USE);
+    OK(frazil_snowflake_open(two, &other));
+    char line[200];
+    snprintf(line, sizeof line, "%s detached=true", two);
+    STATUS(frazil_snowflake_open(line, &third), FRAZIL_NO_FREE_NODE);
+    STATUS(frazil_snowflake_open("standard store=memory namespace=c-every", &third), FRAZIL_LAYOUT_MISMATCH);
+    frazil_snowflake_free(other);
+    frazil_snowflake_free(ids);
+
+    OK(frazil_snowflake_open("standard node=300", &ids));
+    STATUS(frazil_snowflake_open("standard node=300 rollback=error", &third), FRAZIL_CONFLICT);
+    CHECK(third == NULL);
+    STATUS(status_in_child(ids), FRAZIL_FORKED);
+    frazil_snowflake_free(ids);
+    frazil_layout_free(layout);
+}
+
+CASE(next_increases) {
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    frazil_parts parts;
+    int64_t before = -1, id;
+    uint64_t value;
+    OK(frazil_snowflake_open("twitter datacenter=3 worker=9", &ids));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_snowflake_field(ids, "worker", &value));
+    CHECK(value == 9);
+    for (int i = 0; i < 20000; ++i) {
+        OK(frazil_snowflake_next(ids, &id));
+        CHECK(id > before);
+        before = id;
+    }
+    OK(frazil_snowflake_try_next(ids, 1000, &id));
+    CHECK(id > before);
+    OK(frazil_layout_decode(layout, id, &parts));
+    CHECK(parts.unix_ms <= wall_ms() && parts.unix_ms > wall_ms() - 60000);
+    OK(frazil_snowflake_node(ids, &value));
+    CHECK(value == 3 * 32 + 9 && parts.node == value);
+    OK(frazil_layout_decode_field(layout, id, "datacenter", &value));
+    CHECK(value == 3);
+    OK(frazil_layout_decode_field(layout, id, "worker", &value));
+    CHECK(value == 9);
+    frazil_snowflake_free(ids);
+    OK(frazil_layout_decode(layout, id, &parts));
+    frazil_layout_free(layout);
+}
+
+CASE(batch_and_fill) {
+    static int64_t buffer[20000];
+    frazil_snowflake *ids;
+    size_t written = 0;
+    OK(frazil_snowflake_open("standard node=301", &ids));
+    OK(frazil_snowflake_batch(ids, buffer, 10000));
+    OK(frazil_snowflake_fill(ids, buffer + 10000, 5000, &written));
+    CHECK(written == 5000);
+    OK(frazil_snowflake_try_fill(ids, 1000, buffer + 15000, 5000, NULL));
+    CHECK(ascending(buffer, COUNT(buffer)));
+    frazil_snowflake_free(ids);
+
+    OK(frazil_snowflake_open("twitter datacenter=1 worker=1 clock=manual detached=true exhausted=error", &ids));
+    OK(frazil_snowflake_set_time(ids, NOW));
+    memset(buffer, 0x55, sizeof buffer);
+    STATUS(frazil_snowflake_batch(ids, buffer, 5000), FRAZIL_EXHAUSTED);
+    CHECK(buffer[0] == INT64_C(0x5555555555555555));
+    OK(frazil_snowflake_set_time(ids, NOW + 1));
+    STATUS(frazil_snowflake_fill(ids, buffer, 5000, &written), FRAZIL_EXHAUSTED);
+    CHECK(written == 4096 && ascending(buffer, written) && buffer[written] == INT64_C(0x5555555555555555));
+    STATUS(frazil_snowflake_try_fill(ids, 0, buffer, 5000, &written), FRAZIL_EXHAUSTED);
+    CHECK(written == 0);
+    frazil_snowflake_free(ids);
+}
+
+CASE(zero_length) {
+    frazil_snowflake *ids;
+    int64_t id = -5;
+    size_t written = 7;
+    OK(frazil_snowflake_open("standard node=302", &ids));
+    OK(frazil_snowflake_fill(ids, &id, 0, &written));
+    CHECK(written == 0 && id == -5);
+    OK(frazil_snowflake_fill(ids, NULL, 0, NULL));
+    OK(frazil_snowflake_try_fill(ids, 0, NULL, 0, NULL));
+    OK(frazil_snowflake_batch(ids, NULL, 0));
+    frazil_snowflake_free(ids);
+}
+
+CASE(iteration) {
+    frazil_snowflake *ids;
+    int64_t id, before = -1;
+    int count = 0;
+    OK(frazil_snowflake_open("standard node=303", &ids));
+    while (count < 1000 && frazil_snowflake_next(ids, &id) == FRAZIL_OK) {
+        CHECK(id > before);
+        before = id;
+        ++count;
+    }
+    CHECK(count == 1000);
+    frazil_snowflake_free(ids);
+}
+
+struct waiter {
+    frazil_snowflake *ids;
+    int64_t id;
+    frazil_status status;
+    bool quiet;
+};
+
+static void *wait_for_next(void *argument) {
+    struct waiter *waiter = argument;
+    waiter->quiet = frazil_last_error()[0] == '\0' && frazil_retry_after_ms() == -1;
+    waiter->status = frazil_snowflake_next(waiter->ids, &waiter->id);
+    return NULL;
+}
+
+CASE(async_forms) {
+    frazil_snowflake *ids;
+    int64_t both[2], id;
+    OK(frazil_snowflake_open("layout='time:31@1s node:4 sequence:1 epoch:2025-01-01' node=3 exhausted=wait:60s", &ids));
+    OK(frazil_snowflake_fill(ids, both, 2, NULL));
+    /* One thread waits for the next second; this one is told that it would, and does not. */
+    struct waiter waiter = {ids, -1, FRAZIL_OK, false};
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, wait_for_next, &waiter) == 0);
+    frazil_status status = FRAZIL_OK;
+    for (int i = 0; i < 100 && status == FRAZIL_OK; ++i) status = frazil_snowflake_try_next(ids, 0, &id);
+    int64_t retry = frazil_retry_after_ms();
+    pthread_join(thread, NULL);
+    CHECK(status == FRAZIL_WOULD_BLOCK && retry >= 1 && retry <= 1000);
+    CHECK(waiter.status == FRAZIL_OK && waiter.id > both[1]);
+    CHECK(waiter.quiet);
+    frazil_snowflake_free(ids);
+}
+
+CASE(new_text) {
+    static const size_t widths[] = {19, 11, 13, 16};
+    frazil_snowflake *ids;
+    int64_t before = -1, id;
+    OK(frazil_snowflake_open("standard node=304", &ids));
+    for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {
+        char text[FRAZIL_ID_TEXT_SIZE], exact[FRAZIL_ID_TEXT_SIZE];
+        OK(frazil_snowflake_text(ids, format, text, sizeof text));
+        CHECK(strlen(text) == widths[format]);
+        OK(frazil_id_parse(text, format, &id));
+        CHECK(id > before);
+        before = id;
+        OK(frazil_snowflake_text(ids, format, exact, widths[format] + 1));
+        CHECK(strcmp(text, exact) < 0);
+        OK(frazil_id_parse(exact, format, &before));
+    }
+    frazil_snowflake_free(ids);
+}
+
+CASE(min_max) {
+    frazil_layout *layout;
+    frazil_layout_info info;
+    frazil_parts parts;
+    int64_t low, high, id;
+    OK(frazil_layout_parse("twitter", &layout));
+    OK(frazil_layout_describe(layout, &info));
+    OK(frazil_layout_min_id(layout, NOW, &low));
+    OK(frazil_layout_max_id(layout, NOW, &high));
+    const frazil_field fields[] = {{"worker", 7}, {"datacenter", 1}};
+    OK(frazil_layout_compose(layout, NOW, fields, 2, 9, &id));
+    CHECK(low < id && id < high);
+    OK(frazil_layout_decode(layout, low, &parts));
+    CHECK(parts.unix_ms == NOW && parts.node == 0 && parts.sequence == 0);
+    OK(frazil_layout_decode(layout, high, &parts));
+    CHECK(parts.unix_ms == NOW && parts.node == 1023 && parts.sequence == 4095);
+    STATUS(frazil_layout_min_id(layout, info.epoch_ms - 1, &id), FRAZIL_BEFORE_EPOCH);
+    STATUS(frazil_layout_max_id(layout, info.epoch_ms - 1, &id), FRAZIL_BEFORE_EPOCH);
+    OK(frazil_layout_max_id(layout, info.expires_at_ms - 1, &id));
+    CHECK(id == INT64_MAX);
+    STATUS(frazil_layout_min_id(layout, info.expires_at_ms, &id), FRAZIL_LAYOUT_EXPIRED);
+    STATUS(frazil_layout_max_id(layout, info.expires_at_ms, &id), FRAZIL_LAYOUT_EXPIRED);
+    frazil_layout_free(layout);
+}
+
+CASE(manual_clock) {
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    frazil_parts parts;
+    int64_t id;
+    uint64_t credit;
+    OK(frazil_snowflake_open("standard node=5 clock=manual detached=true", &ids));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOCK_NOT_SET);
+    STATUS(frazil_snowflake_credit(ids, &credit), FRAZIL_CLOCK_NOT_SET);
+    OK(frazil_snowflake_set_time(ids, NOW));
+    OK(frazil_snowflake_next(ids, &id));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_layout_decode(layout, id, &parts));
+    CHECK(parts.unix_ms == NOW);
+    OK(frazil_snowflake_set_time(ids, NOW + 12345));
+    OK(frazil_snowflake_next(ids, &id));
+    OK(frazil_layout_decode(layout, id, &parts));
+    CHECK(parts.unix_ms == NOW + 12345);
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
+    OK(frazil_snowflake_open("standard node=305", &ids));
+    STATUS(frazil_snowflake_set_time(ids, NOW), FRAZIL_SPEC);
+    frazil_snowflake_free(ids);
+}
+
+CASE(burst_credit) {
+    static int64_t loot[65536];
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    frazil_parts parts;
+    uint64_t credit;
+    int64_t id;
+    OK(frazil_snowflake_open("game server=4711 start=zero clock=manual detached=true", &ids));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_snowflake_set_time(ids, NOW));
+    OK(frazil_snowflake_credit(ids, &credit));
+    CHECK(credit == 4096);
+    OK(frazil_snowflake_set_time(ids, NOW + 15000));
+    OK(frazil_snowflake_credit(ids, &credit));
+    CHECK(credit == 65536);
+    OK(frazil_snowflake_fill(ids, loot, COUNT(loot), NULL));
+    CHECK(ascending(loot, COUNT(loot)));
+    OK(frazil_layout_decode(layout, loot[COUNT(loot) - 1], &parts));
+    CHECK(parts.unix_ms == NOW + 15000);
+    OK(frazil_snowflake_credit(ids, &credit));
+    CHECK(credit == 0);
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_EXHAUSTED);
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
+}
+
+CASE(registry) {
+    int64_t before = -1, id;
+    frazil_snowflake *ids, *other = NULL;
+    for (int i = 0; i < 2000; ++i) {
+        OK(frazil_snowflake_open("standard node=306", &ids));
+        OK(frazil_snowflake_next(ids, &id));
+        frazil_snowflake_free(ids);
+        CHECK(id > before);
+        before = id;
+    }
+    OK(frazil_snowflake_open("standard node=306", &ids));
+    STATUS(frazil_snowflake_open("standard node=306 exhausted=error", &other), FRAZIL_CONFLICT);
+    CHECK(other == NULL);
+    frazil_snowflake_free(ids);
+}
+
+#define THREADS 4
+#define PER_THREAD 50000
+static int64_t minted[THREADS * PER_THREAD];
+
+struct worker {
+    const frazil_snowflake *ids;
+    int64_t *place;
+    bool failed;
+};
+
+static void *mint(void *argument) {
+    struct worker *worker = argument;
+    for (int i = 0; i < PER_THREAD / 2; ++i) worker->failed |= frazil_snowflake_next(worker->ids, &worker->place[i]) != FRAZIL_OK;
+    worker->failed |= frazil_snowflake_fill(worker->ids, worker->place + PER_THREAD / 2, PER_THREAD / 2, NULL) != FRAZIL_OK;
+    worker->failed |= !ascending(worker->place, PER_THREAD);
+    return NULL;
+}
+
+CASE(threads) {
+    frazil_snowflake *ids;
+    struct worker workers[THREADS];
+    pthread_t handles[THREADS];
+    OK(frazil_snowflake_open("standard node=307 exhausted=wait:60s", &ids));
+    for (int i = 0; i < THREADS; ++i) {
+        workers[i] = (struct worker){ids, minted + i * PER_THREAD, false};
+        CHECK(pthread_create(&handles[i], NULL, mint, &workers[i]) == 0);
+    }
+    for (int i = 0; i < THREADS; ++i) pthread_join(handles[i], NULL);
+    for (int i = 0; i < THREADS; ++i) CHECK(!workers[i].failed);
+    qsort(minted, COUNT(minted), sizeof minted[0], compare);
+    CHECK(ascending(minted, COUNT(minted)));
+    frazil_snowflake_free(ids);
+}
+
+/* What a child of any kind must see; 0 when it does, else the line that it did not. */
+static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
+    int64_t id;
+    uint64_t credit;
+    char text[FRAZIL_ID_TEXT_SIZE];
+    frazil_snowflake *mine = NULL;
+    if (frazil_snowflake_next(ids, &id) != FRAZIL_FORKED) return 1;
+    if (frazil_snowflake_fill(ids, &id, 1, NULL) != FRAZIL_FORKED) return 2;
+    if (frazil_snowflake_text(ids, FRAZIL_HEX, text, sizeof text) != FRAZIL_FORKED) return 3;
+    if (frazil_snowflake_credit(ids, &credit) != FRAZIL_FORKED) return 4;
+    if (frazil_snowflake_open("standard node=308", &mine) != FRAZIL_FORKED || mine != NULL) return 5;
+    if (frazil_snowflake_next(leased, &id) != FRAZIL_FORKED) return 6;
+    frazil_snowflake_free(leased);
+    if (frazil_snowflake_open("standard node=309", &mine) != FRAZIL_OK) return 7;
+    if (frazil_snowflake_next(mine, &id) != FRAZIL_OK) return 8;
+    frazil_snowflake_free(mine);
+    frazil_snowflake_free(ids);
+    return 0;
+}
+
+CASE(fork) {
+    frazil_snowflake *ids, *leased;
+    int64_t before, id;
+    OK(frazil_snowflake_open("standard node=308", &ids));
+    OK(frazil_snowflake_open("standard store=memory namespace=c-fork", &leased));
+    OK(frazil_snowflake_next(ids, &before));
+    fflush(stdout);
+    for (int raw = 0; raw < 2; ++raw) {
+        pid_t child = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(child_of(ids, leased));
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+        OK(frazil_snowflake_next(ids, &id));
+        CHECK(id > before);
+        OK(frazil_snowflake_next(leased, &id));
+    }
+    frazil_snowflake_free(leased);
+    frazil_snowflake_free(ids);
+}
+
+CASE(memory_store) {
+    const char *spec = "standard store=memory namespace=c-memory detached=true";
+    frazil_snowflake *one, *two, *given, *again;
+    uint64_t a, b, c;
+    int64_t before, id;
+    OK(frazil_snowflake_open(spec, &one));
+    OK(frazil_snowflake_open(spec, &two));
+    OK(frazil_snowflake_node(one, &a));
+    OK(frazil_snowflake_node(two, &b));
+    CHECK(a != b);
+    OK(frazil_snowflake_next(one, &before));
+    OK(frazil_snowflake_renew(one));
+    OK(frazil_snowflake_node(one, &c));
+    CHECK(c != a && c != b);
+    OK(frazil_snowflake_next(one, &id));
+    CHECK(id > before);
+    frazil_snowflake_free(two);
+
+    char line[100];
+    snprintf(line, sizeof line, "%s node=%" PRIu64, spec, c);
+    STATUS(frazil_snowflake_open(line, &again), FRAZIL_NODE_IN_USE);
+    OK(frazil_snowflake_close(one));
+    OK(frazil_snowflake_open(line, &again));
+    OK(frazil_snowflake_next(again, &before));
+    CHECK(before > id);
+    frazil_snowflake_free(again);
+    frazil_snowflake_free(one);
+
+    OK(frazil_snowflake_open("standard node=310", &given));
+    STATUS(frazil_snowflake_renew(given), FRAZIL_SPEC);
+    frazil_snowflake_free(given);
+}
+
+CASE(environment) {
+    frazil_snowflake *ids = NULL;
+    const char *spec;
+    uint64_t node;
+    unsetenv("FRAZIL");
+    STATUS(frazil_snowflake_open(NULL, &ids), FRAZIL_NODE_MISSING);
+    CHECK(ids == NULL && error_has("FRAZIL"));
+    setenv("FRAZIL", "standard node=311", 1);
+    OK(frazil_snowflake_open(NULL, &ids));
+    OK(frazil_snowflake_node(ids, &node));
+    CHECK(node == 311);
+    frazil_snowflake_free(ids);
+    OK(frazil_snowflake_try_open(NULL, 5000, &ids));
+    frazil_snowflake_free(ids);
+    setenv("FRAZIL", "standard node=x", 1);
+    STATUS(frazil_snowflake_open(NULL, &ids), FRAZIL_SPEC);
+    CHECK(error_has("node"));
+    unsetenv("FRAZIL");
+    setenv("C_TEST_NODE", "312", 1);
+    OK(frazil_snowflake_open("standard node=env:C_TEST_NODE", &ids));
+    OK(frazil_snowflake_node(ids, &node));
+    OK(frazil_snowflake_spec(ids, &spec));
+    CHECK(node == 312 && strcmp(spec, "standard node=env:C_TEST_NODE") == 0);
+    frazil_snowflake_free(ids);
+}
+
+/* C's options are the keys of the line: in any order, quoted or not, each once. */
+CASE(options) {
+    static const char *const same[] = {
+        "twitter datacenter=1 worker=7 start=zero detached=true",
+        "twitter detached='true' worker=\"7\" start=zero datacenter=1",
+    };
+    for (size_t i = 0; i < COUNT(same); ++i) {
+        frazil_snowflake *ids;
+        uint64_t node;
+        OK(frazil_snowflake_open(same[i], &ids));
+        OK(frazil_snowflake_node(ids, &node));
+        CHECK(node == 39);
+        frazil_snowflake_free(ids);
+    }
+    frazil_snowflake *ids = NULL;
+    STATUS(frazil_snowflake_open("twitter datacenter=1 worker=7 datacenter=1", &ids), FRAZIL_SPEC);
+    CHECK(ids == NULL && error_has("datacenter") && error_has("twice"));
+}
+
+#define REFUSED(call, argument)                                                                                        \
+    do {                                                                                                               \
+        STATUS(call, FRAZIL_WRONG_TYPE);                                                                               \
+        CHECK(error_has(argument " is NULL"));                                                                         \
+    } while (0)
+
+CASE(wrong_types) {
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    frazil_layout_info info;
+    frazil_parts parts;
+    const char *string;
+    char text[FRAZIL_ID_TEXT_SIZE];
+    uint64_t number;
+    uint32_t bits;
+    size_t written = 9;
+    int64_t id;
+    bool equal;
+    OK(frazil_snowflake_open("standard node=313", &ids));
+    OK(frazil_layout_parse("twitter", &layout));
+
+    REFUSED(frazil_snowflake_open("standard node=313", NULL), "ids");
+    REFUSED(frazil_snowflake_try_open("standard node=313", 1, NULL), "ids");
+    REFUSED(frazil_snowflake_next(NULL, &id), "ids");
+    REFUSED(frazil_snowflake_next(ids, NULL), "id");
+    REFUSED(frazil_snowflake_try_next(NULL, 1, &id), "ids");
+    REFUSED(frazil_snowflake_try_next(ids, 1, NULL), "id");
+    REFUSED(frazil_snowflake_fill(NULL, &id, 1, &written), "ids");
+    CHECK(written == 0);
+    REFUSED(frazil_snowflake_fill(ids, NULL, 1, &written), "buffer");
+    REFUSED(frazil_snowflake_try_fill(NULL, 1, &id, 1, NULL), "ids");
+    REFUSED(frazil_snowflake_try_fill(ids, 1, NULL, 1, NULL), "buffer");
+    REFUSED(frazil_snowflake_batch(NULL, &id, 1), "ids");
+    REFUSED(frazil_snowflake_batch(ids, NULL, 1), "buffer");
+    REFUSED(frazil_snowflake_text(NULL, FRAZIL_HEX, text, sizeof text), "ids");
+    REFUSED(frazil_snowflake_text(ids, FRAZIL_HEX, NULL, sizeof text), "buffer");
+    REFUSED(frazil_snowflake_credit(NULL, &number), "ids");
+    REFUSED(frazil_snowflake_credit(ids, NULL), "credit");
+    REFUSED(frazil_snowflake_set_time(NULL, NOW), "ids");
+    REFUSED(frazil_snowflake_renew(NULL), "ids");
+    REFUSED(frazil_snowflake_close(NULL), "ids");
+    REFUSED(frazil_snowflake_node(NULL, &number), "ids");
+    REFUSED(frazil_snowflake_node(ids, NULL), "node");
+    REFUSED(frazil_snowflake_field(NULL, "node", &number), "ids");
+    REFUSED(frazil_snowflake_field(ids, NULL, &number), "name");
+    REFUSED(frazil_snowflake_field(ids, "node", NULL), "value");
+    REFUSED(frazil_snowflake_layout(NULL, &layout), "ids");
+    REFUSED(frazil_snowflake_layout(ids, NULL), "layout");
+    REFUSED(frazil_snowflake_spec(NULL, &string), "ids");
+    REFUSED(frazil_snowflake_spec(ids, NULL), "spec");
+
+    REFUSED(frazil_layout_parse(NULL, &layout), "text");
+    REFUSED(frazil_layout_parse("twitter", NULL), "layout");
+    REFUSED(frazil_layout_text(NULL, &string), "layout");
+    REFUSED(frazil_layout_text(layout, NULL), "text");
+    REFUSED(frazil_layout_describe(NULL, &info), "layout");
+    REFUSED(frazil_layout_describe(layout, NULL), "info");
+    REFUSED(frazil_layout_field(NULL, 0, &string, &bits), "layout");
+    REFUSED(frazil_layout_field(layout, 0, NULL, &bits), "name");
+    REFUSED(frazil_layout_field(layout, 0, &string, NULL), "bits");
+    REFUSED(frazil_layout_equal(NULL, layout, &equal), "a");
+    REFUSED(frazil_layout_equal(layout, NULL, &equal), "b");
+    REFUSED(frazil_layout_equal(layout, layout, NULL), "equal");
+    REFUSED(frazil_layout_decode(NULL, 1, &parts), "layout");
+    REFUSED(frazil_layout_decode(layout, 1, NULL), "parts");
+    REFUSED(frazil_layout_decode_field(NULL, 1, "worker", &number), "layout");
+    REFUSED(frazil_layout_decode_field(layout, 1, NULL, &number), "name");
+    REFUSED(frazil_layout_decode_field(layout, 1, "worker", NULL), "value");
+    const frazil_field unnamed[] = {{"worker", 7}, {NULL, 1}};
+    REFUSED(frazil_layout_compose(NULL, NOW, unnamed, 1, 0, &id), "layout");
+    REFUSED(frazil_layout_compose(layout, NOW, NULL, 2, 0, &id), "fields");
+    REFUSED(frazil_layout_compose(layout, NOW, unnamed, 2, 0, &id), "fields[1].name");
+    REFUSED(frazil_layout_compose(layout, NOW, unnamed, 1, 0, NULL), "id");
+    STATUS(frazil_layout_compose(layout, NOW, NULL, 0, 0, &id), FRAZIL_NODE_MISSING);
+    REFUSED(frazil_layout_min_id(NULL, NOW, &id), "layout");
+    REFUSED(frazil_layout_min_id(layout, NOW, NULL), "id");
+    REFUSED(frazil_layout_max_id(NULL, NOW, &id), "layout");
+    REFUSED(frazil_layout_max_id(layout, NOW, NULL), "id");
+
+    REFUSED(frazil_id_format(1, FRAZIL_HEX, NULL, sizeof text), "buffer");
+    REFUSED(frazil_id_parse(NULL, FRAZIL_HEX, &id), "text");
+    REFUSED(frazil_id_parse("1", FRAZIL_DECIMAL, NULL), "id");
+    frazil_snowflake_free(NULL);
+    frazil_layout_free(NULL);
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
+}
+
+CASE(out_of_range) {
+    frazil_snowflake *ids, *manual, *none = NULL;
+    frazil_layout *layout;
+    frazil_parts parts;
+    char text[FRAZIL_ID_TEXT_SIZE];
+    const char *name;
+    uint32_t bits;
+    int64_t id = -5;
+    uint64_t value;
+    size_t written = 9;
+    OK(frazil_snowflake_open("standard node=314", &ids));
+    OK(frazil_snowflake_open("standard node=5 clock=manual detached=true", &manual));
+    OK(frazil_layout_parse("twitter", &layout));
+
+    STATUS(frazil_snowflake_try_open("standard node=314", -1, &none), FRAZIL_OUT_OF_RANGE);
+    CHECK(none == NULL && error_has("max_wait_ms=-1"));
+    STATUS(frazil_snowflake_try_next(ids, -1, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_try_next(ids, INT64_MIN, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_try_fill(ids, -1, &id, 1, &written), FRAZIL_OUT_OF_RANGE);
+    CHECK(written == 0 && id == -5);
+    OK(frazil_snowflake_try_next(ids, INT64_MAX, &id));
+    STATUS(frazil_snowflake_fill(ids, &id, (size_t)-1, &written), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_fill(ids, &id, SIZE_MAX / 8, NULL), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_batch(ids, &id, (size_t)-1), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_batch(ids, &id, FRAZIL_MAX_BATCH + 1), FRAZIL_OUT_OF_RANGE);
+    CHECK(error_has("16777216"));
+
+    const int32_t formats[] = {-1, 4, INT32_MAX, INT32_MIN};
+    for (size_t i = 0; i < COUNT(formats); ++i) {
+        STATUS(frazil_snowflake_text(ids, formats[i], text, sizeof text), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_id_format(1, formats[i], text, sizeof text), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_id_parse("1", formats[i], &id), FRAZIL_OUT_OF_RANGE);
+        CHECK(error_has("FRAZIL_BASE62"));
+    }
+    STATUS(frazil_id_format(-1, FRAZIL_HEX, text, sizeof text), FRAZIL_ID_INVALID);
+    STATUS(frazil_id_format(INT64_MIN, FRAZIL_DECIMAL, text, sizeof text), FRAZIL_ID_INVALID);
+    STATUS(frazil_layout_decode(layout, -1, &parts), FRAZIL_ID_INVALID);
+    STATUS(frazil_layout_decode_field(layout, INT64_MIN, "worker", &value), FRAZIL_ID_INVALID);
+
+    STATUS(frazil_snowflake_set_time(manual, INT64_MIN), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_set_time(manual, INT64_MAX), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_min_id(layout, INT64_MIN, &id), FRAZIL_BEFORE_EPOCH);
+    STATUS(frazil_layout_max_id(layout, INT64_MAX, &id), FRAZIL_LAYOUT_EXPIRED);
+    STATUS(frazil_layout_field(layout, 2, &name, &bits), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_field(layout, SIZE_MAX, &name, &bits), FRAZIL_OUT_OF_RANGE);
+
+    frazil_field fields[] = {{"datacenter", 31}, {"worker", 31}, {"worker", 1}};
+    OK(frazil_layout_compose(layout, NOW, fields, 2, 4095, &id));
+    STATUS(frazil_layout_compose(layout, NOW, fields, 2, 4096, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_compose(layout, NOW, fields, 2, UINT64_MAX, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_compose(layout, NOW, fields, 3, 0, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_compose(layout, NOW, fields, SIZE_MAX, 0, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_layout_compose(layout, NOW, fields, 1, 0, &id), FRAZIL_NODE_MISSING);
+    STATUS(frazil_layout_compose(layout, NOW, fields + 1, 2, 0, &id), FRAZIL_SPEC);
+    STATUS(frazil_layout_compose(layout, INT64_MIN, fields, 2, 0, &id), FRAZIL_BEFORE_EPOCH);
+    STATUS(frazil_layout_compose(layout, INT64_MAX, fields, 2, 0, &id), FRAZIL_LAYOUT_EXPIRED);
+    fields[1].value = 32;
+    STATUS(frazil_layout_compose(layout, NOW, fields, 2, 0, &id), FRAZIL_OUT_OF_RANGE);
+    CHECK(error_has("worker=32") && error_has("0 to 31"));
+    fields[1].value = (uint64_t)-1;
+    STATUS(frazil_layout_compose(layout, NOW, fields, 2, 0, &id), FRAZIL_OUT_OF_RANGE);
+    frazil_layout_free(layout);
+    frazil_snowflake_free(manual);
+    frazil_snowflake_free(ids);
+}
+
+CASE(strange_strings) {
+    static char huge[1 << 20];
+    static const char *const strange[] = {"", " ", "\xff", "standard node=\xc3", "\xed\xa0\x80", "n\xc3\xb6", "\x01\x02", "%s%n", huge};
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    uint64_t value;
+    int64_t id;
+    memset(huge, 'x', sizeof huge - 1);
+    unsetenv("FRAZIL");
+    OK(frazil_snowflake_open("standard node=315", &ids));
+    OK(frazil_layout_parse("twitter", &layout));
+    for (size_t i = 0; i < COUNT(strange); ++i) {
+        frazil_snowflake *none = NULL;
+        frazil_layout *nothing = NULL;
+        frazil_status status = frazil_snowflake_open(strange[i], &none);
+        CHECK(status == FRAZIL_SPEC || status == FRAZIL_NODE_MISSING);
+        CHECK(none == NULL && strlen(frazil_last_error()) < 1000);
+        status = frazil_layout_parse(strange[i], &nothing);
+        CHECK(status == FRAZIL_LAYOUT_INVALID || status == FRAZIL_SPEC);
+        CHECK(nothing == NULL && strlen(frazil_last_error()) < 1000);
+        for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {
+            STATUS(frazil_id_parse(strange[i], format, &id), FRAZIL_ID_INVALID);
+            CHECK(strlen(frazil_last_error()) < 1000);
+        }
+        const frazil_field fields[] = {{"worker", 1}, {strange[i], 1}};
+        STATUS(frazil_layout_compose(layout, NOW, fields, 2, 0, &id), FRAZIL_UNKNOWN_KEY);
+        STATUS(frazil_layout_decode_field(layout, 1, strange[i], &value), FRAZIL_UNKNOWN_KEY);
+        STATUS(frazil_snowflake_field(ids, strange[i], &value), FRAZIL_UNKNOWN_KEY);
+    }
+    frazil_snowflake *none = NULL;
+    STATUS(frazil_snowflake_open("standard node=\xff", &none), FRAZIL_SPEC);
+    CHECK(error_has("not UTF-8 at byte 14"));
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
+}
+
+CASE(closed_handle) {
+    frazil_snowflake *ids, *open;
+    frazil_layout *layout;
+    const char *spec;
+    char text[FRAZIL_ID_TEXT_SIZE];
+    size_t written = 9;
+    uint64_t value;
+    int64_t id = -5;
+    OK(frazil_snowflake_open("standard node=316", &ids));
+    OK(frazil_snowflake_open("standard node=316", &open));
+    OK(frazil_snowflake_close(ids));
+    OK(frazil_snowflake_close(ids));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_try_next(ids, 0, &id), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_fill(ids, &id, 1, &written), FRAZIL_CLOSED);
+    CHECK(written == 0);
+    STATUS(frazil_snowflake_fill(ids, &id, 0, NULL), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_try_fill(ids, 0, &id, 1, NULL), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_batch(ids, &id, 1), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_text(ids, FRAZIL_HEX, text, sizeof text), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_credit(ids, &value), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_set_time(ids, NOW), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_renew(ids), FRAZIL_CLOSED);
+    CHECK(id == -5);
+    /* What it was can still be read. */
+    OK(frazil_snowflake_node(ids, &value));
+    OK(frazil_snowflake_spec(ids, &spec));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_snowflake_next(open, &id));
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
+    OK(frazil_snowflake_next(open, &id));
+    frazil_snowflake_free(open);
+}
+
+CASE(wrong_buffers) {
+    static int64_t buffer[4];
+    frazil_snowflake *ids;
+    char text[FRAZIL_ID_TEXT_SIZE] = "untouched";
+    size_t written = 9;
+    int64_t before, id;
+    OK(frazil_snowflake_open("standard node=6 clock=manual detached=true start=zero", &ids));
+    OK(frazil_snowflake_set_time(ids, NOW));
+    OK(frazil_snowflake_next(ids, &before));
+    int64_t *odd = (int64_t *)(void *)((char *)buffer + 1);
+    STATUS(frazil_snowflake_fill(ids, odd, 1, &written), FRAZIL_WRONG_TYPE);
+    CHECK(error_has("aligned") && written == 0);
+    STATUS(frazil_snowflake_try_fill(ids, 0, odd, 1, NULL), FRAZIL_WRONG_TYPE);
+    STATUS(frazil_snowflake_batch(ids, odd, 1), FRAZIL_WRONG_TYPE);
+    static const size_t widths[] = {19, 11, 13, 16};
+    for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {
+        STATUS(frazil_snowflake_text(ids, format, text, 0), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_text(ids, format, text, widths[format]), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_id_format(1, format, text, widths[format]), FRAZIL_OUT_OF_RANGE);
+        char needed[20];
+        snprintf(needed, sizeof needed, "%zu bytes", widths[format] + 1);
+        CHECK(error_has(needed));
+    }
+    CHECK(strcmp(text, "untouched") == 0);
+    /* Nothing was minted for them. */
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(id == before + 1);
+    frazil_snowflake_free(ids);
+}
+
+CASE(last_error) {
+    frazil_snowflake *ids;
+    int64_t id;
+    char before[200];
+    OK(frazil_snowflake_open("standard node=317", &ids));
+    STATUS(frazil_snowflake_next(NULL, &id), FRAZIL_WRONG_TYPE);
+    snprintf(before, sizeof before, "%s", frazil_last_error());
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(strcmp(before, frazil_last_error()) == 0);
+    STATUS(frazil_snowflake_next(ids, NULL), FRAZIL_WRONG_TYPE);
+    CHECK(strcmp(before, frazil_last_error()) != 0);
+    frazil_snowflake_free(ids);
+}
+
+CASE(try_open) {
+    const char *seconds = "game server=1 detached=true";
+    frazil_snowflake *ids = NULL;
+    frazil_status status = FRAZIL_OK;
+    /* Once may be just when the second ends. */
+    for (int i = 0; i < 10 && status == FRAZIL_OK; ++i) {
+        status = frazil_snowflake_try_open(seconds, 0, &ids);
+        if (status == FRAZIL_OK) frazil_snowflake_free(ids);
+    }
+    CHECK(status == FRAZIL_WOULD_BLOCK);
+    CHECK(frazil_retry_after_ms() >= 1 && frazil_retry_after_ms() <= 1000);
+    OK(frazil_snowflake_try_open(seconds, 60000, &ids));
+    frazil_snowflake_free(ids);
+}
+
+CASE(versions) {
+    char version[40];
+    snprintf(version, sizeof version, "%d.%d.%d", FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH);
+    CHECK(strcmp(version, frazil_version()) == 0);
+}
+
+CASE(rounded_ids) {
+    frazil_layout *layout;
+    frazil_parts parts;
+    OK(frazil_layout_parse("twitter", &layout));
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036480), &parts));
+    const bool by_chance = parts.looks_rounded;
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036481), &parts));
+    CHECK(!parts.looks_rounded);
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036500), &parts));
+    CHECK(parts.looks_rounded || by_chance);
+    frazil_layout_free(layout);
+}
+
+int main(int argc, char **argv) { return run_cases(argc, argv); }

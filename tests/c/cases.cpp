@@ -1,0 +1,519 @@
+// The cases of tests/vectors/cases.json for the C++ API, in C++17 with exceptions.
+#include <frazil.hpp>
+
+#include "suite.h"
+#include "vectors_types.h"
+#include "vectors.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <set>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <type_traits>
+#include <unistd.h>
+#include <vector>
+
+using frazil::errc;
+using frazil::error;
+using frazil::format;
+using frazil::layout;
+using frazil::snowflake;
+using std::chrono::milliseconds;
+
+namespace {
+
+const frazil::time_point NOW{milliseconds(1800000000000)};
+const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex};
+
+/// The error that a call throws; OK for none.
+template <typename F>
+std::int32_t thrown(F call) {
+    try {
+        call();
+    } catch (const error &error) {
+        return static_cast<std::int32_t>(error.code());
+    }
+    return FRAZIL_OK;
+}
+
+/// Whether a call throws this error, with a text that says all of this.
+template <typename F>
+bool refused(F call, errc code, std::vector<std::string> says = {}) {
+    try {
+        call();
+    } catch (const error &error) {
+        const std::string what = error.what();
+        const auto said = [&](const std::string &word) { return what.find(word) != std::string::npos; };
+        return error.code() == code && !what.empty() && std::all_of(says.begin(), says.end(), said);
+    }
+    return false;
+}
+
+bool ascending(const std::vector<std::int64_t> &ids) {
+    return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
+}
+
+template <std::size_t N>
+std::vector<std::string> words(const char *const (&says)[N]) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < N && says[i] != nullptr; ++i) words.emplace_back(says[i]);
+    return words;
+}
+
+CASE(known_ids) {
+    for (const auto &known : KNOWN_IDS) {
+        const layout of(known.layout);
+        const frazil::parts parts = of.decode(known.id);
+        CHECK(parts.id == known.id && parts.sequence == known.sequence);
+        if (known.has_time) CHECK(parts.time == frazil::time_point(milliseconds(known.unix_ms)));
+        CHECK(parts.fields.size() == known.field_count);
+        for (std::size_t i = 0; i < known.field_count; ++i) CHECK(parts.field(known.fields[i].name) == known.fields[i].value);
+        CHECK(!parts.field("no_such_field"));
+        std::uint64_t node = 0;
+        for (const auto &field : of.fields()) node = node << field.second | *parts.field(field.first);
+        CHECK(parts.node == node);
+        CHECK(of.compose(parts.time, parts.fields, parts.sequence) == known.id);
+    }
+}
+
+CASE(texts) {
+    for (const auto &valid : VALID_TEXTS) {
+        for (const format form : FORMATS) {
+            CHECK(frazil::format_id(valid.id, form) == valid.forms[static_cast<int>(form)]);
+            CHECK(frazil::parse_id(valid.forms[static_cast<int>(form)], form) == valid.id);
+        }
+        CHECK(frazil::parse_id(std::to_string(valid.id), format::decimal) == valid.id);
+    }
+    for (const auto &invalid : INVALID_TEXTS) {
+        CHECK(refused([&] { (void)frazil::parse_id(invalid.text, static_cast<format>(invalid.format)); }, errc::id_invalid));
+    }
+}
+
+CASE(layouts) {
+    for (const auto &valid : VALID_LAYOUTS) {
+        const layout of(valid.text);
+        CHECK(of.text() == valid.canonical);
+        CHECK(of == layout(of.text()) && !(of != layout(valid.canonical)));
+        CHECK((of == layout(VALID_LAYOUTS[0].text)) == (of.text() == VALID_LAYOUTS[0].canonical));
+        CHECK(of.time_bits() == valid.time_bits && of.sequence_bits() == valid.sequence_bits);
+        CHECK(static_cast<std::uint64_t>(of.tick().count()) == valid.tick_ms);
+        CHECK(of.epoch() == frazil::time_point(milliseconds(valid.epoch_ms)));
+        CHECK(of.nodes() == valid.nodes);
+        CHECK(std::abs(of.ids_per_second() - valid.ids_per_second) < 0.001);
+        if (valid.expires_at_ms == INT64_MAX) CHECK(!of.expires_at());
+        else CHECK(of.expires_at() == frazil::time_point(milliseconds(valid.expires_at_ms)));
+        const auto fields = of.fields();
+        CHECK(fields.size() == valid.field_count);
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            CHECK(fields[i].first == valid.fields[i].name && fields[i].second == valid.fields[i].value);
+        }
+    }
+    for (const auto &invalid : INVALID_LAYOUTS) {
+        const auto result = layout::parse(invalid.text);
+        CHECK(!result && static_cast<std::int32_t>(result.error().code()) == invalid.code);
+        CHECK(refused([&] { layout of(invalid.text); }, static_cast<errc>(invalid.code), words(invalid.says)));
+    }
+    layout copy("leaf");
+    const layout other("twitter");
+    copy = other;
+    CHECK(copy == other);
+}
+
+CASE(specs) {
+    for (const auto &valid : VALID_SPECS) CHECK(snowflake(valid.spec).spec() == valid.canonical);
+    for (const auto &invalid : INVALID_SPECS) {
+        CHECK(refused([&] { snowflake ids(invalid.text); }, static_cast<errc>(invalid.code), words(invalid.says)));
+        const auto result = snowflake::open(invalid.text);
+        CHECK(!result && static_cast<std::int32_t>(result.error().code()) == invalid.code);
+    }
+}
+
+CASE(replays) {
+    std::optional<snowflake> ids;
+    for (const auto &step : STEPS) {
+        switch (step.kind) {
+        case STEP_OPEN:
+            ids.emplace(step.spec);
+            break;
+        case STEP_SET_TIME:
+            ids->set_time(frazil::time_point(milliseconds(step.number)));
+            break;
+        case STEP_NEXT:
+            CHECK(ids->next() == step.first);
+            break;
+        case STEP_BATCH: {
+            const auto batch = ids->batch(static_cast<std::size_t>(step.number));
+            CHECK(ascending(batch) && batch.front() == step.first && batch.back() == step.last);
+            break;
+        }
+        case STEP_CREDIT:
+            CHECK(ids->credit() == static_cast<std::uint64_t>(step.number));
+            break;
+        case STEP_ERROR:
+            CHECK(thrown([&] { ids->next(); }) == step.number);
+            break;
+        }
+    }
+}
+
+CASE(error_table) {
+    for (std::size_t i = 0; i < COUNT(ERRORS); ++i) {
+        CHECK(static_cast<std::int32_t>(ERRCS[i]) == ERRORS[i].code);
+        CHECK(frazil::name(ERRCS[i]) == std::string(ERRORS[i].name));
+        CHECK(frazil::meaning(ERRCS[i]) == std::string(ERRORS[i].meaning));
+    }
+}
+
+CASE(every_error) {
+    const auto open = [](const char *spec) { return [spec] { snowflake ids(spec); }; };
+    CHECK(refused(open("twitter datacenter=1 7"), errc::spec));
+    CHECK(refused(open("twitter datacenter=1 wroker=7"), errc::unknown_key));
+    CHECK(refused(open("twitter datacenter=1 worker=32"), errc::out_of_range));
+    CHECK(refused(open("layout='time:99@1ms sequence:1 epoch:0'"), errc::layout_invalid));
+    CHECK(refused(open("baidu worker=1"), errc::layout_expired));
+    CHECK(refused(open("twitter"), errc::node_missing));
+    CHECK(refused(open("twitter store=redis://h/0"), errc::store_not_built));
+    CHECK(refused([] { (void)layout("twitter").decode(-1); }, errc::id_invalid));
+    CHECK(refused([] { (void)layout("twitter").min_id(frazil::time_point()); }, errc::before_epoch));
+
+    const snowflake ids("twitter datacenter=1 worker=1 clock=manual detached=true");
+    CHECK(refused([&] { ids.next(); }, errc::clock_not_set));
+    ids.set_time(NOW);
+    (void)ids.batch(4096);
+    ids.set_time(NOW - milliseconds(7));
+    CHECK(refused([&] { ids.next(); }, errc::clock_back, {"7 ms"}));
+    ids.set_time(NOW);
+    try {
+        ids.next();
+        CHECK(false);
+    } catch (const error &error) {
+        CHECK(error.code() == errc::would_block && error.retry_after() == milliseconds(1));
+    }
+    ids.close();
+    try {
+        ids.next();
+        CHECK(false);
+    } catch (const error &error) {
+        CHECK(error.code() == errc::closed && !error.retry_after());
+    }
+    const snowflake game("game16 server=1 clock=manual detached=true lag=0ms");
+    game.set_time(NOW);
+    CHECK(refused([&] { for (;;) game.next(); }, errc::exhausted));
+
+    const std::string two = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=cpp-every detached=true";
+    const snowflake first(two + " node=1");
+    CHECK(refused([&] { snowflake again(two + " node=1"); }, errc::node_in_use));
+    const snowflake second(two);
+    CHECK(refused([&] { snowflake third(two); }, errc::no_free_node));
+    CHECK(refused(open("standard store=memory namespace=cpp-every"), errc::layout_mismatch));
+
+    const snowflake fixed("standard node=400");
+    CHECK(refused(open("standard node=400 rollback=error"), errc::conflict));
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) _exit(refused([&] { fixed.next(); }, errc::forked) ? 0 : 1);
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+
+    snowflake moved("standard node=401");
+    const snowflake taken = std::move(moved);
+    CHECK(refused([&] { moved.next(); }, errc::wrong_type));
+    CHECK(refused([&] { (void)moved.layout(); }, errc::wrong_type));
+}
+
+CASE(next_increases) {
+    const snowflake ids("twitter datacenter=3 worker=9");
+    std::int64_t before = -1;
+    for (int i = 0; i < 20000; ++i) {
+        const std::int64_t id = ids.next();
+        CHECK(id > before);
+        before = id;
+    }
+    CHECK(ids.try_next(milliseconds(1000)) > before);
+    const auto parts = ids.layout().decode(ids.next());
+    const auto age = std::chrono::system_clock::now() - parts.time;
+    CHECK(age >= milliseconds(0) && age < std::chrono::minutes(1));
+    CHECK(parts.node == 3 * 32 + 9 && ids.node() == parts.node);
+    CHECK(parts.field("datacenter") == 3u && parts.field("worker") == 9u);
+    CHECK(ids.field("datacenter") == 3 && ids.field(std::string("worker")) == 9);
+    CHECK(refused([&] { ids.field("server"); }, errc::unknown_key, {"server", "worker"}));
+}
+
+CASE(batch_and_fill) {
+    const snowflake ids("standard node=402");
+    std::vector<std::int64_t> all = ids.batch(10000);
+    CHECK(all.size() == 10000 && ascending(all));
+    ids.fill(all);
+    CHECK(ascending(all));
+    ids.fill(all.data(), 100);
+    std::array<std::int64_t, 1000> array;
+    ids.fill(array);
+    ids.try_fill(all.data(), 100, milliseconds(1000));
+    CHECK(all[0] > array.back());
+
+    const snowflake manual("twitter datacenter=1 worker=1 clock=manual detached=true exhausted=error");
+    manual.set_time(NOW);
+    CHECK(refused([&] { (void)manual.batch(5000); }, errc::exhausted));
+    manual.set_time(NOW + milliseconds(1));
+    std::fill(all.begin(), all.end(), -5);
+    try {
+        manual.fill(all);
+        CHECK(false);
+    } catch (const error &error) {
+        CHECK(error.written() == 4096 && all[4095] > all[0] && all[4096] == -5);
+    }
+}
+
+CASE(zero_length) {
+    const snowflake ids("standard node=403");
+    CHECK(ids.batch(0).empty());
+    std::vector<std::int64_t> empty;
+    ids.fill(empty);
+    ids.fill(nullptr, 0);
+    ids.try_fill(nullptr, 0, milliseconds(0));
+}
+
+CASE(iteration) {
+    const snowflake ids("standard node=404");
+    std::vector<std::int64_t> some;
+    for (const std::int64_t id : ids) {
+        some.push_back(id);
+        if (some.size() == 1000) break;
+    }
+    std::copy_n(ids.begin(), 1000, std::back_inserter(some));
+    CHECK(some.size() == 2000 && ascending(some));
+    auto it = ids.begin();
+    const std::int64_t first = *it++;
+    CHECK(*it > first && it != ids.end() && !(it == ids.end()));
+}
+
+CASE(async_forms) {
+    const snowflake ids("layout='time:31@1s node:4 sequence:1 epoch:2025-01-01' node=4 exhausted=wait:60s");
+    const auto both = ids.batch(2);
+    std::int64_t waited = -1;
+    std::thread waiter([&] { waited = ids.next(); });
+    bool blocked = false;
+    for (int i = 0; i < 100 && !blocked; ++i) blocked = refused([&] { ids.try_next(milliseconds(0)); }, errc::would_block);
+    waiter.join();
+    CHECK(blocked && waited > both[1]);
+}
+
+CASE(new_text) {
+    const snowflake ids("standard node=405");
+    std::int64_t before = -1;
+    for (const format form : FORMATS) {
+        const std::string text = ids.text(form), next = ids.text(form);
+        CHECK(text.size() == next.size() && text < next);
+        CHECK(frazil::parse_id(text, form) > before);
+        before = frazil::parse_id(next, form);
+    }
+}
+
+CASE(min_max) {
+    const layout twitter("twitter");
+    const auto low = twitter.min_id(NOW), high = twitter.max_id(NOW);
+    const auto id = twitter.compose(NOW, {{"worker", 7}, {"datacenter", 1}}, 9);
+    CHECK(low < id && id < high);
+    CHECK(twitter.decode(low).time == NOW && twitter.decode(high).time == NOW);
+    CHECK(twitter.decode(low - 1).time < NOW && twitter.decode(high + 1).time > NOW);
+    CHECK(refused([&] { (void)twitter.min_id(twitter.epoch() - milliseconds(1)); }, errc::before_epoch));
+    CHECK(refused([&] { (void)twitter.max_id(*twitter.expires_at()); }, errc::layout_expired));
+}
+
+CASE(manual_clock) {
+    const snowflake ids("standard node=5 clock=manual detached=true");
+    CHECK(refused([&] { ids.credit(); }, errc::clock_not_set));
+    ids.set_time(NOW);
+    CHECK(ids.layout().decode(ids.next()).time == NOW);
+    ids.set_time(NOW + milliseconds(12345));
+    CHECK(ids.layout().decode(ids.next()).time == NOW + milliseconds(12345));
+    const snowflake real("standard node=406");
+    CHECK(refused([&] { real.set_time(NOW); }, errc::spec, {"clock=manual"}));
+}
+
+CASE(burst_credit) {
+    const snowflake ids("game server=4711 start=zero clock=manual detached=true");
+    ids.set_time(NOW);
+    CHECK(ids.credit() == 4096);
+    ids.set_time(NOW + std::chrono::seconds(15));
+    CHECK(ids.credit() == 65536);
+    const auto loot = ids.batch(65536);
+    CHECK(ascending(loot) && ids.layout().decode(loot.back()).time <= NOW + std::chrono::seconds(15));
+    CHECK(ids.credit() == 0);
+    CHECK(refused([&] { ids.next(); }, errc::exhausted));
+}
+
+CASE(registry) {
+    std::int64_t before = -1;
+    for (int i = 0; i < 2000; ++i) {
+        const std::int64_t id = snowflake("standard node=407").next();
+        CHECK(id > before);
+        before = id;
+    }
+    const snowflake ids("standard node=407");
+    CHECK(refused([] { snowflake other("standard node=407 exhausted=error"); }, errc::conflict));
+}
+
+CASE(threads) {
+    const snowflake ids("standard node=408 exhausted=wait:60s");
+    std::vector<std::vector<std::int64_t>> minted(4);
+    std::vector<std::thread> threads;
+    for (auto &mine : minted) {
+        threads.emplace_back([&ids, &mine] {
+            for (int i = 0; i < 25000; ++i) mine.push_back(ids.next());
+            const auto batch = ids.batch(25000);
+            mine.insert(mine.end(), batch.begin(), batch.end());
+        });
+    }
+    for (auto &thread : threads) thread.join();
+    std::vector<std::int64_t> all;
+    for (const auto &mine : minted) {
+        CHECK(ascending(mine));
+        all.insert(all.end(), mine.begin(), mine.end());
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(all.size() == 200000 && ascending(all));
+}
+
+CASE(fork) {
+    const snowflake ids("standard node=416");
+    const std::int64_t before = ids.next();
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool own = refused([&] { ids.next(); }, errc::forked);
+        const bool anew = refused([] { snowflake again("standard node=416"); }, errc::forked);
+        const bool other = snowflake("standard node=417").next() > 0;
+        _exit(own && anew && other ? 0 : 1);
+    }
+    int status = 1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(ids.next() > before);
+}
+
+CASE(memory_store) {
+    const std::string spec = "standard store=memory namespace=cpp-memory detached=true";
+    const snowflake one(spec);
+    std::optional<snowflake> two(std::in_place, spec);
+    const auto before = one.node();
+    CHECK(before != two->node());
+    const auto id = one.next();
+    one.renew();
+    CHECK(one.node() != before && one.next() > id);
+    const std::string same = spec + " node=" + std::to_string(two->node());
+    CHECK(refused([&] { snowflake again(same); }, errc::node_in_use));
+    const auto last = two->next();
+    two.reset();
+    CHECK(snowflake(same).next() > last);
+}
+
+CASE(environment) {
+    unsetenv("FRAZIL");
+    CHECK(refused([] { snowflake ids; }, errc::node_missing, {"FRAZIL"}));
+    setenv("FRAZIL", "standard node=409", 1);
+    CHECK(snowflake().node() == 409);
+    CHECK(snowflake::open(nullptr)->node() == 409);
+    unsetenv("FRAZIL");
+    setenv("CPP_TEST_NODE", "410", 1);
+    const snowflake ids("standard node=env:CPP_TEST_NODE");
+    CHECK(ids.node() == 410 && ids.spec() == "standard node=env:CPP_TEST_NODE");
+}
+
+// C++'s options are the keys of the line: in any order, quoted or not, each once.
+CASE(options) {
+    CHECK(snowflake("twitter datacenter=1 worker=7 detached=true").node() == 39);
+    CHECK(snowflake("twitter detached='true' worker=\"7\" datacenter=1").node() == 39);
+    CHECK(refused([] { snowflake ids("twitter datacenter=1 worker=7 datacenter=1"); }, errc::spec, {"datacenter", "twice"}));
+}
+
+CASE(wrong_types) {
+    CHECK(refused([] { layout of(static_cast<const char *>(nullptr)); }, errc::wrong_type, {"text"}));
+    CHECK(refused([] { (void)frazil::parse_id(nullptr, format::hex); }, errc::wrong_type, {"text"}));
+    const snowflake ids("standard node=411");
+    CHECK(refused([&] { ids.fill(nullptr, 1); }, errc::wrong_type, {"buffer"}));
+    CHECK(refused([&] { ids.field(nullptr); }, errc::wrong_type, {"name"}));
+    static_assert(!std::is_copy_constructible_v<snowflake> && std::is_nothrow_move_constructible_v<snowflake>);
+    static_assert(!std::is_convertible_v<const char *, snowflake> && !std::is_convertible_v<int, snowflake>);
+}
+
+CASE(out_of_range) {
+    const snowflake ids("standard node=412");
+    CHECK(refused([&] { ids.try_next(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { (void)snowflake::try_open("standard node=412", milliseconds(-1)).value(); }, errc::out_of_range));
+    CHECK(snowflake::try_open("standard node=412", milliseconds(5000))->next() > 0);
+    CHECK(refused([&] { (void)ids.batch(FRAZIL_MAX_BATCH + 1); }, errc::out_of_range, {"16777216"}));
+    CHECK(refused([&] { (void)ids.batch(static_cast<std::size_t>(-1)); }, errc::out_of_range));
+    CHECK(refused([&] { (void)ids.text(static_cast<format>(9)); }, errc::out_of_range, {"format=9"}));
+    CHECK(refused([] { (void)frazil::format_id(-1, format::hex); }, errc::id_invalid));
+    CHECK(refused([] { (void)layout("twitter").compose(NOW, {{"datacenter", 1}, {"worker", 32}}, 0); }, errc::out_of_range, {"worker=32"}));
+    CHECK(refused([] { (void)layout("twitter").compose(NOW, {{"datacenter", 1}}, 0); }, errc::node_missing, {"worker"}));
+    CHECK(refused([] { (void)layout("twitter").compose(NOW, {{"datacenter", 1}, {"shard", 1}}, 0); }, errc::unknown_key, {"shard"}));
+    CHECK(refused([] { (void)layout("twitter").min_id(frazil::time_point::max()); }, errc::layout_expired));
+    CHECK(refused([] { (void)layout("twitter").min_id(frazil::time_point::min()); }, errc::before_epoch));
+}
+
+CASE(strange_strings) {
+    const std::string nul("standard node=4\0" "13", 18), huge(1 << 20, 'x');
+    CHECK(refused([&] { snowflake ids(nul); }, errc::spec, {"NUL"}));
+    CHECK(refused([&] { (void)snowflake::try_open(nul, milliseconds(1)).value(); }, errc::spec, {"NUL"}));
+    CHECK(refused([&] { layout of(nul); }, errc::layout_invalid, {"NUL"}));
+    CHECK(refused([&] { (void)frazil::parse_id(nul, format::decimal); }, errc::id_invalid, {"NUL"}));
+    CHECK(refused([&] { (void)layout("standard").compose(NOW, {{nul, 1}}, 0); }, errc::unknown_key, {"NUL"}));
+    const snowflake ids("standard node=413");
+    CHECK(refused([&] { ids.field(nul); }, errc::unknown_key, {"NUL"}));
+    CHECK(refused([&] { snowflake other(huge); }, errc::spec));
+    CHECK(refused([&] { snowflake other("\xff"); }, errc::spec, {"UTF-8"}));
+    CHECK(refused([&] { (void)frazil::parse_id(huge, format::decimal); }, errc::id_invalid));
+}
+
+CASE(closed_handle) {
+    const snowflake ids("standard node=414");
+    ids.close();
+    ids.close();
+    std::vector<std::int64_t> buffer(3);
+    CHECK(refused([&] { ids.next(); }, errc::closed));
+    CHECK(refused([&] { ids.try_next(milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { (void)ids.batch(1); }, errc::closed));
+    CHECK(refused([&] { ids.fill(buffer); }, errc::closed));
+    CHECK(refused([&] { (void)ids.text(format::hex); }, errc::closed));
+    CHECK(refused([&] { ids.credit(); }, errc::closed));
+    CHECK(refused([&] { ids.set_time(NOW); }, errc::closed));
+    CHECK(refused([&] { ids.renew(); }, errc::closed));
+    CHECK(refused([&] { for (const auto id : ids) (void)id; }, errc::closed));
+    CHECK(ids.node() == 414);
+}
+
+template <typename T, typename = void>
+struct fills : std::false_type {};
+template <typename T>
+struct fills<T, std::void_t<decltype(std::declval<const snowflake &>().fill(std::declval<T &>()))>> : std::true_type {};
+
+CASE(wrong_buffers) {
+    static_assert(fills<std::vector<std::int64_t>>::value && fills<std::array<std::int64_t, 2>>::value && fills<std::int64_t[2]>::value);
+    static_assert(!fills<std::vector<std::int32_t>>::value && !fills<std::vector<std::uint64_t>>::value && !fills<std::vector<double>>::value);
+    static_assert(!fills<const std::vector<std::int64_t>>::value && !fills<std::set<std::int64_t>>::value && !fills<std::string>::value);
+    CHECK(true);
+}
+
+CASE(versions) {
+    const auto part = [](int number) { return std::to_string(number); };
+    CHECK(frazil::version() == part(FRAZIL_VERSION_MAJOR) + "." + part(FRAZIL_VERSION_MINOR) + "." + part(FRAZIL_VERSION_PATCH));
+}
+
+CASE(results) {
+    auto good = snowflake::open("standard node=415");
+    CHECK(good && good.value().node() == 415 && (*good).node() == 415);
+    const snowflake taken = std::move(good).value();
+    CHECK(taken.node() == 415);
+    const auto bad = snowflake::open("standard node=x");
+    CHECK(!bad && bad.error().code() == errc::spec);
+    CHECK(refused([&] { (void)bad.value(); }, errc::spec));
+    CHECK(refused([&] { (void)bad->node(); }, errc::spec));
+}
+
+} // namespace
+
+int main(int argc, char **argv) { return run_cases(argc, argv); }

@@ -1,0 +1,89 @@
+// The C++ API without exceptions: the same calls, as frazil::result<T>.
+#include <frazil.hpp>
+
+#include "suite.h"
+
+#include <type_traits>
+#include <vector>
+
+using frazil::errc;
+using frazil::format;
+using frazil::result;
+using frazil::snowflake;
+using std::chrono::milliseconds;
+
+namespace {
+
+const frazil::time_point NOW{milliseconds(1800000000000)};
+
+template <typename T>
+bool refused(const result<T> &result, errc code) {
+    return !result && result.error().code() == code;
+}
+
+CASE(opening) {
+    CHECK(refused(snowflake::open("standard node=x"), errc::spec));
+    CHECK(refused(snowflake::try_open("standard", milliseconds(1)), errc::node_missing));
+    CHECK(refused(snowflake::open(std::string("standard\0node=1", 15)), errc::spec));
+    CHECK(refused(frazil::layout::parse("nonsense"), errc::spec));
+    auto ids = snowflake::open("standard node=500");
+    CHECK(ids && *ids->node() == 500 && *ids->field("node") == 500 && *ids->spec() == "standard node=500");
+    CHECK(refused(ids->field("worker"), errc::unknown_key));
+    CHECK(refused(ids->renew(), errc::spec));
+    static_assert(!std::is_default_constructible_v<snowflake> && !std::is_constructible_v<snowflake, const char *>);
+}
+
+CASE(minting) {
+    const auto ids = snowflake::open("standard node=501");
+    CHECK(ids);
+    const auto id = ids->next(), later = ids->try_next(milliseconds(1000));
+    CHECK(id && later && *id < *later);
+    const auto batch = ids->batch(1000);
+    CHECK(batch && batch->size() == 1000 && batch->front() > *later);
+    std::vector<std::int64_t> buffer(1000);
+    CHECK(ids->fill(buffer) && buffer.front() > batch->back());
+    CHECK(ids->try_fill(buffer.data(), 10, milliseconds(1000)) && buffer[0] < buffer[9]);
+    CHECK(refused(ids->fill(nullptr, 1), errc::wrong_type));
+    CHECK(refused(ids->batch(FRAZIL_MAX_BATCH + 1), errc::out_of_range));
+    const auto text = ids->text(format::base62);
+    CHECK(text && text->size() == 11 && *frazil::parse_id(*text, format::base62) > buffer[9]);
+    int count = 0;
+    std::int64_t before = -1;
+    for (const auto &next : *ids) {
+        CHECK(next && *next > before);
+        before = *next;
+        if (++count == 100) break;
+    }
+    ids->close();
+    CHECK(refused(ids->next(), errc::closed));
+}
+
+CASE(taking_apart) {
+    const auto twitter = frazil::layout::parse("twitter");
+    CHECK(twitter);
+    const auto parts = twitter->decode(1541815603606036480);
+    CHECK(parts && parts->field("datacenter") == 11u && parts->field("worker") == 26u);
+    CHECK(*twitter->compose(parts->time, parts->fields, parts->sequence) == 1541815603606036480);
+    CHECK(refused(twitter->compose(NOW, {{"datacenter", 32}, {"worker", 1}}, 0), errc::out_of_range));
+    CHECK(refused(twitter->decode(-1), errc::id_invalid));
+    CHECK(*twitter->min_id(NOW) < *twitter->max_id(NOW));
+    CHECK(refused(twitter->min_id(frazil::time_point()), errc::before_epoch));
+    CHECK(refused(frazil::parse_id("x", format::hex), errc::id_invalid));
+    CHECK(*frazil::format_id(1, format::hex) == "0000000000000001");
+    CHECK(refused(frazil::format_id(-1, format::hex), errc::id_invalid));
+}
+
+CASE(clocks) {
+    const auto ids = snowflake::open("game server=1 clock=manual detached=true");
+    CHECK(ids && refused(ids->credit(), errc::clock_not_set));
+    CHECK(ids->set_time(NOW));
+    CHECK(*ids->credit() == 4096);
+    std::vector<std::int64_t> buffer(5000);
+    const auto filled = ids->fill(buffer);
+    CHECK(refused(filled, errc::exhausted) && filled.error().written() > 4000 && filled.error().retry_after() == milliseconds(1000));
+    CHECK(ids->layout()->decode(buffer[0])->time == NOW);
+}
+
+} // namespace
+
+int main(int argc, char **argv) { return run_cases(argc, argv); }

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Builds the C library, checks its headers and symbols, and runs the C and C++ suites.
+# usage: tests/c/run.sh [--release]
+set -eu
+cd "$(dirname "$0")/../.."
+: "${CC:=cc}" "${CXX:=c++}"
+warnings="-pedantic -Wall -Wextra -Wshadow -Werror"
+out=build/c/tests
+lib=$PWD/build/c/lib
+
+echo "== header is up to date"
+c-api/generate.sh --check
+c-api/build.sh "$@"
+mkdir -p "$out"
+python3 tests/c/vectors.py > "$out/vectors.h"
+
+echo "== exported symbols are those of the header"
+nm -D --defined-only "$lib/libfrazil.so" | awk '{print $3}' | sort > "$out/exported"
+grep -o '\bfrazil_[a-z_]*(' include/frazil.h | tr -d '(' | sort -u > "$out/mentioned"
+grep -E '^[a-z].*\bfrazil_[a-z_]*\(' include/frazil.h | grep -o '\bfrazil_[a-z_]*(' | tr -d '(' | sort > "$out/declared"
+diff "$out/declared" "$out/exported"
+diff "$out/declared" "$out/mentioned"
+readelf -d "$lib/libfrazil.so" | grep -q 'SONAME.*\[libfrazil\.so\.[0-9]*\]'
+
+echo "== headers compile alone, twice, in two units, in every standard"
+for number in 1 2; do
+    printf '#include <frazil.h>\n#include <frazil.h>\nint unit_%s(void) { return FRAZIL_OK; }\n' $number > "$out/unit_$number.c"
+    printf '#include <frazil.hpp>\n#include <frazil.hpp>\nint unit_%s() { return frazil::layout::parse("leaf") ? 0 : 1; }\n' $number \
+        > "$out/unit_$number.cpp"
+done
+printf 'int unit_1(void);\nint unit_2(void);\nint main(void) { return unit_1() + unit_2(); }\n' | tee "$out/main.c" > "$out/main.cpp"
+for std in c99 c11 c17; do
+    "$CC" -std=$std $warnings -Ibuild/c/include "$out/unit_1.c" "$out/unit_2.c" "$out/main.c" -o "$out/units"
+done
+for std in c++17 c++20; do
+    for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
+        "$CXX" -std=$std $warnings -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
+        "$CXX" -std=$std $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
+        "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
+        "$out/units"
+    done
+done
+
+echo "== suites build"
+includes="-Ibuild/c/include -Itests/c -I$out"
+shared="-L$lib -Wl,-rpath,$lib -lfrazil -lpthread"
+native="-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc"
+"$CC" -g -std=c99 $warnings $includes tests/c/cases.c $shared -o "$out/cases_c"
+"$CC" -g -std=c99 $warnings $includes tests/c/cases.c "$lib/libfrazil.a" $native -o "$out/cases_c_static"
+"$CXX" -g -std=c++17 $warnings $includes tests/c/cases.cpp $shared -o "$out/cases_cpp"
+"$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
+
+for suite in cases_c cases_c_static cases_cpp cases_results; do
+    echo "== $suite"
+    "$out/$suite"
+done
+for suite in cases_c cases_cpp cases_results; do
+    echo "== $suite under valgrind"
+    # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
+    valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
+        --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$out/$suite"
+done

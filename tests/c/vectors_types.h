@@ -1,0 +1,75 @@
+/* What vectors.py makes of each file of tests/vectors. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct vector_field {
+    const char *name;
+    uint64_t value;
+};
+
+struct known_id {
+    const char *layout;
+    int64_t id;
+    bool has_time;
+    int64_t unix_ms;
+    uint64_t sequence;
+    size_t field_count;
+    struct vector_field fields[8];
+};
+
+struct valid_text {
+    int64_t id;
+    /* In the order of FRAZIL_DECIMAL and so on. */
+    const char *forms[4];
+};
+
+struct invalid_text {
+    int32_t format;
+    const char *text;
+};
+
+struct valid_layout {
+    const char *text;
+    const char *canonical;
+    uint32_t time_bits;
+    uint64_t tick_ms;
+    int64_t epoch_ms;
+    size_t field_count;
+    struct vector_field fields[8];
+    uint32_t sequence_bits;
+    uint64_t nodes;
+    double ids_per_second;
+    int64_t expires_at_ms;
+};
+
+struct valid_spec {
+    const char *spec;
+    const char *canonical;
+};
+
+/* A layout or a spec line that is refused, and words that the refusal must say; NULL ends them. */
+struct refusal {
+    const char *text;
+    int32_t code;
+    const char *says[8];
+};
+
+/* STEP_OPEN begins a replay; `number` is a time, a count or an error. */
+enum step_kind { STEP_OPEN, STEP_SET_TIME, STEP_NEXT, STEP_BATCH, STEP_CREDIT, STEP_ERROR };
+
+struct step {
+    enum step_kind kind;
+    int64_t number;
+    const char *spec;
+    const char *name;
+    int64_t first;
+    int64_t last;
+};
+
+struct error_row {
+    int32_t code;
+    int32_t constant;
+    const char *name;
+    const char *meaning;
+};
