@@ -1,1 +1,5 @@
-fn main() { napi_build::setup(); }
+//! Sets the linker flags of an addon.
+
+fn main() {
+    napi_build::setup();
+}

@@ -10,7 +10,7 @@ cargo test --locked -p frazil
 step "Rust: the word, the gate and the lease under loom"
 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
 step "Rust: the guards of the bindings"
-cargo test --locked -p frazil-c -p frazil-python
+cargo test --locked -p frazil-c -p frazil-python -p frazil-node
 step "C and C++"
 c-api/build.sh
 tests/c/run.sh
@@ -19,6 +19,6 @@ python/build.sh
 .venv/bin/python -m pytest -q tests/python
 step "Node"
 node/build.sh
-tests/node/run.sh
+node --test tests/node/*.test.mjs
 step "All languages at once, the README, and what must not drift"
 .venv/bin/python -m pytest -q tests/cross tests/repo

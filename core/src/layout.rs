@@ -215,15 +215,12 @@ impl Layout {
         let bits = id.get() as u64;
         let allowed = self.time_shift() + self.0.time_bits;
         if bits >> allowed != 0 {
-            return Err(Error::new(ErrorKind::IdInvalid, format!("{id} has more bits than the layout's {allowed}")));
+            return Err(foreign(id, format_args!("has more bits than the layout's {allowed}")));
         }
         let tick = bits >> self.time_shift();
         let unix_ms = self.tick_start_ms(tick);
         if unix_ms > LAST_MS {
-            return Err(Error::new(
-                ErrorKind::IdInvalid,
-                format!("{id} has a time after the year 9999 in this layout: it comes from another one"),
-            ));
+            return Err(foreign(id, format_args!("has a time after the year 9999 in this layout")));
         }
         let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
         let node = self.node_of(self.0.node_fields.iter().map(|field| field.get(bits)));
@@ -412,6 +409,12 @@ pub(crate) fn check_value(field: &Field, value: u64) -> Result<u64> {
         ErrorKind::OutOfRange,
         format!("{}={value} is out of range: {} bits allow 0 to {}", field.name, field.bits, field.max()),
     ))
+}
+
+/// Refuses an ID of another layout, and says so when it looks like one that JavaScript rounded.
+fn foreign(id: Id, why: fmt::Arguments<'_>) -> Error {
+    let rounded = if id.looks_rounded() { "; it looks rounded, as by a JavaScript number: pass IDs as strings" } else { "" };
+    Error::new(ErrorKind::IdInvalid, format!("{id} {why}: it comes from another one{rounded}"))
 }
 
 fn invalid(why: impl fmt::Display) -> Error {

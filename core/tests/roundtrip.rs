@@ -69,4 +69,6 @@ fn what_javascript_rounds_looks_rounded() {
     assert!(!rounded(1541815603606036480), "the ID itself");
     assert!(!rounded(1541815603606036501));
     assert!(!rounded(9007199254740992), "2^53 and below are exact");
+    let refused = frazil::Layout::parse("js53").unwrap().decode(Id::new(1541815603606036500).unwrap()).unwrap_err();
+    assert!(refused.to_string().contains("looks rounded"), "{refused}");
 }

@@ -1,1 +1,20 @@
-//! Conversion only; the core decides.
+//! The addon behind `index.js`. Conversion only; the core decides.
+//!
+//! Every function here takes its object as the first argument, `this`; `index.js` puts them into
+//! classes. Only `next`, `nextBigInt` and `text` are handed to users as they are: see
+//! `next.rs`.
+
+mod convert;
+mod error;
+mod layout;
+mod next;
+mod snowflake;
+
+pub use convert::{format_id, parse_id, version};
+pub use error::{ErrorRow, error_table, use_error_class};
+pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
+pub use next::{snowflake_attach, snowflake_next_async};
+pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_fill};
+pub use snowflake::{snowflake_close, snowflake_credit, snowflake_renew, snowflake_set_time};
+pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
+pub use snowflake::{snowflake_open, snowflake_open_async};

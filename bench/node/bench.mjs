@@ -1,0 +1,142 @@
+// What an ID costs in Node: frazil beside the floors of the language and beside its peers, in one run.
+//
+// Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike.
+import { DiscordSnowflake } from '@sapphire/snowflake'
+import { ObjectId } from 'bson'
+import FlakeId from 'flake-idgen'
+import { Snowflake } from 'frazil'
+import { nanoid } from 'nanoid'
+import { randomUUID } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { Snowflake as NodejsSnowflake } from 'nodejs-snowflake'
+import { v4, v7 } from 'uuid'
+
+const ROUNDS = 11
+const CALLS = 100_000
+const BLOCK = 1000
+const SERVICE_SECONDS = 2
+
+// Room for a million IDs in a millisecond, so that the layout's cap does not hide the cost of a call.
+const WIDE = 'layout="time:41@1ms node:2 sequence:20 epoch:2025-01-01"'
+// Room for a billion in one tick, which the manual clock begins before every round: bulk is faster than any clock's cap.
+const BULK = 'layout="time:31@1s node:2 sequence:30 epoch:2025-01-01" clock=manual detached=true'
+
+const FLOOR = 'raw function: clock, atomic, 19-character string'
+const NEXT = '`ids.next()`'
+
+const now = () => Number(process.hrtime.bigint())
+
+/** An expression that makes `idsPerCall` IDs, compiled into a loop of its own: a shared call site goes polymorphic. */
+function makeCase(group, name, expression, { idsPerCall = 1, calls = CALLS, ...names } = {}) {
+  const source = `return function (calls) { let last; for (let i = 0; i < calls; i++) { last = ${expression} } return last }`
+  const loop = new Function(...Object.keys(names), source)(...Object.values(names))
+  return { group, name, loop, idsPerCall, calls, samples: [] }
+}
+
+function measure({ loop, calls, samples }) {
+  const start = now()
+  loop(calls)
+  samples.push((now() - start) / calls)
+}
+
+const median = samples => [...samples].sort((a, b) => a - b)[samples.length >> 1]
+
+function cases(bulk) {
+  const floor = createRequire(import.meta.url)('./floor.node')
+  const ids = new Snowflake(WIDE, { node: 1 })
+  const few = { calls: CALLS / 10 }
+  // Fewer than the 4,096 IDs that these peers have in a millisecond.
+  const burst = { calls: 3000 }
+  const block = { idsPerCall: BLOCK, calls: CALLS / BLOCK }
+  const buffer = new BigInt64Array(BLOCK)
+  return [
+    makeCase('floor', 'an empty loop', 'i'),
+    makeCase('floor', '`Date.now()`', 'Date.now()'),
+    makeCase('floor', '`process.hrtime.bigint()`', 'bigint()', { bigint: process.hrtime.bigint }),
+    makeCase('floor', 'raw function that does nothing', 'nothing()', floor),
+    makeCase('floor', 'raw function: clock, atomic, BigInt', 'bigint()', floor),
+    makeCase('floor', FLOOR, 'text()', floor),
+    makeCase('floor', `\`buffer.fill(1n)\` of ${BLOCK}, per ID`, 'buffer.fill(1n)', { ...block, ...few, buffer }),
+    makeCase('frazil', NEXT, 'ids.next()', { ids }),
+    makeCase('frazil', '`const f = ids.next; f()`', 'f()', { f: ids.next }),
+    makeCase('frazil', '`ids.nextBigInt()`', 'ids.nextBigInt()', { ids }),
+    makeCase('frazil', "`ids.text('base62')`", "ids.text('base62')", { ids }),
+    makeCase('frazil', `\`ids.batch(${BLOCK})\`, per ID`, `ids.batch(${BLOCK})`, { ...block, ids: bulk }),
+    makeCase('frazil', `\`ids.batchBigInt(${BLOCK})\`, per ID`, `ids.batchBigInt(${BLOCK})`, { ...block, ids: bulk }),
+    makeCase('frazil', `\`ids.fill(buffer)\` of ${BLOCK}, per ID`, 'ids.fill(buffer)', { ...block, ...few, ids: bulk, buffer }),
+    makeCase('peer', '@sapphire/snowflake, BigInt', 'peer.generate()', { ...burst, peer: DiscordSnowflake }),
+    makeCase('peer', '@sapphire/snowflake, string', 'String(peer.generate())', { ...burst, peer: DiscordSnowflake }),
+    makeCase('peer', 'nodejs-snowflake, BigInt', 'peer.getUniqueID()', { ...burst, peer: new NodejsSnowflake({ instance_id: 1 }) }),
+    makeCase('peer', 'flake-idgen, Buffer', 'peer.next()', { ...burst, peer: new FlakeId({ worker: 1 }) }),
+    makeCase('peer', 'bson `new ObjectId().toHexString()`', 'new ObjectId().toHexString()', { ObjectId }),
+    makeCase('peer', '`crypto.randomUUID()`', 'randomUUID()', { randomUUID }),
+    makeCase('peer', 'uuid `v4()`', 'v4()', { v4 }),
+    makeCase('peer', 'uuid `v7()`', 'v7()', { ...few, v7 }),
+    makeCase('peer', '`nanoid()`', 'nanoid()', { nanoid }),
+  ]
+}
+
+/** Prints the table of costs. */
+function compare() {
+  const bulk = new Snowflake(BULK, { node: 1 })
+  const compared = cases(bulk)
+  let tick = Date.now()
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const each of compared) {
+      // Each round of each case begins a tick of its own.
+      bulk.setTime((tick += 1000))
+      measure(each)
+    }
+  }
+
+  const empty = median(compared[0].samples)
+  const cost = each => Math.max(median(each.samples) - empty, 0) / each.idsPerCall
+  const of = name => cost(compared.find(each => each.name === name))
+  console.log(`## Node ${process.version}: ns per ID, less the loop; medians of ${ROUNDS} rounds that take turns\n`)
+  console.log('| | | ns | of the floor | of `ids.next()` |\n|---|---|---:|---:|---:|')
+  for (const each of compared) {
+    const ns = each === compared[0] ? empty : cost(each)
+    console.log(`| ${each.group} | ${each.name} | ${ns.toFixed(2)} | ${(ns / of(FLOOR)).toFixed(2)} | ${(ns / of(NEXT)).toFixed(2)} |`)
+  }
+  console.log('\nThe floor: a raw Node-API function that reads the clock, adds to an atomic and makes the string.')
+}
+
+/** Prints what one process sustains on the default preset. */
+function serve() {
+  const ids = new Snowflake('standard', { node: 1 })
+  let count = 0
+  const start = performance.now()
+  let seconds = 0
+  while ((seconds = (performance.now() - start) / 1000) < SERVICE_SECONDS) {
+    for (let i = 0; i < 1000; i++) {
+      ids.next()
+    }
+    count += 1000
+  }
+
+  const latencies = []
+  const end = now() + SERVICE_SECONDS * 1e9
+  for (let before = now(); before < end; ) {
+    ids.next()
+    const after = now()
+    latencies.push(after - before)
+    before = now()
+  }
+  const sorted = Float64Array.from(latencies).sort()
+  const within = sorted.filter(latency => latency <= 2e6).length / sorted.length
+  const rate = count / seconds
+
+  console.log(`\n## Node: the service level, preset \`standard\`, one thread, ${SERVICE_SECONDS} s\n`)
+  console.log('| | |\n|---|---:|')
+  console.log(`| IDs per second, sustained (asked: 10,000) | ${Math.round(rate).toLocaleString('en')} |`)
+  for (const share of [0.5, 0.99, 0.999]) {
+    const latency = sorted[Math.floor(sorted.length * share)]
+    console.log(`| latency of \`ids.next()\`, p${+(share * 100).toFixed(1)} | ${(latency / 1000).toFixed(2)} us |`)
+  }
+  console.log(`| latency of \`ids.next()\`, max | ${(sorted.at(-1) / 1000).toFixed(2)} us |`)
+  console.log(`| answers within 2 ms (asked: 99.9 %) | ${(within * 100).toFixed(4)} % |`)
+  console.log(`| | ${rate >= 10_000 && within >= 0.999 ? 'met' : 'NOT MET'} |`)
+}
+
+compare()
+serve()

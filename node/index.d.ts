@@ -1,0 +1,319 @@
+/// <reference lib="esnext.disposable" />
+
+/**
+ * 64-bit, time-ordered, globally unique IDs: Twitter's Snowflake and everything that grew from it.
+ *
+ * An ID is a decimal string, because a JavaScript number rounds above 2^53; a `bigint` on request.
+ * Every bad input, and every refusal, is a {@link FrazilError}.
+ *
+ * @example
+ * const ids = new Snowflake('twitter', { datacenter: 1, worker: 7 })
+ * const id = ids.next()                  // '1541815603606036480'
+ * ids.layout.decode(id).time             // a Date
+ */
+
+/** An ID, as the functions take it: decimal text, a `bigint`, or a number up to 2^53 - 1. A larger number is refused: it has been rounded. */
+export type IdLike = string | bigint | number
+
+/** An instant: a Date, or Unix milliseconds. */
+export type Instant = Date | number
+
+/** The text forms of an ID, each of a fixed width, so that text sorts like the numbers: 19, 11, 13 and 16 characters. */
+export type TextFormat = 'decimal' | 'base62' | 'base32' | 'hex'
+
+/** The name of an error. Append-only, and the same in every language. */
+export type ErrorCode =
+  | 'SPEC'
+  | 'UNKNOWN_KEY'
+  | 'OUT_OF_RANGE'
+  | 'LAYOUT_INVALID'
+  | 'ID_INVALID'
+  | 'WRONG_TYPE'
+  | 'CLOSED'
+  | 'LAYOUT_EXPIRED'
+  | 'BEFORE_EPOCH'
+  | 'CLOCK_BACK'
+  | 'EXHAUSTED'
+  | 'WOULD_BLOCK'
+  | 'CLOCK_NOT_SET'
+  | 'CLOCK_SKEW'
+  | 'NODE_MISSING'
+  | 'NODE_IN_USE'
+  | 'NO_FREE_NODE'
+  | 'LEASE_EXHAUSTED'
+  | 'FORKED'
+  | 'CONFLICT'
+  | 'STORE_UNREACHABLE'
+  | 'STORE_AUTH'
+  | 'STORE_READONLY'
+  | 'STORE_CORRUPT'
+  | 'STORE_CHANGED'
+  | 'STORE_UNSUITABLE'
+  | 'LAYOUT_MISMATCH'
+  | 'STORE_NOT_BUILT'
+  | 'TAG_MISSING'
+  | 'SEGMENT_EXHAUSTED'
+  | 'INTERNAL'
+
+/** A row of the error table. */
+export interface ErrorRow {
+  /** The stable name. */
+  readonly code: ErrorCode
+  /** The stable number, for example 203. */
+  readonly number: number
+  /** What the error means, in one sentence. */
+  readonly meaning: string
+}
+
+/** Every error, in the order of the numbers. */
+export const errors: readonly ErrorRow[]
+
+/** The version of the package. */
+export const version: string
+
+/** A refusal: its code is stable; its message names the argument, the value and what is allowed. frazil makes them. */
+export class FrazilError extends Error {
+  private constructor()
+  /** The stable name, for example `'CLOCK_BACK'`. */
+  readonly code: ErrorCode
+  /** The stable number, for example 203. */
+  readonly number: number
+  /** In how many ms a retry can succeed, rounded up, where that is known: `WOULD_BLOCK`, `EXHAUSTED`, `CLOCK_BACK`. */
+  readonly retryAfterMs: number | undefined
+  /** How many IDs `fill` had written when it failed; otherwise 0. */
+  readonly written: number
+}
+
+/**
+ * The keys of a spec line: the policies, and a number for each node field.
+ *
+ * A Date is taken for `epoch`, a {@link Layout} for `layout`; `undefined` leaves a key out.
+ */
+export interface Options {
+  /** The fields from the most significant, where no preset is named: `'time:41@1ms node:10 sequence:12 epoch:2025-01-01'`. */
+  layout?: string | Layout | undefined
+  /** Overrides the epoch: Unix ms, `'2025-01-01'`, RFC 3339, or a Date. */
+  epoch?: string | number | bigint | Date | undefined
+  /** Where a node number that is not given is leased: `'memory'` in this version. */
+  store?: string | undefined
+  /** Separates applications in a store. */
+  namespace?: string | undefined
+  /** `'shared-slots'`, or `'disposable'`: a number is never used again. */
+  lease?: string | undefined
+  /** The clock went back: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`; D is an integer and ms, s, m or h. */
+  rollback?: string | undefined
+  /** The tick's sequence is used up: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`. */
+  exhausted?: string | undefined
+  /** The first sequence of a tick: `'zero'`, `'alternate:N'`, `'random:N'`, `'continue:N'`. */
+  start?: string | undefined
+  /** Stamp IDs up to so much late, as a credit for bursts: `'16s'`. */
+  lag?: string | undefined
+  /** An ID of the system before: never issue one at or below it. */
+  after?: IdLike | undefined
+  /** `'system'`, or `'manual'`: the program says the time with `setTime`. */
+  clock?: string | undefined
+  /** For tests: a state of its own, outside the process-wide one. */
+  detached?: boolean | string | undefined
+  /** A node field by its name: a number, or `'hostname'`, `'hostname+N'`. */
+  [field: string]: string | number | bigint | boolean | Date | Layout | undefined
+}
+
+/**
+ * What an ID is made of; each node field is a property by its name.
+ *
+ * A field of up to 53 bits is a number, a wider one a bigint.
+ */
+export interface Parts {
+  /** The ID, in decimal. */
+  readonly id: string
+  /** The instant at which the ID's tick starts. */
+  readonly time: Date
+  /** The raw time field: ticks since the layout's epoch. */
+  readonly tick: number | bigint
+  /** The counter within the tick. */
+  readonly sequence: number | bigint
+  /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
+  readonly looksRounded: boolean
+  /** A node field. */
+  readonly [field: string]: string | number | bigint | boolean | Date
+}
+
+/** What an ID is put together from: every node field by its name, the time and the sequence. */
+export interface Composition {
+  /** An instant in the ID's tick. */
+  time: Instant
+  /** The counter within the tick. */
+  sequence: number | bigint
+  /** A node field. */
+  [field: string]: number | bigint | Date
+}
+
+/**
+ * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+ *
+ * @example
+ * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
+ * layout.nodes                           // 1024n
+ * layout.fields                          // { business: 4, machine: 6 }
+ */
+export class Layout {
+  /**
+   * Parses a layout's text or a preset's name.
+   *
+   * @throws {FrazilError} `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
+   */
+  constructor(text: string)
+  /**
+   * Takes an ID apart.
+   *
+   * @throws {FrazilError} `ID_INVALID` for what is no ID, or has more bits than the layout.
+   */
+  decode(id: IdLike): Parts
+  /**
+   * Puts an ID together; nothing is masked.
+   *
+   * @example
+   * new Layout('twitter').compose({ time: 1656432460105, datacenter: 11, worker: 26, sequence: 0 })   // '1541815603606036480'
+   *
+   * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that the layout has not,
+   * `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  compose(parts: Composition): string
+  /**
+   * The smallest ID of the tick that holds an instant: `id >= minId(t)` in a query.
+   *
+   * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  minId(time: Instant): string
+  /**
+   * The largest ID of the tick that holds an instant: `id <= maxId(t)` in a query.
+   *
+   * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  maxId(time: Instant): string
+  /** Whether two layouts are the same: fields, tick and epoch. */
+  equals(other: Layout): boolean
+  /** The canonical text, which parses to the same layout. */
+  toString(): string
+  /** The instant at which the time field is 0. */
+  get epoch(): Date
+  /** The first instant that cannot be stamped; `undefined` when that is after the year 9999. */
+  get expiresAt(): Date | undefined
+  /** The width of each node field, from the most significant. */
+  get fields(): Record<string, number>
+  /** The IDs that one generator can mint in a second, sustained. */
+  get idsPerSecond(): number
+  /** How many generators can be told apart. */
+  get nodes(): bigint
+  /** The width of the sequence. */
+  get sequenceBits(): number
+  /** The length of a tick in ms, 1 to 3,600,000. */
+  get tickMs(): number
+  /** The width of the time field. */
+  get timeBits(): number
+}
+
+/**
+ * A generator of IDs: unique, and strictly increasing over all handles and worker threads of the process.
+ *
+ * All handles on the same layout and node number share one state, also those of worker threads; an object itself stays in its thread.
+ * A call waits in place for at most 2 ms; where the policies would wait longer it is `WOULD_BLOCK`, which says when to come back, and the
+ * async forms wait off the event loop.
+ *
+ * @example
+ * const ids = new Snowflake('twitter', { datacenter: 1, worker: 7 })
+ * ids.next()                             // '1541815603606036480'
+ * ids.batch(1000)                        // string[]
+ * ids.fill(new BigInt64Array(1000))      // 1000
+ */
+export class Snowflake {
+  /**
+   * Opens a generator. The options are the keys of the spec line; with neither, the environment variable FRAZIL is read.
+   *
+   * A node number that is given without a store waits for the next tick, so that a restart cannot repeat; with a tick over 1 ms that may be
+   * `WOULD_BLOCK`: use {@link Snowflake.open}.
+   *
+   * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID`, `ID_INVALID` and `WRONG_TYPE` for what is given;
+   * `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold now; `CONFLICT` when the number is open with other
+   * policies; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH` and `STORE_NOT_BUILT` from the store.
+   */
+  constructor(spec?: string, options?: Options)
+  /** Opens a generator off the event loop; the arguments and errors are the constructor's. */
+  static open(spec?: string, options?: Options): Promise<Snowflake>
+  /**
+   * The next ID. The function keeps its generator alive and needs no `this`: `const next = ids.next`.
+   *
+   * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
+   * `CLOCK_NOT_SET` under a manual clock.
+   */
+  readonly next: () => string
+  /** The next ID as a bigint. Otherwise as `next`. */
+  readonly nextBigInt: () => bigint
+  /**
+   * Ascending IDs: all or nothing, at most 16,777,216.
+   *
+   * @throws {FrazilError} As `next`; `OUT_OF_RANGE` for a larger count.
+   */
+  batch(count: number): string[]
+  /** As `batch`, as bigints. */
+  batchBigInt(count: number): bigint[]
+  /**
+   * Fills a buffer with ascending IDs and returns how many: without strings, and without garbage.
+   *
+   * No other thread may use a shared buffer meanwhile.
+   *
+   * @throws {FrazilError} As `next`; `written` says how many IDs are there already.
+   */
+  fill(buffer: BigInt64Array): number
+  /** The next ID, waiting off the event loop if it must. */
+  nextAsync(): Promise<string>
+  /** Ascending IDs, waiting off the event loop if they must: all or nothing. */
+  batchAsync(count: number): Promise<string[]>
+  /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
+  readonly text: (format: TextFormat) => string
+  /**
+   * How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
+   * `Number.MAX_SAFE_INTEGER` is reported.
+   */
+  credit(): number
+  /**
+   * Sets the time of `clock=manual`. Backwards is a rollback.
+   *
+   * @throws {FrazilError} `SPEC` without `clock=manual`, `OUT_OF_RANGE` outside the years 1 to 9999.
+   */
+  setTime(time: Instant): void
+  /**
+   * Gives a leased node number up and takes another, before this machine is cloned.
+   *
+   * @throws {FrazilError} `SPEC` for a number that was given; the store's errors, after which the old lease still holds.
+   */
+  renew(): void
+  /** Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless. */
+  close(): void
+  /** The layout. */
+  get layout(): Layout
+  /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
+  get node(): number | bigint
+  /** The value of each node field, from the most significant. */
+  get fields(): Record<string, number | bigint>
+  /** The canonical spec line, which shows no value of an environment variable. */
+  get spec(): string
+  /** Endless `next`. */
+  [Symbol.iterator](): Generator<string, never, undefined>
+  /** `close`, where the runtime has `Symbol.dispose`: `using ids = new Snowflake(...)`. */
+  [Symbol.dispose](): void
+}
+
+/**
+ * An ID as text of a fixed width.
+ *
+ * @throws {FrazilError} `ID_INVALID` for what is no ID, `OUT_OF_RANGE` for an unknown format.
+ */
+export function formatId(id: IdLike, format: TextFormat): string
+
+/**
+ * Parses the text of an ID; gives canonical decimal.
+ *
+ * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
+ */
+export function parseId(text: string, format: TextFormat): string

@@ -1,0 +1,3 @@
+import frazil from './index.js'
+
+export const { FrazilError, Layout, Snowflake, errors, formatId, parseId, version } = frazil

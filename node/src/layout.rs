@@ -1,0 +1,136 @@
+//! Layouts: parse, describe, take IDs apart, put them together.
+
+use crate::convert::{self, Wrapped};
+use crate::error::{OrThrow, guard, refuse};
+use frazil::{ErrorKind, Layout};
+use napi::bindgen_prelude::*;
+use napi::sys;
+use napi_derive::napi;
+
+impl Wrapped for Layout {
+    const CLASS: &'static str = "a Layout";
+    const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_206c, upper: 0x9a3e_0b57_d6c4_f218 };
+}
+
+fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Layout> {
+    convert::unwrap(env, "this", object)
+}
+
+/// Parses a layout's text or a preset's name, and puts it behind a new object.
+#[napi]
+pub fn layout_parse(env: &Env, this: Unknown<'_>, text: Unknown<'_>) -> Result<()> {
+    guard(env, || {
+        let text = convert::string(env, "text", text, ErrorKind::LayoutInvalid)?;
+        convert::wrap(this, Layout::parse(&text).or_throw(env)?)
+    })
+}
+
+/// What a layout offers.
+#[napi(object, object_from_js = false)]
+pub struct LayoutInfo<'a> {
+    /// The canonical text.
+    pub text: String,
+    /// The width of the time field.
+    pub time_bits: u32,
+    /// The length of a tick.
+    pub tick_ms: f64,
+    /// The instant at which the time field is 0.
+    pub epoch: Unknown<'a>,
+    /// The first instant that cannot be stamped, if a date can show it.
+    pub expires_at: Option<Unknown<'a>>,
+    /// The width of each node field, from the most significant.
+    pub fields: Object<'a>,
+    /// The width of the sequence.
+    pub sequence_bits: u32,
+    /// How many generators can be told apart.
+    pub nodes: BigInt,
+    /// The IDs that one generator can mint in a second, sustained.
+    pub ids_per_second: f64,
+}
+
+/// Describes a layout.
+#[napi]
+pub fn layout_info<'a>(env: &'a Env, this: Unknown<'_>) -> Result<LayoutInfo<'a>> {
+    guard(env, || {
+        let layout = self::this(env, this)?;
+        let mut fields = Object::new(env)?;
+        for field in layout.node_fields() {
+            fields.set(field.name(), field.bits())?;
+        }
+        Ok(LayoutInfo {
+            text: layout.to_string(),
+            time_bits: layout.time_bits(),
+            tick_ms: layout.tick_ms() as f64,
+            epoch: convert::date(env, layout.epoch_ms())?,
+            expires_at: layout.expires_at_ms().map(|end| convert::date(env, end)).transpose()?,
+            fields,
+            sequence_bits: layout.sequence().bits(),
+            nodes: BigInt::from(layout.nodes()),
+            ids_per_second: layout.ids_per_second(),
+        })
+    })
+}
+
+/// Whether two layouts are the same: fields, tick and epoch.
+#[napi]
+pub fn layout_equals(env: &Env, this: Unknown<'_>, other: Unknown<'_>) -> Result<bool> {
+    guard(env, || Ok(self::this(env, this)? == convert::unwrap::<Layout>(env, "other", other)?))
+}
+
+/// Takes an ID apart.
+#[napi]
+pub fn layout_decode<'a>(env: &'a Env, this: Unknown<'_>, id: Unknown<'_>) -> Result<Object<'a>> {
+    guard(env, || {
+        let layout = self::this(env, this)?;
+        let parts = layout.decode(convert::id_in(env, "id", id)?).or_throw(env)?;
+        let mut object = Object::new(env)?;
+        object.set("id", parts.id().to_string())?;
+        object.set("time", convert::date(env, parts.unix_ms())?)?;
+        object.set("tick", convert::integer(parts.tick(), layout.time_bits()))?;
+        for (field, (name, value)) in layout.node_fields().iter().zip(parts.fields()) {
+            object.set(name, convert::integer(value, field.bits()))?;
+        }
+        object.set("sequence", convert::integer(parts.sequence(), layout.sequence().bits()))?;
+        object.set("looksRounded", parts.id().looks_rounded())?;
+        Ok(object)
+    })
+}
+
+/// Puts an ID together from `{ time, sequence, ...fields }`.
+#[napi]
+pub fn layout_compose(env: &Env, this: Unknown<'_>, parts: Unknown<'_>) -> Result<String> {
+    guard(env, || {
+        let layout = self::this(env, this)?;
+        let (mut time, mut sequence, mut fields) = (None, None, Vec::new());
+        for (name, value) in convert::entries(env, "parts", parts)? {
+            match name.as_str() {
+                "time" => time = Some(convert::unix_ms(env, "time", value)?),
+                "sequence" => sequence = Some(convert::unsigned(env, "sequence", value)?),
+                _ => fields.push((convert::unsigned(env, &name, value)?, name)),
+            }
+        }
+        let (Some(time), Some(sequence)) = (time, sequence) else {
+            return refuse(env, ErrorKind::WrongType, "parts must have time, sequence and every node field");
+        };
+        let fields: Vec<_> = fields.iter().map(|(value, name)| (name.as_str(), *value)).collect();
+        Ok(layout.compose(time, &fields, sequence).or_throw(env)?.to_string())
+    })
+}
+
+/// The smallest ID of the tick that holds an instant.
+#[napi]
+pub fn layout_min_id(env: &Env, this: Unknown<'_>, time: Unknown<'_>) -> Result<String> {
+    guard(env, || {
+        let layout = self::this(env, this)?;
+        Ok(layout.min_id(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string())
+    })
+}
+
+/// The largest ID of the tick that holds an instant.
+#[napi]
+pub fn layout_max_id(env: &Env, this: Unknown<'_>, time: Unknown<'_>) -> Result<String> {
+    guard(env, || {
+        let layout = self::this(env, this)?;
+        Ok(layout.max_id(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string())
+    })
+}

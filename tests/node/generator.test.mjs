@@ -1,0 +1,367 @@
+// What a generator does.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { Layout, Snowflake, formatId, parseId } from 'frazil'
+import { assertAscending, manual, refused, rejected, runChild, twitter } from './helper.mjs'
+
+// 16 IDs in 100 ms: what waits for more than 2 ms, and ends soon.
+const SLOW = 'layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait'
+
+test('next_increases', () => {
+  const ids = new Snowflake('twitter', { datacenter: 1, worker: 1 })
+  const before = Date.now()
+  const next = ids.next
+  const minted = []
+  for (let i = 0; i < 20000; i++) {
+    minted.push(ids.next(), String(ids.nextBigInt()), next())
+  }
+  const after = Date.now()
+  assertAscending(minted)
+  for (const id of [minted[0], minted.at(-1)]) {
+    assert.match(id, /^[1-9][0-9]*$/)
+    const parts = ids.layout.decode(id)
+    assert.deepEqual([parts.datacenter, parts.worker], [1, 1])
+    assert.ok(before <= parts.time.getTime() && parts.time.getTime() <= after)
+  }
+  assert.equal(ids.node, 33)
+  assert.deepEqual(ids.fields, { datacenter: 1, worker: 1 })
+  assert.equal(ids.spec, 'twitter datacenter=1 worker=1')
+  assert.equal(ids.layout, ids.layout)
+  assert.ok(ids.layout.equals(twitter))
+})
+
+test('batch_and_fill', () => {
+  const ids = manual('twitter datacenter=1 worker=2', 1700000000000)
+  const batch = ids.batch(100)
+  const big = ids.batchBigInt(100)
+  const buffer = new BigInt64Array(100)
+  assert.equal(ids.fill(buffer), 100)
+  assert.ok(batch.every(id => typeof id === 'string') && big.every(id => typeof id === 'bigint'))
+  assertAscending([...batch, ...big, ...buffer])
+
+  // Where a chunk of the array ends, too.
+  assertAscending([...ids.batch(2047), ids.next()])
+
+  const tick = manual('twitter datacenter=1 worker=2', 1700000000000)
+  const large = new BigInt64Array(5000)
+  const error = refused('WOULD_BLOCK', () => tick.fill(large))
+  assert.equal(error.written, 4096)
+  assertAscending(large.subarray(0, 4096))
+  assert.ok(large.subarray(4096).every(id => id === 0n))
+  assert.equal(refused('WOULD_BLOCK', () => tick.fill(large.subarray(4096))).written, 0)
+  tick.setTime(1700000000001)
+  assert.equal(refused('WOULD_BLOCK', () => tick.batch(5000)).written, 0)
+  tick.setTime(1700000000002)
+  assert.equal(tick.fill(large.subarray(4096)), 904)
+  assertAscending(large)
+})
+
+test('zero_length', async () => {
+  const ids = manual('twitter datacenter=1 worker=3', 1700000000000)
+  assert.deepEqual(ids.batch(0), [])
+  assert.deepEqual(ids.batch(-0), [])
+  assert.deepEqual(ids.batchBigInt(0), [])
+  assert.deepEqual(await ids.batchAsync(0), [])
+  assert.equal(ids.fill(new BigInt64Array(0)), 0)
+})
+
+test('iteration', () => {
+  const ids = new Snowflake('twitter datacenter=1 worker=4')
+  const taken = []
+  for (const id of ids) {
+    taken.push(id)
+    if (taken.length === 100) {
+      break
+    }
+  }
+  const [first, second] = ids
+  assertAscending([...taken, first, second])
+})
+
+test('async_forms', async () => {
+  const opening = Snowflake.open(SLOW, { node: 1 })
+  assert.ok(opening instanceof Promise)
+  const ids = await opening
+  assert.ok(ids instanceof Snowflake)
+  assert.equal(ids.spec, `${SLOW.replace(' start=zero exhausted=wait', '')} node=1 exhausted=wait start=zero`)
+
+  const error = refused('WOULD_BLOCK', () => ids.batch(64))
+  assert.ok(error.retryAfterMs > 2 && error.retryAfterMs <= 100, String(error.retryAfterMs))
+
+  // The loop goes on while promises wait.
+  let ticks = 0
+  const timer = setInterval(() => ticks++, 10)
+  const batch = await ids.batchAsync(64)
+  assert.equal(batch.length, 64)
+  const singles = []
+  for (let i = 0; i < 40; i++) {
+    singles.push(await ids.nextAsync())
+  }
+  clearInterval(timer)
+  assertAscending([...batch, ...singles])
+  assert.ok(ticks >= 5, `${ticks} ticks of 10 ms in some 600 ms`)
+
+  const together = await Promise.all(Array.from({ length: 40 }, () => ids.nextAsync()))
+  assert.equal(new Set(together).size, 40)
+
+  // What no wait can end is a rejection, not a promise for ever.
+  const still = manual('twitter datacenter=1 worker=5', 1700000000000)
+  assert.equal((await still.batchAsync(4096)).length, 4096)
+  await rejected('WOULD_BLOCK', still.nextAsync(), 'set_time')
+  await rejected('WOULD_BLOCK', still.batchAsync(2))
+  await rejected('SPEC', Snowflake.open('nonsense'))
+})
+
+test('the constructor waits for 2 ms at most, and names the way out', async () => {
+  const spec = 'layout="time:31@1s node:10 sequence:12 epoch:2025-01-01" node=7'
+  // A second may end just now: then the next one does not.
+  await sleep(1000 - (Date.now() % 1000) + 5)
+  const error = refused('WOULD_BLOCK', () => new Snowflake(spec), 'await Snowflake.open')
+  assert.ok(error.retryAfterMs > 2 && error.retryAfterMs <= 1000)
+  const ids = await Snowflake.open(spec)
+  assert.equal(ids.layout.decode(ids.next()).node, 7)
+})
+
+test('new_text', () => {
+  const ids = manual('twitter datacenter=1 worker=6', 1288834974657)
+  for (const [format, width] of Object.entries({ decimal: 19, base62: 11, base32: 13, hex: 16 })) {
+    const texts = Array.from({ length: 100 }, () => ids.text(format))
+    assert.ok(texts.every(text => text.length === width))
+    assert.deepEqual([...texts].sort(), texts)
+    assertAscending(texts.map(text => parseId(text, format)))
+    assert.equal(formatId(parseId(texts[7], format), format), texts[7])
+  }
+})
+
+test('min_max', () => {
+  const time = new Date('2022-06-28T16:07:40.105Z')
+  assert.equal(twitter.minId(time), twitter.compose({ time, datacenter: 0, worker: 0, sequence: 0 }))
+  assert.equal(twitter.maxId(time.getTime()), twitter.compose({ time, datacenter: 31, worker: 31, sequence: 4095 }))
+  assert.equal(BigInt(twitter.maxId(time)) + 1n, BigInt(twitter.minId(time.getTime() + 1)))
+  assert.equal(twitter.minId(twitter.epoch), '0')
+  const end = twitter.expiresAt.getTime()
+  assert.equal(twitter.maxId(end - 1), '9223372036854775807')
+  for (const bound of ['minId', 'maxId']) {
+    refused('BEFORE_EPOCH', () => twitter[bound](twitter.epoch.getTime() - 1))
+    refused('LAYOUT_EXPIRED', () => twitter[bound](end))
+  }
+})
+
+test('manual_clock', () => {
+  const ids = manual('twitter datacenter=1 worker=7')
+  refused('CLOCK_NOT_SET', () => ids.next())
+  refused('CLOCK_NOT_SET', () => ids.credit())
+  ids.setTime(new Date(1700000000000))
+  const id = ids.next()
+  assert.equal(ids.layout.decode(id).time.getTime(), 1700000000000)
+  ids.setTime(1700000000001)
+  assertAscending([id, ids.next()])
+  ids.setTime(1699999999000)
+  assert.equal(refused('CLOCK_BACK', () => ids.next()).retryAfterMs, 1001)
+  refused('SPEC', () => new Snowflake('twitter datacenter=1 worker=7').setTime(0), 'clock=manual')
+})
+
+test('burst_credit', () => {
+  const start = 1735689700000
+  const ids = manual('game server=4711 start=zero', start)
+  ids.next()
+  const now = start + 20000
+  ids.setTime(now)
+  const credit = ids.credit()
+  assert.ok(credit >= 65536, String(credit))
+  const loot = new BigInt64Array(65536)
+  assert.equal(ids.fill(loot), 65536)
+  assertAscending(loot)
+  assert.ok(ids.layout.decode(loot.at(-1)).time.getTime() <= now)
+  assert.equal(ids.credit(), credit - 65536)
+  ids.batch(ids.credit())
+  refused('EXHAUSTED', () => ids.next())
+})
+
+test('registry', () => {
+  const minted = new Set()
+  for (let i = 0; i < 3000; i++) {
+    minted.add(new Snowflake('twitter datacenter=2 worker=1').next())
+  }
+  assert.equal(minted.size, 3000)
+  refused('CONFLICT', () => new Snowflake('twitter datacenter=2 worker=1 exhausted=error'), 'exhausted=error')
+})
+
+test('threads', async () => {
+  const count = 50000
+  const spec = 'twitter datacenter=2 worker=2'
+  const program = `
+    const { parentPort, workerData } = require('node:worker_threads')
+    const { FrazilError, Snowflake } = require(workerData)
+    const ids = new Snowflake('${spec}')
+    const minted = new BigInt64Array(${count})
+    for (let at = 0; at < minted.length; at++) {
+      try {
+        minted[at] = ids.nextBigInt()
+      } catch (error) {
+        // The threads share 4,096 IDs a millisecond; each has an error class of its own.
+        if (!(error instanceof FrazilError) || error.code !== 'WOULD_BLOCK') throw error
+        at--
+      }
+    }
+    parentPort.postMessage(minted)`
+  const worker = () =>
+    new Promise((resolve, reject) => {
+      const thread = new Worker(program, { eval: true, workerData: createRequire(import.meta.url).resolve('frazil') })
+      thread.once('message', resolve)
+      thread.once('error', reject)
+    })
+  const workers = Array.from({ length: 4 }, worker)
+  const own = new Snowflake(spec)
+  const here = []
+  for (let i = 0; i < 500; i++) {
+    here.push(await own.nextAsync())
+    await sleep(i % 50 === 0 ? 1 : 0)
+  }
+  const all = [here, ...(await Promise.all(workers))]
+  all.forEach(assertAscending)
+  assert.equal(new Set(all.flatMap(ids => [...ids].map(String))).size, 4 * count + 500)
+})
+
+// Node does not fork without exec: a worker thread shares the process's state ('threads', above), and a
+// child process begins with one of its own. So FORKED cannot be raised here, and a child needs its own number.
+test('fork', async () => {
+  const mint = worker => `
+    import { Snowflake } from 'frazil'
+    const ids = new Snowflake('twitter', { datacenter: 3, worker: ${worker} })
+    console.log(Array.from({ length: 5000 }, () => ids.nextBigInt()).join())`
+  const children = [1, 2].map(worker => runChild(mint(worker)))
+  const own = new Snowflake('twitter datacenter=3 worker=3')
+  const mine = Array.from({ length: 5000 }, () => own.next())
+  const theirs = (await Promise.all(children)).flatMap(printed => printed.split(','))
+  const all = [...mine, ...theirs]
+  assert.equal(new Set(all).size, 15000)
+
+  const spec = 'twitter datacenter=3 worker=4 clock=manual'
+  const ids = new Snowflake(spec)
+  ids.setTime(1700000000000)
+  const inChild = await runChild(`
+    import { Snowflake } from 'frazil'
+    const ids = new Snowflake('${spec}')
+    ids.setTime(1700000000000)
+    console.log(ids.next())`)
+  assert.equal(inChild, ids.next(), 'the child has a state of its own')
+})
+
+test('memory_store', () => {
+  const options = { store: 'memory', namespace: 'node memory_store', detached: true }
+  const layout = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
+  const first = new Snowflake(undefined, { layout, ...options })
+  const second = new Snowflake(undefined, { layout, ...options })
+  assert.deepEqual([first.node, second.node].sort(), [0, 1])
+  refused('NO_FREE_NODE', () => new Snowflake(undefined, { layout, ...options }))
+  refused('NODE_IN_USE', () => new Snowflake(undefined, { layout, node: second.node, ...options }))
+  const last = first.next()
+  const freed = first.node
+  first.close()
+  const third = new Snowflake(undefined, { layout, ...options })
+  assert.equal(third.node, freed)
+  assertAscending([last, third.next()])
+
+  const roomy = new Snowflake('twitter store=memory namespace="node renew" detached=true')
+  const before = [roomy.node, roomy.next()]
+  roomy.renew()
+  assert.notEqual(roomy.node, before[0])
+  assertAscending([before[1], roomy.next()])
+  refused('SPEC', () => new Snowflake('twitter datacenter=2 worker=3').renew(), 'store')
+})
+
+test('environment', async () => {
+  const program = `
+    import { Snowflake } from 'frazil'
+    let answer
+    try {
+      answer = new Snowflake(...(process.env.SPEC ? [process.env.SPEC] : [])).spec
+    } catch (error) {
+      answer = error.code + ' ' + error.message
+    }
+    console.log(answer)`
+  const spec = env => runChild(program, { env })
+  const [given, none, bad, variable, missing] = await Promise.all([
+    spec({ FRAZIL: 'twitter worker=7 datacenter=1' }),
+    spec({}),
+    spec({ FRAZIL: 'twitter worker' }),
+    spec({ SPEC: 'twitter datacenter=1 worker=env:MY_WORKER', MY_WORKER: '9' }),
+    spec({ SPEC: 'twitter datacenter=1 worker=env:MY_WORKER' }),
+  ])
+  assert.equal(given, 'twitter worker=7 datacenter=1')
+  assert.match(none, /^NODE_MISSING .*FRAZIL/)
+  assert.match(bad, /^SPEC FRAZIL: /)
+  assert.equal(variable, 'twitter datacenter=1 worker=env:MY_WORKER')
+  assert.match(missing, /^SPEC .*MY_WORKER/)
+})
+
+test('options', () => {
+  const line = new Snowflake('twitter worker=7 datacenter=1 clock=manual detached=true')
+  const native = new Snowflake('twitter', { worker: 7, datacenter: '1', clock: 'manual', detached: true })
+  assert.equal(native.spec, line.spec)
+  assert.equal(new Snowflake('twitter worker=7', { datacenter: 1n, lag: undefined, detached: true }).spec, 'twitter worker=7 datacenter=1 detached=true')
+  const layout = new Layout('time:41@1ms shop:10 sequence:12 epoch:2025-01-01')
+  const epoch = new Date('2026-01-01')
+  const own = new Snowflake(undefined, { layout, epoch, shop: 5, detached: true })
+  assert.equal(own.layout.epoch.getTime(), epoch.getTime())
+  assert.equal(own.layout.decode(own.next()).shop, 5)
+  const bare = Object.assign(Object.create(null), { node: 3, detached: true, [Symbol('ignored')]: 1 })
+  assert.equal(new Snowflake('standard', bare).node, 3)
+  const after = new Snowflake('twitter', { datacenter: 1, worker: 1, after: 8388608009n, detached: true })
+  assert.ok(after.nextBigInt() > 8388608009n)
+
+  refused('SPEC', () => new Snowflake('twitter worker=7', { worker: 7 }), 'worker', 'twice')
+  refused('UNKNOWN_KEY', () => new Snowflake('twitter', { datacenter: 1, wroker: 7 }), 'wroker')
+  refused('SPEC', () => new Snowflake('twitter', { layout }), 'preset')
+  refused('OUT_OF_RANGE', () => new Snowflake('twitter', { datacenter: 1, worker: 32 }), 'worker=32', '0 to 31')
+})
+
+test('wide fields are bigints, and every other number is one', () => {
+  const wide = new Layout('time:3@1h node:55 sequence:5 epoch:2026-01-01')
+  const parts = wide.decode('9223372036854775807')
+  assert.deepEqual([parts.tick, parts.node, parts.sequence], [7, 2n ** 55n - 1n, 31])
+  const { time, node, sequence } = parts
+  assert.equal(wide.compose({ time, node, sequence }), '9223372036854775807')
+  const ids = new Snowflake(`layout="${wide}" node=${node} clock=manual detached=true`)
+  assert.equal(ids.node, node)
+  assert.deepEqual(ids.fields, { node })
+  assert.doesNotThrow(() => JSON.stringify(twitter.decode('1541815603606036480')))
+})
+
+test('an ID that a number rounded is named', () => {
+  assert.equal(twitter.decode('1541815603606036480').looksRounded, false)
+  assert.equal(twitter.decode(String(1541815603606036481)).looksRounded, true)
+})
+
+test('a function that was taken keeps its generator, and what nobody holds gives its number back', async () => {
+  const answer = await runChild(
+    `
+    import { Snowflake } from 'frazil'
+    import { setImmediate as turn } from 'node:timers/promises'
+    const open = () => new Snowflake(undefined, {
+      layout: 'time:41@1ms node:1 sequence:12 epoch:2025-01-01', store: 'memory', detached: true })
+    const next = open().next
+    const collect = async () => { gc(); await turn() }
+    for (let i = 0; i < 20; i++) {
+      await collect()
+      next()
+    }
+    let reused = 0
+    for (let i = 0; i < 2000 && reused < 10; i++) {
+      try {
+        open()
+        reused++
+      } catch (error) {
+        if (error.code !== 'NO_FREE_NODE') throw error
+        await collect()
+      }
+    }
+    console.log(reused, typeof next())`,
+    { flags: ['--expose-gc'] },
+  )
+  assert.equal(answer, '10 string')
+})

@@ -1,0 +1,71 @@
+// What the suites share.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { FrazilError, Layout, Snowflake, errors } from 'frazil'
+
+/** This folder. */
+export const here = fileURLToPath(new URL('.', import.meta.url))
+
+/** A file of tests/vectors. */
+export function vectors(name) {
+  return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
+}
+
+/** Asserts that a call is refused with a code, and that the message says certain things. */
+export function refused(code, call, ...says) {
+  let result
+  try {
+    result = call()
+  } catch (error) {
+    return checkError(code, error, says)
+  }
+  assert.fail(`${call} is not refused with ${code} but gives ${String(result).slice(0, 100)}`)
+}
+
+/** As `refused`, for a promise. */
+export async function rejected(code, promise, ...says) {
+  return checkError(code, await promise.then(value => assert.fail(`not refused with ${code} but gives ${value}`), error => error), says)
+}
+
+function checkError(code, error, says) {
+  assert.ok(error instanceof FrazilError, error.stack ?? String(error))
+  assert.equal(error.code, code, error.message)
+  assert.equal(error.number, errors.find(row => row.code === code).number)
+  assert.equal(error.name, 'FrazilError')
+  assert.ok(error.message.length < 2000, `a message of ${error.message.length} characters`)
+  for (const part of says) {
+    assert.ok(error.message.includes(part), `"${error.message}" does not say "${part}"`)
+  }
+  return error
+}
+
+/** Asserts that IDs strictly increase. */
+export function assertAscending(ids) {
+  for (let at = 1; at < ids.length; at++) {
+    if (!(BigInt(ids[at - 1]) < BigInt(ids[at]))) {
+      assert.fail(`${ids[at - 1]} is followed by ${ids[at]} at ${at}`)
+    }
+  }
+}
+
+/** A generator of one test's own under the manual clock, which shows the given time. */
+export function manual(spec, unixMs) {
+  const ids = new Snowflake(`${spec} clock=manual detached=true`)
+  if (unixMs !== undefined) {
+    ids.setTime(unixMs)
+  }
+  return ids
+}
+
+/** Runs a program in a Node of its own, where 'frazil' can be imported, and gives what it prints. */
+export async function runChild(program, { env = {}, flags = [] } = {}) {
+  const { FRAZIL, ...inherited } = process.env
+  const options = { cwd: here, env: { ...inherited, ...env }, maxBuffer: 1 << 26 }
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', program], options)
+  return stdout.trim()
+}
+
+export const twitter = new Layout('twitter')

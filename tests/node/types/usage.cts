@@ -1,0 +1,6 @@
+// The CommonJS entry has the same types.
+import frazil = require('frazil')
+
+const ids: frazil.Snowflake = new frazil.Snowflake('twitter', { datacenter: 1, worker: 7 })
+export const id: string = ids.next()
+export const parts: frazil.Parts = ids.layout.decode(id)

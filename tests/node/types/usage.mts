@@ -1,0 +1,83 @@
+// Every declaration in use; each line under @ts-expect-error must not compile.
+import { FrazilError, Layout, Snowflake, errors, formatId, parseId, version } from 'frazil'
+import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Options, Parts, TextFormat } from 'frazil'
+
+const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
+const ids: Snowflake = new Snowflake('twitter', options)
+export const opened: Promise<Snowflake> = Snowflake.open(undefined, { layout: new Layout('twitter'), worker: 'hostname' })
+new Snowflake()
+
+const id: string = ids.next()
+const next: () => string = ids.next
+const big: bigint = ids.nextBigInt()
+const many: string[] = ids.batch(10)
+const bigs: bigint[] = ids.batchBigInt(10)
+const written: number = ids.fill(new BigInt64Array(10))
+const later: Promise<string> = ids.nextAsync()
+const manyLater: Promise<string[]> = ids.batchAsync(10)
+const format: TextFormat = 'base62'
+const text: string = ids.text(format)
+const credit: number = ids.credit()
+const time: Instant = 0
+ids.setTime(time)
+ids.setTime(new Date())
+ids.renew()
+for (const each of ids) {
+  each.length
+  break
+}
+const layout: Layout = ids.layout
+const node: number | bigint = ids.node
+const worker: number | bigint | undefined = ids.fields['worker']
+const spec: string = ids.spec
+ids.close()
+ids[Symbol.dispose]()
+using scoped = new Snowflake('twitter', options)
+
+const anyId: IdLike = 7
+const parts: Parts = layout.decode(anyId)
+const stamp: Date = parts.time
+const sequence: number | bigint = parts.sequence
+const tick: number | bigint = parts.tick
+const rounded: boolean = parts.looksRounded
+const field = parts['worker']
+const composition: Composition = { time: new Date(), sequence: 0, worker: 1, datacenter: 1n }
+const composed: string = layout.compose(composition)
+const bounds: string[] = [layout.minId(0), layout.maxId(new Date())]
+const same: boolean = layout.equals(new Layout(`${layout}`))
+const numbers: number[] = [layout.idsPerSecond, layout.sequenceBits, layout.tickMs, layout.timeBits, ...Object.values(layout.fields)]
+const nodes: bigint = layout.nodes
+const dates: (Date | undefined)[] = [layout.epoch, layout.expiresAt]
+
+const row: ErrorRow | undefined = errors[0]
+const code: ErrorCode | undefined = row?.code
+const texts: string[] = [version, formatId(1n, 'hex'), parseId('1', 'decimal')]
+try {
+  ids.next()
+} catch (error) {
+  if (error instanceof FrazilError && error.code === 'WOULD_BLOCK') {
+    const wait: number | undefined = error.retryAfterMs
+    const details: (number | string)[] = [error.number, error.written, error.message, wait ?? 0]
+    details.length
+  }
+}
+
+// @ts-expect-error: a number is not a spec
+new Snowflake(7)
+// @ts-expect-error: IDs are strings
+const wrong: number = ids.next()
+// @ts-expect-error: another buffer
+ids.fill(new Float64Array(1))
+// @ts-expect-error: no such form
+ids.text('base64')
+// @ts-expect-error: frazil makes its errors
+new FrazilError()
+// @ts-expect-error: the table is not to be changed
+errors.push()
+// @ts-expect-error: the sequence is missing
+layout.compose({ time: 0 })
+// @ts-expect-error: null is not undefined
+new Snowflake('twitter', { worker: null })
+
+export { big, bigs, bounds, code, composed, credit, dates, field, id, later, many, manyLater, next, node, nodes, numbers, rounded, same, scoped }
+export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }
