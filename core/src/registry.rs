@@ -47,18 +47,18 @@ pub(crate) fn open(plan: &Plan) -> Result<Arc<Entry>> {
         Source::Fixed(node) => Key::Fixed { layout: plan.layout.to_string(), node: *node },
         Source::Memory(request) => Key::Memory(request.clone()),
     };
+    // A thread that opens must not find a number taken that another is about to share, or to give back.
+    let _turn = if let Source::Memory(_) = &plan.source { Some(memory::turn()?) } else { None };
     let mut made = None;
     loop {
         let registry = REGISTRY.load_full();
         if let Some(entry) = registry.get(&key)
             && entry.take_handle()
         {
-            // What was made for a race that another thread won gives its number back.
-            if let Some(spare) = made.take() {
-                close(&spare);
-            }
             let checked = entry.generator.check_process().and_then(|()| entry.check_policies(plan));
-            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| close(entry));
+            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| {
+                entry.drop_handle();
+            });
         }
         let entry = match &made {
             Some(entry) => Arc::clone(entry),
@@ -75,14 +75,15 @@ pub(crate) fn open(plan: &Plan) -> Result<Arc<Entry>> {
 
 /// Takes a handle away; the last one of a leased number gives the number back.
 pub(crate) fn close(entry: &Arc<Entry>) {
-    if entry.handles.fetch_sub(1, Ordering::AcqRel) != 1 {
-        return;
-    }
     let Some(request) = &entry.request else {
+        entry.drop_handle();
         return;
     };
-    // A forked child releases nothing: the number is its parent's.
-    if entry.generator.check_process().is_err() {
+    // A forked child gives nothing back: the number is its parent's.
+    let Ok(_turn) = memory::turn() else {
+        return;
+    };
+    if entry.drop_handle() > 0 {
         return;
     }
     REGISTRY.rcu(|registry| {
@@ -100,6 +101,11 @@ impl Entry {
         let kept = self.request.is_none();
         let more = |handles: usize| (kept || handles > 0).then_some(handles + 1);
         self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    /// One handle less; says how many are left.
+    fn drop_handle(&self) -> usize {
+        self.handles.fetch_sub(1, Ordering::AcqRel) - 1
     }
 
     fn check_policies(&self, plan: &Plan) -> Result<()> {

@@ -171,6 +171,23 @@ fn handles_share_a_lease_until_the_last_one_is_closed() {
 }
 
 #[test]
+fn opening_and_closing_at_once_is_never_refused() {
+    let spec = "standard store=memory namespace=busy node=3";
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut last = None;
+                for _ in 0..300 {
+                    let id = Snowflake::open(spec).unwrap().next_id().unwrap();
+                    assert!(last < Some(id));
+                    last = Some(id);
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn environment() {
     // SAFETY: no other test of this binary reads or writes these variables.
     unsafe {

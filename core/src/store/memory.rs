@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 /// What a spec asks a store for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,12 +56,33 @@ struct Namespace {
 }
 
 struct Memory {
-    /// The process that the slots belong to; a forked child does not touch the lock.
+    /// The process that the slots belong to; a forked child does not touch the locks.
     process: u64,
+    turn: Mutex<()>,
     namespaces: Mutex<HashMap<String, Namespace>>,
 }
 
-static MEMORY: LazyLock<Memory> = LazyLock::new(|| Memory { process: fork::mark().current(), namespaces: Mutex::new(HashMap::new()) });
+static MEMORY: LazyLock<Memory> =
+    LazyLock::new(|| Memory { process: fork::mark().current(), turn: Mutex::new(()), namespaces: Mutex::new(HashMap::new()) });
+
+/// The memory of this process.
+///
+/// # Errors
+/// `FORKED` in a child, which has only a copy of what its parent goes on using.
+fn memory() -> Result<&'static Memory> {
+    let mark = fork::mark();
+    mark.recheck();
+    if mark.is(MEMORY.process) {
+        return Ok(&MEMORY);
+    }
+    let why = "store=memory knows one process, and this one was forked: give the child a store that both can reach";
+    Err(Error::new(ErrorKind::Forked, why))
+}
+
+/// Lets one caller at a time open and close leased generators.
+pub(crate) fn turn() -> Result<MutexGuard<'static, ()>> {
+    Ok(memory()?.turn.lock().expect("no code panics while it holds this lock"))
+}
 
 /// A slot that is held, and the last word that an earlier holder may have issued.
 #[derive(Debug)]
@@ -120,16 +141,7 @@ pub(crate) fn release(request: &Request, node: u64, next: u64) {
 }
 
 fn with<T>(name: &str, work: impl FnOnce(&mut Option<Namespace>) -> Result<T>) -> Result<T> {
-    let memory = &*MEMORY;
-    let mark = fork::mark();
-    mark.recheck();
-    if !mark.is(memory.process) {
-        return Err(Error::new(
-            ErrorKind::Forked,
-            "store=memory knows one process, and this one was forked: give the child a store that both can reach",
-        ));
-    }
-    let mut namespaces = memory.namespaces.lock().expect("no code panics while it holds this lock");
+    let mut namespaces = memory()?.namespaces.lock().expect("no code panics while it holds this lock");
     let mut namespace = namespaces.remove(name);
     let result = work(&mut namespace);
     if let Some(namespace) = namespace {
