@@ -21,11 +21,11 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
     builder.check(test);
 }
 
-/// Four IDs a tick: its end is near.
-fn generator(bound: u64, exhausted: Reaction) -> Arc<Generator> {
-    let layout = Layout::parse("time:10@1ms node:2 sequence:2 epoch:0").unwrap();
+/// Four or so IDs a tick: its end is near.
+fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
+    let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).unwrap();
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
-    let generator = Generator::new(layout, policies, Clock::manual(), lease(1, bound), Some(0));
+    let generator = Generator::new(layout, policies, Clock::manual(), Lease::new(1, 1 << sequence_bits, 0, bound), Some(0));
     generator.set_time(10).unwrap();
     Arc::new(generator)
 }
@@ -70,14 +70,18 @@ fn loom_a_lone_caller_loses_no_sequence_number() {
 #[test]
 fn loom_next_while_the_clock_moves() {
     model(|| {
-        let ids = generator(UNBOUNDED, Reaction::Error);
+        let ids = generator(3, UNBOUNDED, Reaction::Error);
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint(&other, 2));
         ids.set_time(11).unwrap();
         let mine = mint(&ids, 2);
         let theirs = thread.join().unwrap();
         assert!(mine.is_sorted_by(|a, b| a < b) && theirs.is_sorted_by(|a, b| a < b), "{mine:?} {theirs:?}");
-        assert_eq!(mine.len() + theirs.len(), 4, "a tick of four has room for two and two: no false rollback or exhaustion");
+        assert_eq!(
+            mine.len() + theirs.len(),
+            4,
+            "a tick of eight has room for all, and for claims that are discarded: no false rollback or exhaustion"
+        );
         assert_unique([mine, theirs].concat());
     });
 }
@@ -87,7 +91,7 @@ fn loom_nothing_passes_the_bound() {
     model(|| {
         // The bound is the second word of tick 10; `ahead` would allow more.
         let bound = 10 << 2 | 1;
-        let ids = generator(bound, Reaction::Ahead(Some(5)));
+        let ids = generator(2, bound, Reaction::Ahead(Some(5)));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint(&other, 2));
         let all = [mint(&ids, 2), thread.join().unwrap()].concat();
@@ -119,7 +123,7 @@ fn loom_lease_swap() {
 #[test]
 fn loom_next_while_the_lease_is_swapped() {
     model(|| {
-        let ids = generator(UNBOUNDED, Reaction::Ahead(Some(9)));
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint(&other, 2));
         let (_, next) = ids.lease.swap(lease(2, UNBOUNDED), 2);
