@@ -40,16 +40,17 @@ impl Clock {
         }
     }
 
-    /// Sets a manual clock; says whether it was the first time.
+    /// Sets a manual clock.
     ///
     /// # Errors
     /// `SPEC` for the system clock, `OUT_OF_RANGE` outside the years 1 to 9999.
-    pub(crate) fn set(&self, unix_ms: i64) -> Result<bool> {
+    pub(crate) fn set(&self, unix_ms: i64) -> Result<()> {
         let Clock::Manual(time) = self else {
             return Err(Error::new(ErrorKind::Spec, "set_time needs clock=manual in the spec: this generator follows the system's clock"));
         };
         check_instant("unix_ms", unix_ms)?;
-        Ok(time.swap(unix_ms, Ordering::SeqCst) == NOT_SET)
+        time.store(unix_ms, Ordering::SeqCst);
+        Ok(())
     }
 
     pub(crate) fn is_manual(&self) -> bool {

@@ -103,6 +103,17 @@ struct Inner {
     sequence: Field,
 }
 
+/// What two layouts have in common whose IDs are the same numbers: everything but the names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Shape {
+    time_bits: u32,
+    time_shift: u32,
+    tick_ms: u64,
+    epoch_ms: i64,
+    sequence_bits: u32,
+    sequence_shift: u32,
+}
+
 impl Layout {
     /// Parses a layout's text or a preset's name.
     ///
@@ -194,7 +205,7 @@ impl Layout {
     /// The first instant that cannot be stamped, in Unix milliseconds; `None` when that is after the
     /// year 9999, where dates end.
     pub fn expires_at_ms(&self) -> Option<i64> {
-        let end = self.tick_start_ms(self.last_tick() + 1);
+        let end = self.tick_start_ms(1 << self.0.time_bits);
         (end <= LAST_MS).then_some(end)
     }
 
@@ -323,8 +334,21 @@ impl Layout {
         i64::try_from(i128::from(self.0.epoch_ms) + since).unwrap_or(i64::MAX)
     }
 
+    /// The last tick that can be stamped: of the time field, or of the year 9999.
     pub(crate) fn last_tick(&self) -> u64 {
-        (1 << self.0.time_bits) - 1
+        ((1 << self.0.time_bits) - 1).min(self.tick_unchecked(LAST_MS))
+    }
+
+    /// Everything about the layout but its names.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            time_bits: self.0.time_bits,
+            time_shift: self.time_shift(),
+            tick_ms: self.0.tick_ms,
+            epoch_ms: self.0.epoch_ms,
+            sequence_bits: self.0.sequence.bits,
+            sequence_shift: self.0.sequence.shift,
+        }
     }
 
     pub(crate) fn time_shift(&self) -> u32 {
@@ -432,7 +456,7 @@ fn parse_time(value: &str) -> Result<(u32, u64)> {
 
 fn parse_bits(name: &str, text: &str) -> Result<u32> {
     let digits = !text.is_empty() && text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit());
-    let bits = digits.then(|| text.parse().ok()).flatten().filter(|bits| *bits >= 1);
+    let bits = digits.then(|| text.parse().ok()).flatten().filter(|bits| (1..=ID_BITS).contains(bits));
     bits.ok_or_else(|| invalid(format!("{name}:{} is not a width: 1 to {ID_BITS} bits", shown(text))))
 }
 

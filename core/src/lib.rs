@@ -18,9 +18,10 @@
 //! ```
 //!
 //! # The promise
-//! Within a process no ID is issued twice: not by threads, not by handles opened anew, not after the
-//! clock went back, not in a forked child. Across processes it holds as long as each has a node
-//! number of its own. Across a restart with a given node number and no store it holds while the clock
+//! Within a process a node number's IDs are issued once: whatever threads ask, however often a generator
+//! is opened and by whatever names, after the clock went back, and in a forked child, which is refused.
+//! Across processes, and between given and leased numbers, it holds as long as no two generators have the
+//! same number. Across a restart with a given node number and no store it holds while the clock
 //! has not gone back and no policy ran ahead of it. Everything else is an [`Error`].
 //!
 //! # Terms
@@ -62,10 +63,12 @@
 //! | `game16` | | `error` | | `1s` |
 //!
 //! # Policies
-//! - `rollback`: the clock went back. `error` refuses until it has caught up; `wait:D` waits up to D;
-//!   `ahead:D` goes on in logical time, up to D ahead of the clock.
-//! - `exhausted`: the tick's sequence is used up. `error` refuses, `wait:D` waits for the next tick,
-//!   `ahead:D` borrows from ticks up to D ahead. A bare `wait` waits up to 5 s.
+//! - `rollback`: the clock went back. `error` refuses until it has caught up; `wait:D` waits if that
+//!   takes at most D, and else refuses at once; `ahead:D` goes on in logical time, up to D ahead of the
+//!   clock.
+//! - `exhausted`: the tick's sequence is used up. `error` refuses; `wait:D` waits for the next tick if it
+//!   begins within D, and else refuses at once; `ahead:D` borrows from ticks up to D ahead. A bare `wait`
+//!   is `wait:5s`.
 //! - `start`: the first sequence in a tick that the clock enters. `zero`; `alternate:N` cycles 0 to N;
 //!   `random:N` draws below N; `continue:N` counts on, modulo N.
 //! - `lag=D`: IDs are stamped up to D late, and what was not used in that time is a credit for bursts

@@ -127,6 +127,13 @@ pub(crate) struct Policies {
     pub(crate) lag_ms: u64,
 }
 
+impl Policies {
+    /// How many ticks ahead of the clock an ID may be stamped.
+    pub(crate) fn most_ahead(&self, layout: &Layout) -> u64 {
+        self.rollback.ahead_ticks(layout).max(self.exhausted.ahead_ticks(layout))
+    }
+}
+
 impl fmt::Display for Policies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rollback={} exhausted={} start={} lag={}", self.rollback, self.exhausted, self.start, show_duration(self.lag_ms))

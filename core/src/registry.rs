@@ -8,7 +8,7 @@
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{Generator, Lease};
-use crate::policy::Reaction;
+use crate::layout::{Layout, Shape};
 use crate::spec::{Plan, Source};
 use crate::store::memory::{self, Acquired, Request};
 use arc_swap::ArcSwap;
@@ -22,7 +22,11 @@ const UNBOUNDED: u64 = i64::MAX as u64;
 /// What tells two generators of a process apart.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Fixed { layout: String, node: u64 },
+    /// The bits that every ID of a generator has, whatever its layout calls them.
+    Fixed {
+        shape: Shape,
+        node_bits: u64,
+    },
     Memory(Request),
 }
 
@@ -44,7 +48,7 @@ pub(crate) fn open(plan: &Plan) -> Result<Arc<Entry>> {
         return make(plan).map(Arc::new);
     }
     let key = match &plan.source {
-        Source::Fixed(node) => Key::Fixed { layout: plan.layout.to_string(), node: *node },
+        Source::Fixed(node) => Key::Fixed { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(*node) },
         Source::Memory(request) => Key::Memory(request.clone()),
     };
     // A thread that opens must not find a number taken that another is about to share, or to give back.
@@ -116,7 +120,7 @@ impl Entry {
             return Ok(());
         }
         let node = self.generator.lease.get().node;
-        Err(Error::new(ErrorKind::Conflict, format!("node number {node} is open in this process with \"{open}\", not with \"{asked}\"")))
+        Err(Error::new(ErrorKind::Conflict, format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"")))
     }
 
     /// Gives the lease up and takes another.
@@ -124,7 +128,13 @@ impl Entry {
         let Some(request) = &self.request else {
             return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
         };
-        self.generator.check_process()?;
+        if request.candidates() == 1 {
+            return Err(Error::new(ErrorKind::Spec, "renew needs a choice: the spec gives every node field"));
+        }
+        let _turn = memory::turn()?;
+        if self.handles.load(Ordering::Acquire) == 0 {
+            return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
+        }
         let lease = lease(&self.generator.layout, memory::acquire(request)?);
         let (node, next) = self.generator.lease.swap(lease, self.generator.layout.sequence().bits());
         memory::release(request, node, next);
@@ -146,17 +156,11 @@ fn make(plan: &Plan) -> Result<Entry> {
         }
         Source::Memory(request) => (lease(layout, memory::acquire(request)?), None, Some(request.clone())),
     };
-    let generator = Generator::new(layout.clone(), plan.policies, clock, lease, opens_in);
+    let generator = Generator::new(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
     Ok(Entry { generator, request, manual_clock: plan.manual_clock, handles: AtomicUsize::new(1) })
 }
 
-fn lease(layout: &crate::Layout, acquired: Acquired) -> Lease {
+fn lease(layout: &Layout, acquired: Acquired) -> Lease {
     let first = acquired.bound.map_or(0, |bound| bound + 1);
     Lease::new(acquired.node, layout.node_bits_of(acquired.node), first, UNBOUNDED)
-}
-
-/// The furthest tick ahead of the clock that a policy allows.
-pub(crate) fn allowed_ahead(plan: &Plan) -> u64 {
-    let ahead = |reaction: Reaction| reaction.ahead_ticks(&plan.layout);
-    ahead(plan.policies.rollback).max(ahead(plan.policies.exhausted))
 }

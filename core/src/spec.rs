@@ -1,5 +1,6 @@
 //! The spec line: `key=value` pairs that configure a generator, the same in every language.
 
+use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::id::Id;
 use crate::layout::{LONGEST_NAME, Layout, check_value};
@@ -7,6 +8,7 @@ use crate::policy::{Policies, Reaction, Start};
 use crate::preset::{self, STANDARD};
 use crate::store::memory::Request;
 use crate::{store, time};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The keys that are not node fields, in the order of the canonical line.
@@ -33,7 +35,8 @@ const VARIABLE: &str = "FRAZIL";
 ///
 /// A spec line holds values that are bare or quoted (`'...'` or `"..."`, with backslash), split at
 /// the first `=`. Any value may be `env:NAME`, the content of an environment variable. `Display`
-/// gives the canonical line, which parses to the same spec and shows no value of a variable.
+/// gives the canonical line, which opens the same generator, and shows neither a variable's value nor
+/// what stands before the `@` of a store's URL.
 ///
 /// # Example
 /// ```
@@ -41,7 +44,7 @@ const VARIABLE: &str = "FRAZIL";
 /// assert_eq!(spec.to_string(), "leaf worker=12 start=random:16");
 /// # Ok::<(), frazil::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Spec {
     preset: Option<String>,
     pairs: Vec<(String, String)>,
@@ -64,6 +67,23 @@ pub(crate) struct Plan {
     pub(crate) manual_clock: bool,
     pub(crate) after: Option<Id>,
     pub(crate) detached: bool,
+}
+
+impl Plan {
+    /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped.
+    pub(crate) fn check_after(&self) -> Result<()> {
+        let Some(after) = self.after.filter(|_| !self.manual_clock) else {
+            return Ok(());
+        };
+        let stamp = self.layout.decode(after)?;
+        let now = self.layout.tick_of(Clock::System.read()?)?;
+        if stamp.tick() <= now.saturating_add(self.policies.most_ahead(&self.layout)) {
+            return Ok(());
+        }
+        let stamp = time::show_instant(stamp.unix_ms());
+        let why = format!("after={after} is out of range: its stamp, {stamp}, is further ahead of the clock than the policies allow");
+        Err(Error::new(ErrorKind::OutOfRange, why))
+    }
 }
 
 impl Spec {
@@ -226,7 +246,8 @@ impl Spec {
                 Reaction::Ahead(None) if !store && given => {
                     Err(spec_error(format!("{key}=ahead without a limit needs a store, which remembers how far: say {key}=ahead:1s")))
                 }
-                Reaction::Ahead(None) if !store => Reaction::parse(key, &inherited_limit()),
+                // Where no store remembers how far it went, a preset's own `ahead` is cut to `standard`'s.
+                Reaction::Ahead(None) if !store => Ok(Reaction::Ahead(Some(1000))),
                 reaction => Ok(reaction),
             }
         };
@@ -280,11 +301,6 @@ impl Spec {
 const WAYS_OUT: &str = "give a number of its own to each generator (worker=7), or store=local on one machine, \
                         or the cluster's store (store=redis://...)";
 
-/// What an unbounded `ahead` of a preset becomes where no store remembers how far it went.
-fn inherited_limit() -> String {
-    "ahead:1s".to_owned()
-}
-
 fn spec_error(why: String) -> Error {
     Error::new(ErrorKind::Spec, why)
 }
@@ -304,12 +320,14 @@ fn node_value(name: &str, text: &str) -> Result<u64> {
 
 /// The ordinal at the end of a StatefulSet pod's name: `shop-3` is 3.
 fn hostname_ordinal(name: &str, host: &str, plus: &str) -> Result<u64> {
+    // `parse` would take a sign.
+    let ordinal = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
     let offset = match plus {
         "" => Some(0),
-        _ => plus.strip_prefix('+').and_then(|n| n.parse::<u64>().ok()),
+        _ => plus.strip_prefix('+').and_then(ordinal),
     };
-    let offset = offset.ok_or_else(|| spec_error(format!("{name}=hostname{} is not hostname or hostname+N", shown(plus))))?;
-    let ordinal = host.rsplit_once('-').and_then(|(_, n)| n.parse::<u64>().ok());
+    let offset = offset.ok_or_else(|| spec_error(format!("{name}={} is not hostname or hostname+N", shown(&format!("hostname{plus}")))))?;
+    let ordinal = host.rsplit_once('-').and_then(|(_, n)| ordinal(n));
     let ordinal = ordinal.ok_or_else(|| spec_error(format!("{name}=hostname: the host name {} does not end with -N", shown(host))))?;
     ordinal.checked_add(offset).ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("{name}=hostname{plus} is out of range")))
 }
@@ -353,9 +371,23 @@ impl fmt::Display for Spec {
             if at > 0 || key != "layout" {
                 f.write_str(" ")?;
             }
-            write!(f, "{key}={}", quoted(value))?;
+            write!(f, "{key}={}", quoted(&without_secret(value)))?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Spec({self})")
+    }
+}
+
+/// Hides the user and the password of a URL.
+fn without_secret(value: &str) -> Cow<'_, str> {
+    match (value.find("://"), value.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}***{}", &value[..scheme + 3], &value[at..]).into(),
+        _ => value.into(),
     }
 }
 
@@ -374,7 +406,9 @@ mod tests {
     fn the_ordinal_of_a_pod() {
         assert_eq!(hostname_ordinal("worker", "shop-3", ""), Ok(3));
         assert_eq!(hostname_ordinal("worker", "shop-eu-12", "+100"), Ok(112));
-        for (host, plus) in [("shop", ""), ("shop-x", ""), ("shop-3", "-1"), ("shop-3", "+x")] {
+        for (host, plus) in
+            [("shop", ""), ("shop-x", ""), ("shop-", ""), ("shop-+3", ""), ("shop-3", "-1"), ("shop-3", "+x"), ("shop-3", "++5")]
+        {
             assert_eq!(hostname_ordinal("worker", host, plus).map_err(|error| error.kind()), Err(ErrorKind::Spec));
         }
     }

@@ -63,6 +63,9 @@ pub(crate) fn parse_instant(key: &str, text: &str) -> Result<i64> {
             let allowed = "give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z";
             Error::new(ErrorKind::Spec, format!("{key}={} is not an instant: {allowed}", shown(text)))
         })?;
+        if instant.subsec_nanosecond() % 1_000_000 != 0 {
+            return Err(Error::new(ErrorKind::Spec, format!("{key}={} is finer than a millisecond", shown(text))));
+        }
         Some(instant.as_millisecond())
     };
     ms.ok_or_else(|| out_of_range(key, shown(text))).and_then(|ms| check_instant(key, ms))

@@ -237,3 +237,66 @@ fn a_low_rate_does_not_skew_shards() {
     assert_eq!(evens("continue:8"), 500);
     assert!((400..600).contains(&evens("random:8")));
 }
+
+/// Setting the time back is a rollback even if nobody minted in between.
+#[test]
+fn a_rollback_between_two_calls_is_seen() {
+    let ids = Snowflake::open(&format!("{LAYOUT} rollback=error exhausted=ahead:1h start=zero")).unwrap();
+    let mut mine = ids.local();
+    ids.set_time(1_000).unwrap();
+    (ids.next_id().unwrap(), mine.next_id().unwrap());
+    ids.set_time(2_000).unwrap();
+    ids.set_time(1_000).unwrap();
+    assert_eq!(ids.next_id().map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
+    assert_eq!(mine.next_id().map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
+}
+
+/// What `credit` promises can be minted, whatever the start policy skips.
+#[test]
+fn credit_is_kept() {
+    for start in ["zero", "random:8", "alternate:3", "continue:8"] {
+        let ids = Snowflake::open(&format!("{LAYOUT} exhausted=error lag=5ms start={start}")).unwrap();
+        for now in [0, 1_000, 1_001, 1_100, 1_103, 1_500, 1_600, 1_601] {
+            ids.set_time(now).unwrap();
+            let credit = ids.credit().unwrap();
+            assert_eq!(ids.batch(credit as usize).unwrap().len() as u64, credit, "start={start} at {now}");
+        }
+    }
+}
+
+/// The credit of a fixed number grows from the first time that is set inside the layout.
+#[test]
+fn a_time_before_the_epoch_is_no_opening() {
+    let ids = Snowflake::open("game server=1 clock=manual detached=true start=zero").unwrap();
+    ids.set_time(0).unwrap();
+    let now = ids.layout().epoch_ms() + 3_600_000;
+    ids.set_time(now).unwrap();
+    assert_eq!(ids.credit(), Ok(4096));
+    assert_eq!(ids.layout().decode(ids.next_id().unwrap()).unwrap().unix_ms(), now);
+}
+
+/// Under `lag` too a sequence goes on, or starts at random.
+#[test]
+fn start_policies_hold_under_lag() {
+    let sequences = |start: &str| {
+        let ids = Snowflake::open(&format!("{LAYOUT} lag=2ms start={start}")).unwrap();
+        let next = |now| {
+            ids.set_time(now).unwrap();
+            ids.layout().decode(ids.next_id().unwrap()).unwrap().sequence()
+        };
+        [next(100), next(100), next(100), next(103)]
+    };
+    assert_eq!(sequences("continue:8"), [0, 1, 2, 3]);
+    assert!((0..64).any(|_| sequences("random:8")[0] != 0));
+}
+
+/// No ID is minted that no date can show.
+#[test]
+fn the_year_9999_ends_every_layout() {
+    let ids = Snowflake::open("layout=\"time:50@1ms a:1 sequence:2 epoch:2025-01-01\" a=0 exhausted=ahead:1s clock=manual detached=true")
+        .unwrap();
+    ids.set_time(253_402_300_799_999).unwrap();
+    let minted: Vec<_> = ids.iter().map_while(Result::ok).take(10).collect();
+    assert!(minted.len() <= 4 && minted.iter().all(|id| ids.layout().decode(*id).is_ok()), "{minted:?}");
+    assert_eq!(ids.next_id().map_err(|error| error.kind()), Err(ErrorKind::LayoutExpired));
+}

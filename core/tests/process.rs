@@ -242,3 +242,40 @@ fn a_forked_child_is_refused() {
     assert_eq!((libc::WIFEXITED(status), libc::WEXITSTATUS(status)), (true, 0), "the number is the check that failed");
     assert!(ids.next_id().is_ok() && mine.next_id().is_ok(), "the parent goes on");
 }
+
+#[test]
+fn other_names_for_the_same_bits_are_the_same_generator() {
+    let twitter = Snowflake::open("twitter datacenter=0 worker=27 rollback=error").unwrap();
+    assert_eq!(kind("leaf worker=27"), ErrorKind::Conflict, "the same IDs with other policies");
+    let leaf = Snowflake::open("leaf worker=27 rollback=error exhausted=wait start=zero").unwrap();
+    let (mut all, mut last) = (HashSet::new(), None);
+    for _ in 0..1000 {
+        for id in [twitter.next_id().unwrap(), leaf.next_id().unwrap()] {
+            assert!(all.insert(id) && last < Some(id));
+            last = Some(id);
+        }
+    }
+    assert_eq!(leaf.fields(), [("worker".to_owned(), 27)], "each handle has its own names");
+    assert_eq!(twitter.fields().len(), 2);
+}
+
+#[test]
+fn closing_while_renewing_gives_every_number_back_once() {
+    let spec = "layout=\"time:41@1ms node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=renew-and-close detached=true";
+    for _ in 0..2000 {
+        let ids = Snowflake::open(spec).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| drop(ids.renew()));
+            scope.spawn(|| ids.close());
+        });
+        let both = [Snowflake::open(spec).unwrap(), Snowflake::open(spec).unwrap()];
+        assert_ne!(both[0].node(), both[1].node());
+        assert!(both.iter().all(|ids| ids.next_id().is_ok()));
+    }
+}
+
+#[test]
+fn a_refused_after_leaves_the_number_as_it_was() {
+    assert_eq!(kind("standard node=77 rollback=error after=9223372036854775807"), ErrorKind::OutOfRange);
+    assert!(Snowflake::open("standard node=77").is_ok(), "other policies than those of the open that failed");
+}

@@ -117,8 +117,11 @@ impl Lease {
     }
 
     /// Moves the next word up to at least `word`.
+    ///
+    /// It always moves, so that a claim under way that stands just below `word` is not handed back.
     pub(crate) fn raise(&self, word: u64) {
-        self.next.fetch_max(word, Ordering::AcqRel);
+        let raised = |next: u64| Some(word.max(next + 1));
+        let _ = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
     /// The next word to be issued.

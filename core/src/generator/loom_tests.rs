@@ -25,7 +25,7 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
     let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).unwrap();
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
-    let generator = Generator::new(layout, policies, Clock::manual(), Lease::new(1, 1 << sequence_bits, 0, bound), Some(0));
+    let generator = Generator::new(layout, policies, Clock::manual(), Lease::new(1, 1 << sequence_bits, 0, bound), Some(0), 0);
     generator.set_time(10).unwrap();
     Arc::new(generator)
 }
@@ -98,6 +98,19 @@ fn loom_nothing_passes_the_bound() {
         assert_eq!(all.len(), 2, "{all:?}");
         assert!(all.iter().all(|id| *id >> 2 >> 2 == 10 && *id & 3 <= 1), "{all:?}");
         assert_unique(all);
+    });
+}
+
+#[test]
+fn loom_a_raise_is_not_handed_back() {
+    model(|| {
+        let lease = Arc::new(Lease::new(1, 4, 3, UNBOUNDED));
+        lease.open_gate(0, 2);
+        let other = Arc::clone(&lease);
+        let thread = thread::spawn(move || other.claim_one(0));
+        lease.raise(4);
+        assert_eq!(thread.join().unwrap(), None);
+        assert!(lease.next() >= 4);
     });
 }
 

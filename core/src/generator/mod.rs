@@ -35,8 +35,10 @@ pub(crate) struct Generator {
     packing: Packing,
     /// The highest tick that the clock has shown.
     seen: CachePadded<AtomicU64>,
-    /// How many ticks the clock has entered with an ID, for `start`.
+    /// How many ticks the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
+    /// The first word of all: nothing lies before it, for `start=continue`.
+    first: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
     opens_in: Option<u64>,
@@ -65,12 +67,14 @@ pub(crate) struct Claimed<'a> {
 }
 
 impl Generator {
-    /// A generator over a lease. With `opens_in`, nothing is issued before that tick.
-    pub(crate) fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>) -> Self {
+    /// A generator over a lease, at the tick `now` of the clock (0 when nobody has set it). With
+    /// `opens_in`, nothing is issued before that tick.
+    pub(crate) fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>, now: u64) -> Self {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let mark = fork::mark();
-        Generator {
+        let first = AtomicU64::new(lease.next());
+        let generator = Generator {
             layout,
             policies,
             lease: LeasePointer::new(lease),
@@ -78,11 +82,30 @@ impl Generator {
             mark,
             process: mark.current(),
             packing,
-            seen: CachePadded::new(AtomicU64::new(0)),
+            seen: CachePadded::new(AtomicU64::new(now)),
             entered: AtomicU64::new(0),
+            first,
             closed: AtomicBool::new(false),
             opens_in,
+        };
+        if let Some(tick) = opens_in.filter(|tick| *tick > 0) {
+            generator.begin(tick);
         }
+        generator
+    }
+
+    /// Puts a fixed number's word into its first tick. With `lag` the clock enters that tick only when
+    /// it is as far ahead, so the start policy's draw is made here.
+    fn begin(&self, tick: u64) {
+        let start = match self.policies.start {
+            Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
+            _ => 0,
+        };
+        let (lease, first) = (self.lease.get(), self.first_word(tick) + start);
+        if lease.next() < first {
+            lease.raise(first);
+        }
+        self.first.store(lease.next(), Ordering::Relaxed);
     }
 
     /// Refuses in a forked child: the parent goes on minting with this number.
@@ -168,7 +191,7 @@ impl Generator {
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
                 Err(Refused::Full(word)) => {
                     lease.close_gate();
-                    let refusal = Refusal { word, now, seen, reaction, ahead };
+                    let refusal = Refusal { word, bound: lease.bound(), now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
                 }
             }
@@ -183,7 +206,7 @@ impl Generator {
             Start::Alternate(n) => entered % (n + 1),
             Start::Random(n) => fastrand::u64(..n),
             // The first tick of all continues nothing.
-            Start::Continue(_) if entered == 0 => 0,
+            Start::Continue(_) if next <= self.first.load(Ordering::Relaxed) => 0,
             Start::Continue(n) => (((next - 1) & self.layout.sequence().max()) + 1) % n,
         }
     }
@@ -196,6 +219,11 @@ impl Generator {
 
     fn first_word(&self, tick: u64) -> u64 {
         tick << self.packing.sequence_bits
+    }
+
+    /// The highest tick that the clock has shown.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
     }
 
     /// The tick that the clock shows now.
@@ -215,20 +243,29 @@ impl Generator {
         let floor = self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)));
         let lease = self.lease.get();
         let limit = (self.first_word(now) | self.layout.sequence().max()).min(lease.bound());
-        Ok((limit + 1).saturating_sub(lease.next().max(floor)))
+        let next = lease.next();
+        // A tick that the clock has yet to enter begins at its start policy's sequence.
+        let start = match self.policies.start {
+            Start::Random(n) => n - 1,
+            _ => self.start_after(next),
+        };
+        let next = if next <= floor { floor + start } else { next };
+        Ok((limit + 1).saturating_sub(next))
     }
 
     /// Sets a manual clock.
     pub(crate) fn set_time(&self, unix_ms: i64) -> Result<()> {
         self.check_process()?;
-        let first = self.clock.set(unix_ms)?;
+        self.clock.set(unix_ms)?;
         if let Ok(tick) = self.layout.tick_of(unix_ms) {
-            if first && self.opens_in.is_some() {
-                // A fixed number's credit grows from here; a tick that the program sets has begun.
-                self.lease.get().raise(self.first_word(tick));
+            // A fixed number's credit grows from here; a tick that the program sets has begun.
+            if self.seen.fetch_max(tick, Ordering::SeqCst) == 0 && self.opens_in.is_some() {
+                self.begin(tick);
             }
-            self.seen.fetch_max(tick, Ordering::SeqCst);
         }
+        // Every change of the time goes through the slow path: it may be a rollback to a tick for
+        // which the gate still stands open.
+        self.lease.get().close_gate();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::Generator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Reaction;
+use crate::sync::Ordering;
 use crate::time::show_instant;
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,8 @@ pub(super) struct Waiting {
 pub(super) struct Refusal {
     /// The word that does not fit.
     pub(super) word: u64,
+    /// The last word of the lease that it would belong to.
+    pub(super) bound: u64,
     pub(super) now: u64,
     /// The highest tick that the clock had shown before.
     pub(super) seen: u64,
@@ -35,7 +38,7 @@ impl Generator {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
             return Err(Error::new(ErrorKind::LayoutExpired, format!("the layout's last tick, which starts at {last}, is used up")));
         }
-        if refusal.word > self.lease.get().bound() {
+        if refusal.word > refusal.bound {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
         let due = tick - refusal.ahead.min(tick);
@@ -59,13 +62,8 @@ impl Generator {
             )
         } else {
             let all = self.layout.sequence().max() + 1;
-            (
-                ErrorKind::Exhausted,
-                format!(
-                    "all {all} sequence numbers of the tick are used; exhausted={} allows the next ID in {wait_ms} ms",
-                    refusal.reaction
-                ),
-            )
+            let left = format!("no sequence number is left up to now ({all} a tick)");
+            (ErrorKind::Exhausted, format!("{left}; exhausted={} allows the next ID in {wait_ms} ms", refusal.reaction))
         };
         Err(Error::new(kind, why).retry_in(wait))
     }
@@ -81,10 +79,12 @@ impl Generator {
             return Ok(());
         };
         let since = Instant::now();
-        loop {
+        // Once the tick has begun it has, whatever the clock says later.
+        while self.seen.load(Ordering::SeqCst) < opens_in {
             let wait = self.clock.until(self.layout.tick_start_ms(opens_in));
             if wait.is_zero() {
-                return Ok(());
+                self.seen.fetch_max(opens_in, Ordering::SeqCst);
+                break;
             }
             if wait > Duration::from_millis(2 * self.layout.tick_ms()) {
                 let why = format!("the clock went back by {} ms while the generator was opened", millis_up(wait));
@@ -92,6 +92,7 @@ impl Generator {
             }
             self.sleep(wait, max_wait.saturating_sub(since.elapsed()))?;
         }
+        Ok(())
     }
 
     fn sleep(&self, wait: Duration, at_most: Duration) -> Result<()> {

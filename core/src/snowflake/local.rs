@@ -25,8 +25,9 @@ const BLOCK: u64 = 64;
 #[derive(Debug)]
 pub struct Local {
     ids: Snowflake,
-    /// The tick of the clock in which the block was claimed.
+    /// The tick of the clock in which the block was claimed, and the highest that it had shown.
     tick: u64,
+    seen: u64,
     node_bits: u64,
     next: u64,
     end: u64,
@@ -34,7 +35,7 @@ pub struct Local {
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        Local { ids, tick: 0, node_bits: 0, next: 0, end: 0 }
+        Local { ids, tick: 0, seen: 0, node_bits: 0, next: 0, end: 0 }
     }
 
     /// The next ID. Waits as the policies say.
@@ -46,12 +47,13 @@ impl Local {
         self.ids.check_open()?;
         let generator = self.ids.generator();
         let tick = generator.tick();
-        // A block is the claim of one process: a forked child drops it.
-        if self.next == self.end || tick != self.tick || !generator.same_process() {
+        // A block is dropped by a forked child, and when the clock has gone back to its tick.
+        let stale = tick != self.tick || generator.seen() != self.seen || !generator.same_process();
+        if self.next == self.end || stale {
             let Claimed { lease, words } = generator.claim(BLOCK, Duration::MAX)?;
             (self.node_bits, self.next, self.end) = (lease.node_bits, words.first, words.first + words.count);
             // Read before the claim: if the clock moved on meanwhile, the next call claims anew.
-            self.tick = tick;
+            (self.tick, self.seen) = (tick, generator.seen());
         }
         let word = self.next;
         self.next += 1;

@@ -10,8 +10,7 @@ use crate::generator::Generator;
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::registry::{self, Entry};
-use crate::spec::{Plan, Spec};
-use crate::time::show_instant;
+use crate::spec::Spec;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,6 +37,8 @@ pub const MAX_BATCH: usize = 1 << 24;
 /// ```
 pub struct Snowflake {
     entry: Arc<Entry>,
+    /// With the names of this handle's spec, which another of the same bits may lack.
+    layout: Layout,
     spec: Arc<Spec>,
     closed: AtomicBool,
 }
@@ -64,28 +65,14 @@ impl Snowflake {
     /// As [`open`](Snowflake::open); `WOULD_BLOCK` when the wait for the next tick is longer.
     pub fn open_spec(spec: Spec, max_wait: Duration) -> Result<Self> {
         let plan = spec.plan()?;
-        let ids = Snowflake { entry: registry::open(&plan)?, spec: Arc::new(spec), closed: AtomicBool::new(false) };
+        plan.check_after()?;
+        let entry = registry::open(&plan)?;
+        let ids = Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false) };
         if let Some(after) = plan.after {
-            ids.take_over(after, &plan)?;
+            ids.generator().pass(after)?;
         }
         ids.generator().wait_until_open(max_wait)?;
         Ok(ids)
-    }
-
-    /// Starts above an ID of another system; refuses one that lies further ahead than IDs may run.
-    fn take_over(&self, after: Id, plan: &Plan) -> Result<()> {
-        if !plan.manual_clock {
-            let now = self.generator().tick();
-            let tick = plan.layout.decode(after)?.tick();
-            if tick > now.saturating_add(registry::allowed_ahead(plan)) {
-                let stamp = show_instant(plan.layout.tick_start_ms(tick));
-                return Err(Error::new(
-                    ErrorKind::OutOfRange,
-                    format!("after={after} is out of range: its stamp, {stamp}, is further ahead of the clock than the policies allow"),
-                ));
-            }
-        }
-        self.generator().pass(after)
     }
 
     /// The next ID. Waits as the policies say.
@@ -209,7 +196,7 @@ impl Snowflake {
 
     /// The layout.
     pub fn layout(&self) -> &Layout {
-        &self.generator().layout
+        &self.layout
     }
 
     /// The node number: all node fields side by side.
@@ -245,7 +232,12 @@ impl Clone for Snowflake {
     /// Another handle on the same state; the clone of a closed handle is closed.
     fn clone(&self) -> Self {
         let open = !self.closed.load(Ordering::Acquire) && self.entry.take_handle();
-        Snowflake { entry: Arc::clone(&self.entry), spec: Arc::clone(&self.spec), closed: AtomicBool::new(!open) }
+        Snowflake {
+            entry: Arc::clone(&self.entry),
+            layout: self.layout.clone(),
+            spec: Arc::clone(&self.spec),
+            closed: AtomicBool::new(!open),
+        }
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Request {
 
 impl Request {
     /// How many node numbers would do.
-    fn candidates(&self) -> u64 {
+    pub(crate) fn candidates(&self) -> u64 {
         1 << self.fields.iter().filter(|(given, _)| given.is_none()).map(|(_, bits)| bits).sum::<u32>()
     }
 
@@ -118,7 +118,10 @@ pub(crate) fn acquire(request: &Request) -> Result<Acquired> {
         }
         let (node, namespace) = (request.candidate(0), &request.namespace);
         Err(match count {
-            1 => Error::new(ErrorKind::NodeInUse, format!("node number {node} of namespace={namespace} is held by another generator")),
+            1 => Error::new(
+                ErrorKind::NodeInUse,
+                format!("node number {node} of namespace={namespace} is held by another generator, or spent"),
+            ),
             _ => Error::new(
                 ErrorKind::NoFreeNode,
                 format!("all {count} node numbers of namespace={namespace} that the spec allows are held or spent"),

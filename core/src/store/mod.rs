@@ -25,7 +25,7 @@ pub(crate) fn check(store: &str) -> Result<()> {
         ));
     }
     // What is no known scheme may still hold a password.
-    let scheme = shown(store.split([':', '@', '/']).next().unwrap_or_default());
+    let scheme = if store.contains('@') { "...".to_owned() } else { shown(store.split([':', '/']).next().unwrap_or_default()) };
     Err(Error::new(
         ErrorKind::Spec,
         format!("store={scheme} is none of: memory, local, file:DIR, redis://, postgresql://, mysql://, etcd://, zookeeper://"),
