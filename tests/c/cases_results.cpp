@@ -74,7 +74,7 @@ CASE(taking_apart) {
 }
 
 CASE(clocks) {
-    const auto ids = snowflake::open("game server=1 clock=manual detached=true");
+    const auto ids = snowflake::open("game server=1 start=zero clock=manual detached=true");
     CHECK(ids && refused(ids->credit(), errc::clock_not_set));
     CHECK(ids->set_time(NOW));
     CHECK(*ids->credit() == 4096);

@@ -23,6 +23,9 @@ use lease::Refused;
 use std::time::{Duration, Instant};
 use wait::{Refusal, Waiting};
 
+/// Above every word.
+const NOT_BEGUN: u64 = u64::MAX;
+
 /// Everything that one (layout, node number) needs in a process. All methods take `&self`.
 pub(crate) struct Generator {
     pub(crate) layout: Layout,
@@ -37,7 +40,7 @@ pub(crate) struct Generator {
     seen: CachePadded<AtomicU64>,
     /// How many ticks the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
-    /// The first word of all: nothing lies before it, for `start=continue`.
+    /// The first word of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
@@ -73,7 +76,7 @@ impl Generator {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let mark = fork::mark();
-        let first = AtomicU64::new(lease.next());
+        let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
         let generator = Generator {
             layout,
             policies,
@@ -259,9 +262,10 @@ impl Generator {
         self.clock.set(unix_ms)?;
         if let Ok(tick) = self.layout.tick_of(unix_ms) {
             // A fixed number's credit grows from here; a tick that the program sets has begun.
-            if self.seen.fetch_max(tick, Ordering::SeqCst) == 0 && self.opens_in.is_some() {
+            if self.first.load(Ordering::Relaxed) == NOT_BEGUN {
                 self.begin(tick);
             }
+            self.seen.fetch_max(tick, Ordering::SeqCst);
         }
         // Every change of the time goes through the slow path: it may be a rollback to a tick for
         // which the gate still stands open.
