@@ -13,17 +13,14 @@ test: ## every suite in every language
 bench: ## ns per ID beside floors and peers, and the service level
 	@scripts/bench.sh
 
-soak: ## the randomised tests, for half an hour
+soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs
 	@scripts/soak.sh
 
 lint: ## formatting and lints; warnings fail
 	@scripts/lint.sh
 
 fmt: ## formats Rust and Python
-	@cargo fmt --all
-	@.venv/bin/ruff format python tests demo bench
+	@scripts/fmt.sh
 
 generate: ## writes the generated files: errors.json, the vectors, frazil.h
-	@FRAZIL_REGENERATE=1 cargo test -q -p frazil --test vectors error_table >/dev/null
-	@python3 tests/vectors/generate.py
-	@c-api/generate.sh
+	@scripts/generate.sh

@@ -477,7 +477,7 @@ frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
                                     size_t *written);
 
 /**
- * As frazil_snowflake_fill(), where no single wait is longer than so many ms; FRAZIL_WOULD_BLOCK
+ * As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
 frazil_status frazil_snowflake_try_fill(const frazil_snowflake *ids,

@@ -527,7 +527,7 @@ public:
         return fill(std::data(buffer), std::size(buffer));
     }
 
-    /// As fill, where no single wait is longer than so long; would_block otherwise.
+    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
     outcome<void> try_fill(std::int64_t *buffer, std::size_t count, std::chrono::milliseconds max_wait) const {
         std::size_t written = 0;
         const frazil_status status = frazil_snowflake_try_fill(handle_.get(), max_wait.count(), buffer, count, &written);

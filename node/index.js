@@ -105,7 +105,7 @@ class Snowflake {
 
   static async open(spec, options) {
     const opened = await native.snowflakeOpenAsync(spec, options)
-    const ids = Object.create(Snowflake.prototype)
+    const ids = Object.create(this.prototype)
     native.snowflakeAttach(ids, opened)
     return ids
   }

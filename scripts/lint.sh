@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 scripts/setup.sh
 cargo fmt --all --check
 cargo clippy --locked --workspace --all-targets -- -D warnings
+RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo clippy --locked -p frazil --lib --profile test -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps -p frazil
 python/build.sh
 .venv/bin/ruff check python tests demo bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Half an hour of everything that randomness decides: models, round trips, threads, three languages at once.
+# Everything that randomness decides, at length: models, round trips, interleavings, three languages at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh

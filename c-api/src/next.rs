@@ -49,7 +49,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill(
     unsafe { fill(ids, buffer, count, written, || Ok(Duration::MAX)) }
 }
 
-/// As frazil_snowflake_fill(), where no single wait is longer than so many ms; FRAZIL_WOULD_BLOCK
+/// As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_fill(

@@ -438,7 +438,7 @@ pub(crate) fn check_value(field: &Field, value: u64) -> Result<u64> {
 /// Refuses an ID of another layout, and says so when it looks like one that JavaScript rounded.
 fn foreign(id: Id, why: fmt::Arguments<'_>) -> Error {
     let rounded = if id.looks_rounded() { "; it looks rounded, as by a JavaScript number: pass IDs as strings" } else { "" };
-    Error::new(ErrorKind::IdInvalid, format!("{id} {why}: it comes from another one{rounded}"))
+    Error::new(ErrorKind::IdInvalid, format!("{id} {why}: it is another layout's{rounded}"))
 }
 
 fn invalid(why: impl fmt::Display) -> Error {

@@ -81,6 +81,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `error` | the one error table |
+//! | `sync` | the atomics, or loom's
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `clock`, `policy`, `fork` | what time it is; what to do when it offers no room; did the process fork |
@@ -108,7 +109,7 @@ mod time;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use layout::{Field, Layout};
-pub use snowflake::{Local, MAX_BATCH, Snowflake};
+pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake};
 pub use spec::Spec;
 pub use text::TextFormat;
 

@@ -238,6 +238,18 @@ fn a_low_rate_does_not_skew_shards() {
     assert!((400..600).contains(&evens("random:8")));
 }
 
+/// Twitter's refusal says for how many milliseconds.
+#[test]
+fn a_refused_rollback_says_for_how_long() {
+    let ids = Snowflake::open(&format!("{LAYOUT} rollback=error")).unwrap();
+    ids.set_time(1_000).unwrap();
+    ids.next_id().unwrap();
+    ids.set_time(963).unwrap();
+    let error = ids.next_id().unwrap_err();
+    assert!(error.to_string().contains("the clock went back by 37 ms"), "{error}");
+    assert_eq!(error.retry_after(), Some(std::time::Duration::from_millis(37)));
+}
+
 /// Setting the time back is a rollback even if nobody minted in between.
 #[test]
 fn a_rollback_between_two_calls_is_seen() {

@@ -155,6 +155,28 @@ fn renewing_while_threads_mint_repeats_none_and_goes_on_increasing() {
 }
 
 #[test]
+fn a_local_handle_follows_a_renewed_lease() {
+    let ids = Snowflake::open(&format!("{WIDE} store=memory namespace=local clock=manual exhausted=ahead:1h")).unwrap();
+    ids.set_time(unix_ms()).unwrap();
+    let mut mine = ids.local();
+    let before = mine.next_id().unwrap();
+    ids.renew().unwrap();
+    let after = ids.layout().decode(mine.next_id().unwrap()).unwrap();
+    assert_eq!(after.field("node"), Some(ids.node()));
+    assert!(after.id() > before);
+}
+
+/// UidGenerator's cached mode, unbounded: the store remembers how far it went.
+#[test]
+fn an_unbounded_borrower_repeats_nothing_when_opened_again() {
+    let spec = "layout=\"time:41@1ms node:4 sequence:4 epoch:2025-01-01\" node=3 store=memory namespace=borrow rollback=ahead exhausted=ahead detached=true";
+    let first = Snowflake::open(spec).unwrap().batch(100_000).unwrap();
+    let second = Snowflake::open(spec).unwrap().batch(1_000).unwrap();
+    assert!(first.is_sorted_by(|a, b| a < b) && second.is_sorted_by(|a, b| a < b));
+    assert!(first[99_999] < second[0], "the second holder starts above what the first borrowed");
+}
+
+#[test]
 fn handles_share_a_lease_until_the_last_one_is_closed() {
     let spec = "standard store=memory namespace=shared";
     let a = Snowflake::open(spec).unwrap();

@@ -82,11 +82,13 @@ fn safe_integer(env: &Env, name: &str, value: Unknown<'_>, kind: ErrorKind) -> R
     if number.fract() == 0.0 && number.abs() <= MAX_SAFE {
         return Ok(number as i64);
     }
-    let why = if number.fract() == 0.0 {
-        "above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt"
-    } else {
-        "it must be an integer"
+    let why = match kind {
+        _ if number.fract() != 0.0 => "it must be an integer",
+        ErrorKind::IdInvalid => "above 2^53 - 1 JavaScript has already rounded it: pass a string or a BigInt",
+        _ => "it is beyond 2^53 - 1, the last of JavaScript's exact integers",
     };
+    // As JavaScript prints it: digits up to 1e21.
+    let number = if number.abs() < 1e21 { number.to_string() } else { format!("{number:e}") };
     refuse(env, kind, format!("{}={number} is refused: {why}", short(name)))
 }
 

@@ -4,7 +4,7 @@
 use crate::convert::{self, MakeId, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw};
 use crate::snowflake::Handle;
-use frazil::{ErrorKind, Snowflake};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Snowflake};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use napi_derive::napi;
@@ -12,9 +12,6 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long a call may hold up the event loop.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(2);
 
 type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
 
@@ -76,7 +73,7 @@ unsafe fn mint(env: sys::napi_env, info: sys::napi_callback_info, make: MakeId) 
         sys::napi_get_cb_info(env, info, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut data);
         &*data.cast::<Snowflake>()
     };
-    match catch(|| ids.try_next_id(PATIENCE)) {
+    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
         // SAFETY: as the caller says.
         Ok(Ok(id)) => unsafe { make(env, id.get()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &error),
@@ -94,7 +91,7 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
     let node = Env::from_raw(env);
     let text = guard(&node, || {
         let format = convert::text_format(&node, format)?;
-        Ok(ids.try_next_id(PATIENCE).or_throw(&node)?.text(format))
+        Ok(ids.try_next_id(EVENT_LOOP_PATIENCE).or_throw(&node)?.text(format))
     });
     match text {
         // SAFETY: on the environment's thread; every text form is ASCII.

@@ -2,8 +2,7 @@
 
 use crate::convert::{self, Wrapped};
 use crate::error::{OrThrow, catch, guard, thrown};
-use crate::next::PATIENCE;
-use frazil::{ErrorKind, MAX_BATCH, Snowflake, Spec};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, MAX_BATCH, Snowflake, Spec};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ScopedTask, check_status, sys};
 use napi_derive::napi;
@@ -29,7 +28,7 @@ fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> {
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle>> {
     guard(env, || {
         let spec = convert::spec(env, spec, options)?;
-        match Snowflake::open_spec(spec, PATIENCE) {
+        match Snowflake::open_spec(spec, EVENT_LOOP_PATIENCE) {
             Ok(ids) => Ok(External::new(Handle(Arc::new(ids)))),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let way_out = "await Snowflake.open(...) waits off the event loop";
@@ -68,7 +67,7 @@ impl<'task> ScopedTask<'task> for Open {
 pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
     guard(env, || {
         let ids = self::this(env, this)?;
-        let ids = ids.try_batch(convert::count(env, count)?, PATIENCE).or_throw(env)?;
+        let ids = ids.try_batch(convert::count(env, count)?, EVENT_LOOP_PATIENCE).or_throw(env)?;
         Ok(BigInt64Array::new(ids.into_iter().map(i64::from).collect()))
     })
 }
@@ -127,7 +126,7 @@ pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Resu
     guard(env, || {
         let ids = self::this(env, this)?;
         let buffer = bigint64s(env, buffer)?;
-        ids.try_fill(buffer, PATIENCE).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
+        ids.try_fill(buffer, EVENT_LOOP_PATIENCE).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
         Ok(buffer.len() as f64)
     })
 }

@@ -5,14 +5,11 @@
 
 use crate::error::{exception, guard, refuse};
 use crate::snowflake::Snowflake;
-use frazil::{Error, ErrorKind, Id};
+use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Id};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{Borrowed, ffi};
 use std::time::Duration;
-
-/// How long a call may hold up an event loop.
-const LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
 /// The next ID.
 #[inline]
@@ -54,13 +51,13 @@ pub(crate) fn patience(py: Python<'_>) -> PyResult<Duration> {
     let Some(running) = asyncio.map(|asyncio| asyncio.getattr_opt("_get_running_loop")).transpose()?.flatten() else {
         return Ok(Duration::MAX);
     };
-    Ok(if running.call0()?.is_none() { Duration::MAX } else { LOOP_PATIENCE })
+    Ok(if running.call0()?.is_none() { Duration::MAX } else { EVENT_LOOP_PATIENCE })
 }
 
 /// The exception of a wait that failed; in an event loop it names the way out.
 pub(crate) fn blocked(py: Python<'_>, error: &Error, patience: Duration, instead: &str) -> PyErr {
     let raised = exception(py, error);
-    if error.kind() == ErrorKind::WouldBlock && patience == LOOP_PATIENCE {
+    if error.kind() == ErrorKind::WouldBlock && patience == EVENT_LOOP_PATIENCE {
         let note = format!("an event loop runs in this thread, which may be held up for 2 ms: {instead}");
         if let Err(error) = raised.value(py).call_method1("add_note", (note,)) {
             return error;

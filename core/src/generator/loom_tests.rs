@@ -23,10 +23,10 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 
 /// Four or so IDs a tick: its end is near.
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
-    let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).unwrap();
+    let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
     let generator = Generator::new(layout, policies, Clock::manual(), Lease::new(1, 1 << sequence_bits, 0, bound), Some(0), 0);
-    generator.set_time(10).unwrap();
+    generator.set_time(10).expect("a manual clock");
     Arc::new(generator)
 }
 

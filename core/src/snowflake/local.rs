@@ -47,8 +47,12 @@ impl Local {
         self.ids.check_open()?;
         let generator = self.ids.generator();
         let tick = generator.tick();
-        // A block is dropped by a forked child, and when the clock has gone back to its tick.
-        let stale = tick != self.tick || generator.seen() != self.seen || !generator.same_process();
+        // A block is dropped by a forked child, when the clock has gone back to its tick, and when the
+        // node number was given up.
+        let stale = tick != self.tick
+            || generator.seen() != self.seen
+            || generator.lease.get().node_bits != self.node_bits
+            || !generator.same_process();
         if self.next == self.end || stale {
             let Claimed { lease, words } = generator.claim(BLOCK, Duration::MAX)?;
             (self.node_bits, self.next, self.end) = (lease.node_bits, words.first, words.first + words.count);

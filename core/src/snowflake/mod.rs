@@ -16,6 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+/// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
+pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
+
 /// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
 pub const MAX_BATCH: usize = 1 << 24;
 

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Writes the generated files: errors.json, the vectors, frazil.h.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh
+FRAZIL_REGENERATE=1 cargo test -q -p frazil --test vectors error_table >/dev/null
+python3 tests/vectors/generate.py
+c-api/generate.sh
