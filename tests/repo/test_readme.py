@@ -1,4 +1,4 @@
-"""The README's examples run as they stand there (its Rust examples are doctests of the core)."""
+"""The READMEs' examples run as they stand there (its Rust examples are doctests of the core)."""
 
 import os
 import pathlib
@@ -8,15 +8,20 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+READMES = ["README.md", "python/README.md", "node/README.md", "c-api/README.md"]
+BLOCKS = [
+    (path, *block)
+    for path in READMES
+    for block in re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / path).read_text(), re.MULTILINE | re.DOTALL)
+]
 LIB = ROOT / "build/c/lib"
 C_FLAGS = [f"-I{ROOT}/build/c/include", f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-Wall", "-Wextra", "-Werror"]
 
 
 def blocks(language):
-    found = [code for name, code in BLOCKS if name == language]
-    assert found, f"the README has an example in {language}"
-    return [pytest.param(code, id=f"{language}-{i}") for i, code in enumerate(found)]
+    found = [pytest.param(code, id=f"{path}-{language}") for path, name, code in BLOCKS if name == language]
+    assert found, f"a README has an example in {language}"
+    return found
 
 
 @pytest.mark.parametrize("code", blocks("python"))
