@@ -314,7 +314,7 @@ public:
         frazil_layout *handle = nullptr;
         const frazil_status status = frazil_layout_parse(text.c_str(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
-        return layout(handle);
+        return layout(adopted{handle});
     }
 
     /// The canonical text, which parses to the same layout.
@@ -414,7 +414,11 @@ public:
 
 private:
     friend class snowflake;
-    explicit layout(frazil_layout *handle) : handle_(handle, frazil_layout_free) {}
+    // Not a bare pointer, which nullptr would choose over a text.
+    struct adopted {
+        frazil_layout *handle;
+    };
+    explicit layout(adopted raw) : handle_(raw.handle, frazil_layout_free) {}
 
     frazil_layout_info info() const {
         frazil_layout_info info{};
@@ -478,7 +482,7 @@ public:
         frazil_snowflake *handle = nullptr;
         const frazil_status status = frazil_snowflake_open(spec.c_str(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
-        return snowflake(handle);
+        return snowflake(adopted{handle});
     }
 
     /// As open, waiting at most so long; would_block when the next tick is further away.
@@ -487,7 +491,7 @@ public:
         frazil_snowflake *handle = nullptr;
         const frazil_status status = frazil_snowflake_try_open(spec.c_str(), max_wait.count(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
-        return snowflake(handle);
+        return snowflake(adopted{handle});
     }
 
     /// The next ID. Waits as the policies say.
@@ -568,7 +572,7 @@ public:
     outcome<frazil::layout> layout() const {
         frazil_layout *layout = nullptr;
         const frazil_status status = frazil_snowflake_layout(handle_.get(), &layout);
-        return detail::give(status, frazil::layout(layout));
+        return detail::give(status, frazil::layout(frazil::layout::adopted{layout}));
     }
 
     /// The node number: all node fields side by side.
@@ -598,7 +602,11 @@ private:
         void operator()(frazil_snowflake *handle) const noexcept { frazil_snowflake_free(handle); }
     };
 
-    explicit snowflake(frazil_snowflake *handle) : handle_(handle) {}
+    // Not a bare pointer, which nullptr would choose over a text.
+    struct adopted {
+        frazil_snowflake *handle;
+    };
+    explicit snowflake(adopted raw) : handle_(raw.handle) {}
 
     std::unique_ptr<frazil_snowflake, freeing> handle_;
 };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a release wheel into an environment of its own, with the peers, and measures: bench/python/run.sh
+# Builds a release wheel and the floor's extension into an environment of its own, with the peers, and measures: bench/python/run.sh
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -10,4 +10,9 @@ wheels=build/wheels-release
 rm -f "$wheels"/frazil-*.whl
 "$venv/bin/maturin" build --quiet --release --manifest-path python/Cargo.toml --out "$wheels" >&2
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
+
+config() { "$venv/bin/python" -c "import sysconfig as s; print($1)"; }
+# The linker's command is several words.
+$(config "s.get_config_var('LDSHARED')") -O2 -fPIC -Wall -Wextra -I"$(config "s.get_path('include')")" bench/python/floor.c \
+    -o "$(config "s.get_path('platlib') + '/frazil_bench_floor' + s.get_config_var('EXT_SUFFIX')")"
 exec "$venv/bin/python" bench/python/bench.py

@@ -312,7 +312,11 @@ fn node_value(name: &str, text: &str) -> Result<u64> {
         return hostname_ordinal(name, &host.to_string_lossy(), rest);
     }
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        let kind = if text.strip_prefix('-').is_some_and(|n| n.parse::<u64>().is_ok()) { ErrorKind::OutOfRange } else { ErrorKind::Spec };
+        let kind = if text.strip_prefix('-').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+            ErrorKind::OutOfRange
+        } else {
+            ErrorKind::Spec
+        };
         return Err(Error::new(kind, format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));
     }
     text.parse().map_err(|_| Error::new(ErrorKind::OutOfRange, format!("{name}={} is out of range", shown(text))))

@@ -48,7 +48,9 @@ pub(crate) fn patience(py: Python<'_>) -> PyResult<Duration> {
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
     // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
     let asyncio = modules.get_item("asyncio")?;
-    let Some(running) = asyncio.map(|asyncio| asyncio.getattr_opt("_get_running_loop")).transpose()?.flatten() else {
+    let Some(running) =
+        asyncio.map(|asyncio| asyncio.getattr_opt("_get_running_loop")).transpose()?.flatten().filter(|running| !running.is_none())
+    else {
         return Ok(Duration::MAX);
     };
     Ok(if running.call0()?.is_none() { Duration::MAX } else { EVENT_LOOP_PATIENCE })

@@ -430,6 +430,7 @@ CASE(options) {
 }
 
 CASE(wrong_types) {
+    CHECK(refused([] { frazil::layout layout{nullptr}; }, errc::wrong_type, {"text"}));
     CHECK(refused([] { layout of(static_cast<const char *>(nullptr)); }, errc::wrong_type, {"text"}));
     CHECK(refused([] { (void)frazil::parse_id(nullptr, format::hex); }, errc::wrong_type, {"text"}));
     const snowflake ids("standard node=411");

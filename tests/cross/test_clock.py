@@ -1,0 +1,261 @@
+"""The rollback policies under a system clock that really goes back: libfaketime turns it while IDs are minted.
+
+Each test runs in a process of its own, `python test_clock.py NAME`, in which `turn` sets the clock.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import select
+import subprocess
+import sys
+import threading
+import time
+
+import frazil
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+OFFSET = "FAKETIME_TIMESTAMP_FILE"
+HOUR = 3600
+# What a busy machine may lose between two steps of a test.
+SLACK = 60
+
+
+def turn(seconds):
+    """Turns this process's clock to the true time plus so many seconds; nobody sees a half-written file."""
+    path = pathlib.Path(os.environ[OFFSET])
+    new = path.with_suffix(".new")
+    new.write_text(f"{seconds:+}")
+    new.replace(path)
+
+
+def pause(seconds):
+    """Sleeps. Under a turned clock libfaketime refuses or mistakes an absolute time to wake up, and with it time.sleep."""
+    select.select([], [], [], seconds)
+
+
+def run_under_a_clock_to_turn(command, tmp_path):
+    """Runs a command whose clock shows the true time plus what is in a file; its monotonic clock stays true."""
+    # MT: the plain library takes no lock, and two threads would read the file into the same place.
+    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert library, "libfaketime is missing: run scripts/setup.sh"
+    offset = tmp_path / "offset"
+    offset.write_text("+0")
+    fake = {"LD_PRELOAD": str(library), OFFSET: str(offset), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    env = os.environ | fake
+    child = subprocess.run(command, env=env, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    assert child.returncode == 0, child.stdout
+
+
+def under_a_clock_to_turn(test):
+    """Runs a test in a child process whose clock `turn` sets."""
+
+    def run(tmp_path):
+        run_under_a_clock_to_turn([sys.executable, __file__, test.__name__], tmp_path)
+
+    return test if __name__ == "__main__" else run
+
+
+def check_refusal(error, back, rollback):
+    """Holds a refusal's text and `retry_after` against what the clock went back by, in seconds.
+
+    The true time went on since, so both may be less, but never more.
+    """
+    told = re.fullmatch(r"the clock went back by (\d+) ms; rollback=(\S+) allows the next ID in (\d+) ms", str(error))
+    assert told, str(error)
+    back_ms, policy, wait_ms = int(told[1]), told[2], int(told[3])
+    assert policy == rollback
+    assert (back - SLACK) * 1000 < back_ms <= back * 1000, str(error)
+    assert wait_ms - 1 <= error.retry_after * 1000 <= wait_ms, (str(error), error.retry_after)
+    return back_ms / 1000
+
+
+class Minters:
+    """Two threads that mint without pause, one with next() and one with batch()."""
+
+    def __init__(self, ids):
+        self.minted, self.refusals, self.rounds = [ids.next()], [], [0, 0]
+        self.stopped = threading.Event()
+        self.pool = concurrent.futures.ThreadPoolExecutor()
+        draws = lambda: [ids.next()], lambda: ids.batch(100)
+        self.running = [self.pool.submit(self.mint, number, draw) for number, draw in enumerate(draws)]
+
+    def mint(self, number, draw):
+        own = 0
+        while not self.stopped.is_set():
+            floor = max(own, self.minted[-1])
+            try:
+                new = draw()
+            except frazil.ClockBackError as error:
+                self.refusals.append(error)
+            else:
+                assert [floor, *new] == sorted({floor, *new}), "a call's IDs lie above all that were there before it"
+                own = new[-1]
+                self.minted += new
+            self.rounds[number] += 1
+            # Less than a tick holds: nobody runs ahead but for the clock.
+            pause(0.001)
+
+    def go_on(self, rounds):
+        """Lets both threads make so many calls, from beginning to end."""
+        goal = [done + rounds + 1 for done in self.rounds]
+        while any(done < least for done, least in zip(self.rounds, goal, strict=True)):
+            assert not any(thread.done() for thread in self.running), [thread.exception() for thread in self.running if thread.done()]
+            pause(0.001)
+
+    def after(self, turned_to):
+        """Turns the clock, and returns how many IDs and which refusals that brings."""
+        turn(turned_to)
+        self.go_on(1)  # The calls that the turn has caught half-way.
+        minted, refusals = len(self.minted), len(self.refusals)
+        self.go_on(100)
+        return len(self.minted) - minted, self.refusals[refusals:]
+
+    def stop(self):
+        self.stopped.set()
+        for thread in self.running:
+            thread.result()
+
+
+@under_a_clock_to_turn
+def test_ahead_mints_through_jumps_and_never_repeats():
+    minters = Minters(frazil.Snowflake("standard", node=1, rollback="ahead:1s"))
+    try:
+        # The offset, and by how much that lies behind the highest one so far.
+        for offset, back in [(0, 0), (-0.5, 0.5), (0, 0), (-HOUR, HOUR), (-0.5, 0.5), (HOUR, 0), (HOUR - 0.5, 0.5), (0, HOUR), (HOUR, 0)]:
+            minted, refusals = minters.after(turned_to=offset)
+            if back < 1:
+                assert not refusals, (offset, str(refusals[0]))
+                assert minted >= 100 + 100 * 100, offset
+            else:
+                assert minted == 0, offset
+                assert len(refusals) >= 200
+                for error in refusals:
+                    check_refusal(error, back, "ahead:1s")
+                    assert back - 1 - SLACK < error.retry_after <= back
+    finally:
+        minters.stop()
+    assert len(set(minters.minted)) == len(minters.minted)
+
+
+@under_a_clock_to_turn
+def test_ahead_goes_on_once_the_clock_has_caught_up():
+    ids = frazil.Snowflake("standard", node=2, rollback="ahead:1s")
+    newest = ids.next()
+    turn(-HOUR)
+    with pytest.raises(frazil.ClockBackError):
+        ids.next()
+    turn(-5)
+    with pytest.raises(frazil.ClockBackError) as refused:
+        ids.batch(10)
+    check_refusal(refused.value, 5, "ahead:1s")
+    assert refused.value.retry_after <= 4.001, "the clock has to come up to 1 s"
+    pause(refused.value.retry_after)
+    assert ids.next() > newest
+
+
+@under_a_clock_to_turn
+def test_error_refuses_until_the_clock_returns():
+    ids = frazil.Snowflake("twitter", datacenter=1, worker=3)
+    newest = ids.batch(10)[-1]
+    for back in (90, HOUR):
+        turn(-back)
+        for draw in (ids.next, lambda: ids.batch(10), lambda: ids.text("base62")):
+            with pytest.raises(frazil.ClockBackError) as refused:
+                draw()
+            back_by = check_refusal(refused.value, back, "error")
+            assert back_by - 5 < refused.value.retry_after <= back_by
+        turn(0)
+        again = ids.batch(10)
+        assert [newest, *again] == sorted({newest, *again})
+        newest = again[-1]
+
+
+@under_a_clock_to_turn
+def test_wait_waits_a_short_rollback_out():
+    ids = frazil.Snowflake("standard", node=4, rollback="wait:2s")
+    for draw in (ids.next, lambda: ids.batch(10)[0]):
+        turn(0)
+        since = time.monotonic()
+        newest = ids.next()
+        turn(-0.3)
+        new = draw()
+        assert time.monotonic() - since > 0.29, "the clock was back for 0.3 s"
+        stamp = ids.layout.decode(new).time.timestamp()
+        assert ids.layout.decode(newest).time.timestamp() <= stamp <= time.time()
+        assert new > newest
+
+
+@under_a_clock_to_turn
+def test_wait_refuses_a_long_rollback_at_once():
+    ids = frazil.Snowflake("standard", node=5, rollback="wait:5s")
+    newest = ids.next()
+    turn(-HOUR)
+    since = time.monotonic()
+    with pytest.raises(frazil.ClockBackError) as refused:
+        ids.next()
+    assert time.monotonic() - since < 4
+    back_by = check_refusal(refused.value, HOUR, "wait:5s")
+    assert back_by - 5 < refused.value.retry_after <= back_by
+    turn(0)
+    assert ids.next() > newest
+
+
+@under_a_clock_to_turn
+def test_wait_counts_what_it_has_waited():
+    """A call waits for a clock that goes back further meanwhile: all its waits together stay within the limit."""
+    for node, further in [(6, 6), (7, HOUR)]:
+        turn(0)
+        ids = frazil.Snowflake("standard", node=node, rollback="wait:5s")
+        newest = ids.next()
+        turn(-4.5)
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            since = time.monotonic()
+            call = pool.submit(ids.next)
+            pause(2)
+            assert not call.done(), "it waits"
+            turn(-further)
+            error = call.exception()
+            waited = time.monotonic() - since
+        assert isinstance(error, frazil.ClockBackError), error
+        check_refusal(error, further, "wait:5s")
+        assert 2 <= waited < 5, "it gave up when the clock went back, not later"
+        if further == 6:
+            assert error.retry_after < 5, "a wait so long is allowed, but not after the first one"
+        turn(0)
+        assert ids.next() > newest
+
+
+def test_node_waits_off_the_loop(tmp_path):
+    script = """
+        const assert = require('node:assert')
+        const fs = require('node:fs')
+        const { Snowflake } = require(process.argv[1])
+        const path = process.env.FAKETIME_TIMESTAMP_FILE
+        const turn = (seconds) => {
+          fs.writeFileSync(path + '.new', seconds)
+          fs.renameSync(path + '.new', path)
+        }
+        async function main() {
+          const ids = await Snowflake.open('standard', { node: 8, rollback: 'wait:5s' })
+          const newest = ids.nextBigInt()
+          turn('-3')
+          assert.throws(() => ids.next(), { code: 'WOULD_BLOCK' })
+          const waited = BigInt(await ids.nextAsync())
+          assert(waited > newest)
+          turn('-3600')
+          const refused = { code: 'CLOCK_BACK', message: /went back by 35[0-9]{5} ms; rollback=wait:5s/ }
+          assert.throws(() => ids.next(), refused)
+          await assert.rejects(ids.nextAsync(), refused)
+          turn('+0')
+          assert(ids.nextBigInt() > waited)
+        }
+        main()
+    """
+    run_under_a_clock_to_turn(["node", "-e", script, ROOT / "node"], tmp_path)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
