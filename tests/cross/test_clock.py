@@ -32,7 +32,7 @@ def turn(seconds):
 
 
 def pause(seconds):
-    """Sleeps. Under a turned clock libfaketime refuses or mistakes an absolute time to wake up, and with it time.sleep."""
+    """Sleeps. Under libfaketime time.sleep fails, as it names an absolute time on the monotonic clock (EINVAL)."""
     select.select([], [], [], seconds)
 
 
