@@ -116,6 +116,10 @@ impl Error {
         Error::new(ErrorKind::Internal, format!("a defect of frazil, please report it: {text}"))
     }
 
+    pub(crate) fn closed() -> Self {
+        Error::new(ErrorKind::Closed, "the generator is closed")
+    }
+
     pub(crate) fn retry_in(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self

@@ -133,7 +133,7 @@ impl Entry {
         }
         let _turn = memory::turn()?;
         if self.handles.load(Ordering::Acquire) == 0 {
-            return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
+            return Err(Error::closed());
         }
         let lease = lease(&self.generator.layout, memory::acquire(request)?);
         let (node, next) = self.generator.lease.swap(lease, self.generator.layout.sequence().bits());
@@ -151,8 +151,7 @@ fn make(plan: &Plan) -> Result<Entry> {
             // Nothing is issued in a tick that had begun when the number was opened: an earlier
             // process may have used it.
             let opens_in = now.map_or(0, |now| now + 1);
-            let first = opens_in << layout.sequence().bits();
-            (Lease::new(*node, layout.node_bits_of(*node), first, UNBOUNDED), Some(opens_in), None)
+            (Lease::new(*node, layout.node_bits_of(*node), 0, UNBOUNDED), Some(opens_in), None)
         }
         Source::Memory(request) => (lease(layout, memory::acquire(request)?), None, Some(request.clone())),
     };

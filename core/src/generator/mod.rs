@@ -173,7 +173,7 @@ impl Generator {
             let ahead = reaction.ahead_ticks(&self.layout);
             let last_tick = now.saturating_add(ahead).min(self.layout.last_tick());
             let limit = self.first_word(last_tick) | self.layout.sequence().max();
-            let floor = self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)));
+            let floor = self.floor(now);
 
             let lease = self.lease.get();
             match lease.claim(most, floor, limit, |next| self.start_after(next)) {
@@ -184,9 +184,7 @@ impl Generator {
                     lease.open_gate(now, limit);
                     return Ok(Claimed { lease, words });
                 }
-                Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => {
-                    return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
-                }
+                Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
                 // A swap is under way: the next lease is there in a moment.
                 Err(Refused::Frozen) => yield_now(),
                 // Another thread has read a later tick meanwhile, and moved the word there: the
@@ -220,6 +218,11 @@ impl Generator {
         self.mark.is(self.process)
     }
 
+    /// The first word that the clock still allows at a tick: `lag` behind it.
+    fn floor(&self, now: u64) -> u64 {
+        self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)))
+    }
+
     fn first_word(&self, tick: u64) -> u64 {
         tick << self.packing.sequence_bits
     }
@@ -243,7 +246,7 @@ impl Generator {
     pub(crate) fn credit(&self) -> Result<u64> {
         self.check_process()?;
         let now = self.layout.tick_of(self.clock.read()?)?;
-        let floor = self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)));
+        let floor = self.floor(now);
         let lease = self.lease.get();
         let limit = (self.first_word(now) | self.layout.sequence().max()).min(lease.bound());
         let next = lease.next();

@@ -96,16 +96,16 @@ impl Generator {
     }
 
     fn sleep(&self, wait: Duration, at_most: Duration) -> Result<()> {
-        if self.clock.is_manual() {
-            let why = format!("the next ID is due in {} ms, and only set_time moves clock=manual", millis_up(wait));
-            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait));
-        }
-        if wait > at_most {
-            let why = format!("the next ID is due in {} ms, longer than this call may wait", millis_up(wait));
-            return Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait));
-        }
-        std::thread::sleep(wait.min(LONGEST_SLEEP));
-        Ok(())
+        let why = if self.clock.is_manual() {
+            "and only set_time moves clock=manual"
+        } else if wait > at_most {
+            "longer than this call may wait"
+        } else {
+            std::thread::sleep(wait.min(LONGEST_SLEEP));
+            return Ok(());
+        };
+        let why = format!("the next ID is due in {} ms, {why}", millis_up(wait));
+        Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait))
     }
 }
 

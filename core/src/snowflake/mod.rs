@@ -221,7 +221,7 @@ impl Snowflake {
     #[inline]
     pub(crate) fn check_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Closed, "the generator is closed"));
+            return Err(Error::closed());
         }
         Ok(())
     }
