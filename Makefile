@@ -4,7 +4,7 @@
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 12
 
-demo: ## three programs in three languages mint at once, and their IDs are checked
+demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
 
 test: ## every suite in every language

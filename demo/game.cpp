@@ -1,7 +1,7 @@
 // A game server that gives every item its players pick up an ID of its own, at any number of servers,
 // without asking anybody. When a raid boss falls, it mints the loot of a whole frame at once.
 //
-// usage: game --node N --seconds S --out FILE
+// usage: game --seconds S --out FILE
 #include <frazil.hpp>
 
 #include <chrono>
@@ -21,8 +21,7 @@ constexpr auto FRAME = std::chrono::microseconds(1'000'000 / 60);
 constexpr std::size_t RAID_LOOT = 65'536;
 
 struct options {
-    std::string node;
-    double seconds = 17;
+    double seconds = 12;
     std::string out;
 };
 
@@ -30,12 +29,11 @@ options read_options(int argc, char **argv) {
     options options;
     for (int i = 1; i + 1 < argc; i += 2) {
         const std::string key = argv[i], value = argv[i + 1];
-        if (key == "--node") options.node = value;
-        else if (key == "--seconds") options.seconds = std::atof(value.c_str());
+        if (key == "--seconds") options.seconds = std::atof(value.c_str());
         else if (key == "--out") options.out = value;
     }
-    if (argc % 2 == 0 || options.node.empty() || options.out.empty() || !(options.seconds > 0)) {
-        std::cerr << "usage: game --node N --seconds S --out FILE\n";
+    if (argc % 2 == 0 || options.out.empty() || !(options.seconds > 0)) {
+        std::cerr << "usage: game --seconds S --out FILE\n";
         std::exit(2);
     }
     return options;
@@ -91,7 +89,7 @@ std::size_t count_future(const frazil::snowflake &ids, const std::vector<std::in
 
 int main(int argc, char **argv) try {
     const options options = read_options(argc, argv);
-    const frazil::snowflake ids("game server=" + options.node);
+    const frazil::snowflake ids("game store=local namespace=items");
     const auto start = clock_type::now();
 
     std::vector<std::int64_t> items = serve(ids, options.seconds);

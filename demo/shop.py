@@ -67,13 +67,11 @@ def orders_since(shop, layout, instant):
 def main():
     """Runs the shop and prints what it did as one line of JSON."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--node", type=int, required=True, help="this process's node number, 0 to 1023")
     arguments.add_argument("--seconds", type=float, default=4.0, help="how long the shop is open")
     arguments.add_argument("--out", type=Path, required=True, help="the file for the IDs, one decimal on each line")
     options = arguments.parse_args()
 
-    ids = frazil.Snowflake("standard", node=options.node)
-    with tempfile.TemporaryDirectory() as folder:
+    with frazil.Snowflake("standard", store="local") as ids, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "shop.db"
         shop = connect(path)
         shop.executescript(SCHEMA)
@@ -90,6 +88,7 @@ def main():
         (orders,) = shop.execute("SELECT count(*) FROM orders").fetchone()
         (lines,) = shop.execute("SELECT count(*) FROM order_lines").fetchone()
         recent = orders_since(shop, ids.layout, datetime.now(UTC) - timedelta(seconds=1))
+        spec = ids.spec
         shop.close()
 
     with options.out.open("w") as out:
@@ -97,7 +96,7 @@ def main():
     report = {
         "language": "Python",
         "program": "shop",
-        "spec": ids.spec,
+        "spec": spec,
         "count": sum(map(len, minted)),
         "seconds": round(seconds, 3),
         "note": f"{orders} orders with {lines} lines in SQLite by {CLERKS} threads; {recent} orders in the last second",

@@ -21,8 +21,9 @@
  *   milliseconds in an `int64_t`. Nothing is masked, cut off or wrapped around.
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
- * - Fork: in a child, a generator of the parent refuses with `FRAZIL_FORKED`; open another node
- *   number there. Freeing and closing are safe in the child and give nothing back.
+ * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
+ *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. Freeing and
+ *   closing are safe in the child and give nothing of the parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  */
 
@@ -224,6 +225,52 @@ typedef struct {
     uint64_t value;
 } frazil_field;
 
+/**
+ * How a generator's node number stands: frazil_snowflake_lease().
+ */
+typedef struct {
+    /**
+     * Whether the number is leased. One that is given without a store is not: it is healthy and has
+     * no end, and its texts are empty.
+     */
+    bool leased;
+    /**
+     * Whether the last attempt to reach the store went well.
+     */
+    bool healthy;
+    /**
+     * Why it did not: the number of the error, or FRAZIL_OK.
+     */
+    frazil_status last_status;
+    /**
+     * The node number: all node fields side by side.
+     */
+    uint64_t node;
+    /**
+     * The last instant whose IDs the lease covers as it stands, in Unix ms; INT64_MAX where there is
+     * no end, as with a disposable number.
+     */
+    int64_t bound_ms;
+    /**
+     * How many disposable numbers were left when this one was taken; -1 for any other.
+     */
+    int64_t left;
+    /**
+     * The store, without its credentials; valid until the generator is freed.
+     */
+    const char *store;
+    /**
+     * What separates applications in the store: the spec's `namespace`; valid until the generator is
+     * freed.
+     */
+    const char *store_namespace;
+    /**
+     * What last_status says, for people; empty with FRAZIL_OK. Valid until this thread's next call of
+     * frazil_snowflake_lease().
+     */
+    const char *last_error;
+} frazil_lease;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -381,36 +428,35 @@ frazil_status frazil_layout_max_id(const frazil_layout *layout, int64_t unix_ms,
  *
  * NULL for the spec reads the environment variable FRAZIL. A node number that is given without a
  * store first waits for the next tick (1 ms with most presets, at most 1 s), so that a restart
- * cannot repeat what the process before it issued.
+ * cannot repeat what the process before it issued. With a store it may wait for a crashed holder or for the
+ * first start on Redis: 105 s at most with the default `window` and a bounded drift, then
+ * FRAZIL_LEASE_EXHAUSTED.
  *
  * FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY, FRAZIL_OUT_OF_RANGE, FRAZIL_LAYOUT_INVALID and FRAZIL_ID_INVALID
  * for what the line says; FRAZIL_NODE_MISSING; FRAZIL_LAYOUT_EXPIRED and FRAZIL_BEFORE_EPOCH for a
  * layout that does not hold now; FRAZIL_CONFLICT when the number is open with other policies;
- * FRAZIL_FORKED when a parent process has it open; FRAZIL_NODE_IN_USE, FRAZIL_NO_FREE_NODE,
- * FRAZIL_LAYOUT_MISMATCH and FRAZIL_STORE_NOT_BUILT from the store.
+ * FRAZIL_FORKED when a parent process has it open; with a store, FRAZIL_NODE_IN_USE,
+ * FRAZIL_NO_FREE_NODE, FRAZIL_LAYOUT_MISMATCH, FRAZIL_CLOCK_SKEW, FRAZIL_STORE_NOT_BUILT and the
+ * other FRAZIL_STORE_ errors.
  */
 frazil_status frazil_snowflake_open(const char *spec, frazil_snowflake **ids);
 
 /**
  * As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
- * further away.
+ * further away, or the store takes longer.
  */
 frazil_status frazil_snowflake_try_open(const char *spec, int64_t max_wait_ms, frazil_snowflake **ids);
 
 /**
- * Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
- * number gives the number back. Closing twice is harmless; freeing closes.
- */
-frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
-
-/**
- * Closes and frees a generator. NULL is a no-op.
+ * Closes and frees a generator, waiting for its store for at most 200 ms; the rest goes on in the
+ * background. NULL is a no-op.
  */
 void frazil_snowflake_free(frazil_snowflake *ids);
 
 /**
  * How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
- * credit for a burst. Never waits.
+ * credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
+ * way.
  */
 frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *credit);
 
@@ -420,14 +466,6 @@ frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *cre
  * FRAZIL_SPEC without `clock=manual`, FRAZIL_OUT_OF_RANGE outside the years 1 to 9999.
  */
 frazil_status frazil_snowflake_set_time(const frazil_snowflake *ids, int64_t unix_ms);
-
-/**
- * Gives a leased node number up and takes another, as a hook for machines that are about to be
- * cloned. IDs go on increasing.
- *
- * FRAZIL_SPEC for a number that was given; the store's errors, after which the old lease holds.
- */
-frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
 
 /**
  * The node number: all node fields side by side.
@@ -451,11 +489,33 @@ frazil_status frazil_snowflake_layout(const frazil_snowflake *ids, frazil_layout
 frazil_status frazil_snowflake_spec(const frazil_snowflake *ids, const char **spec);
 
 /**
+ * The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
+ * leased.
+ */
+frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease);
+
+/**
+ * Gives a leased node number back; the next use takes another. A hook for machines that are about to
+ * be cloned: after it every clone leases a number of its own. IDs go on increasing.
+ *
+ * FRAZIL_SPEC for a number that is given without a store; FRAZIL_LEASE_EXHAUSTED when the store takes
+ * too long.
+ */
+frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
+
+/**
+ * Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
+ * number gives the number back, and waits up to 5 s for the store. Closing twice is harmless.
+ */
+frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
+
+/**
  * The next ID. Waits as the policies say; takes no lock and allocates nothing.
  *
  * FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
  * FRAZIL_BEFORE_EPOCH, FRAZIL_CLOCK_NOT_SET and FRAZIL_WOULD_BLOCK under a manual clock,
- * FRAZIL_FORKED in a child of the process that opened the generator, FRAZIL_CLOSED.
+ * FRAZIL_FORKED in a child of the process that opened a number given without a store, FRAZIL_CLOSED;
+ * FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
  */
 frazil_status frazil_snowflake_next(const frazil_snowflake *ids, int64_t *id);
 

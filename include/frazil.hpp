@@ -429,6 +429,24 @@ private:
     std::shared_ptr<frazil_layout> handle_;
 };
 
+/// A leased node number and how it stands.
+struct lease {
+    /// The node number: all node fields side by side.
+    std::uint64_t node;
+    /// The last instant whose IDs the lease covers as it stands; nothing for a disposable number, which has no end.
+    std::optional<time_point> bound;
+    /// The store, without its credentials.
+    std::string store;
+    /// What separates applications in the store: the spec's `namespace`.
+    std::string store_namespace;
+    /// Whether the last attempt to reach the store went well.
+    bool healthy;
+    /// Why it did not.
+    std::optional<error> last_error;
+    /// How many disposable numbers were left when this one was taken.
+    std::optional<std::uint64_t> left;
+};
+
 /// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
 /// itself at its end. Calls on a moved-from one are wrong_type.
 class snowflake {
@@ -562,13 +580,15 @@ public:
         return detail::done(frazil_snowflake_set_time(handle_.get(), detail::unix_ms(time)));
     }
 
-    /// Gives a leased node number up and takes another; IDs go on increasing. Errors: spec, the store's.
+    /// Gives a leased node number back, before this machine is cloned; the next use takes another. IDs go on
+    /// increasing. Errors: spec, lease_exhausted.
     outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }
 
-    /// Closes the generator: its calls are closed from now on. Closing twice is harmless.
+    /// Closes the generator: its calls are closed from now on. The last handle of a leased number gives it back,
+    /// and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
     void close() const { frazil_snowflake_close(handle_.get()); }
 
-    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below.
+    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the four below.
     outcome<frazil::layout> layout() const {
         frazil_layout *layout = nullptr;
         const frazil_status status = frazil_snowflake_layout(handle_.get(), &layout);
@@ -580,6 +600,19 @@ public:
         std::uint64_t node = 0;
         const frazil_status status = frazil_snowflake_node(handle_.get(), &node);
         return detail::give(status, node);
+    }
+
+    /// The leased node number and how it stands; nothing for one that is given without a store.
+    outcome<std::optional<frazil::lease>> lease() const {
+        frazil_lease raw{};
+        const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw);
+        if (status != FRAZIL_OK) return detail::fail<std::optional<frazil::lease>>(detail::last_error(status));
+        if (!raw.leased) return std::optional<frazil::lease>();
+        std::optional<frazil::lease> lease{{raw.node, {}, raw.store, raw.store_namespace, raw.healthy, {}, {}}};
+        if (raw.bound_ms != INT64_MAX) lease->bound = detail::instant(raw.bound_ms);
+        if (raw.last_status != FRAZIL_OK) lease->last_error.emplace(static_cast<errc>(raw.last_status), raw.last_error);
+        if (raw.left >= 0) lease->left = static_cast<std::uint64_t>(raw.left);
+        return lease;
     }
 
     /// The value of one node field. Errors: unknown_key.

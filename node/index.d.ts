@@ -94,12 +94,19 @@ export interface Options {
   layout?: string | Layout | undefined
   /** Overrides the epoch: Unix ms, `'2025-01-01'`, RFC 3339, or a Date. */
   epoch?: string | number | bigint | Date | undefined
-  /** Where a node number that is not given is leased: `'memory'` in this version. */
+  /**
+   * Where a node number is leased: `'local'`, `'file:DIR'`, `'redis://...'`, `'postgresql://...'`, `'mysql://...'`, `'etcd://...'`,
+   * `'zookeeper://...'`; `'memory'` for tests.
+   */
   store?: string | undefined
-  /** Separates applications in a store. */
+  /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */
   namespace?: string | undefined
   /** `'shared-slots'`, or `'disposable'`: a number is never used again. */
   lease?: string | undefined
+  /** How far ahead a lease covers IDs: `'60s'`, the default for servers; `'3s'` for `local` and `file:`, and more where the policies run ahead. */
+  window?: string | undefined
+  /** How often a lease is extended: `'10s'`, the default for servers; `'1s'` for `local` and `file:`. */
+  renew?: string | undefined
   /** The clock went back: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`; D is an integer and ms, s, m or h. */
   rollback?: string | undefined
   /** The tick's sequence is used up: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`. */
@@ -213,6 +220,24 @@ export class Layout {
   get timeBits(): number
 }
 
+/** A leased node number and how it stands. */
+export interface Lease {
+  /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
+  readonly node: number | bigint
+  /** The last instant whose IDs the lease covers as it stands; `undefined` for a disposable number, which has no end. */
+  readonly bound: Date | undefined
+  /** The store, without its credentials. */
+  readonly store: string
+  /** What separates applications in the store. */
+  readonly namespace: string
+  /** Whether the last attempt to reach the store went well. */
+  readonly healthy: boolean
+  /** Why it did not. */
+  readonly lastError: FrazilError | undefined
+  /** How many disposable numbers were left when this one was taken. At most `Number.MAX_SAFE_INTEGER` is reported. */
+  readonly left: number | undefined
+}
+
 /**
  * A generator of IDs: unique, and strictly increasing over all handles and worker threads of the process.
  *
@@ -231,20 +256,25 @@ export class Snowflake {
    * Opens a generator. The options are the keys of the spec line; with neither, the environment variable FRAZIL is read.
    *
    * A node number that is given without a store waits for the next tick, so that a restart cannot repeat; with a tick over 1 ms that may be
-   * `WOULD_BLOCK`: use {@link Snowflake.open}.
+   * `WOULD_BLOCK`, and with a store it often is: use {@link Snowflake.open}.
    *
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID`, `ID_INVALID` and `WRONG_TYPE` for what is given;
    * `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold now; `CONFLICT` when the number is open with other
-   * policies; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH` and `STORE_NOT_BUILT` from the store.
+   * policies; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`, `STORE_NOT_BUILT` and the other `STORE_*` from the store.
    */
   constructor(spec?: string, options?: Options)
-  /** Opens a generator off the event loop; the arguments and errors are the constructor's. */
+  /**
+   * Opens a generator off the event loop; the arguments and errors are the constructor's.
+   *
+   * With a store it may wait for a crashed holder, or for the first start on Redis (66 s): it gives up after 105 s with `LEASE_EXHAUSTED`. Meanwhile
+   * it keeps a thread of libuv's pool, and `process.exit` waits for it.
+   */
   static open(spec?: string, options?: Options): Promise<Snowflake>
   /**
    * The next ID. The function keeps its generator alive and needs no `this`: `const next = ids.next`.
    *
    * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
-   * `CLOCK_NOT_SET` under a manual clock.
+   * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */
   readonly next: () => string
   /** The next ID as a bigint. Otherwise as `next`. */
@@ -283,25 +313,36 @@ export class Snowflake {
    */
   setTime(time: Instant): void
   /**
-   * Gives a leased node number up and takes another, before this machine is cloned.
+   * Gives a leased node number back; the next use takes another. A hook for machines that are about to be cloned: after it every clone
+   * leases a number of its own. IDs go on increasing. The next `next` is often `WOULD_BLOCK`: `nextAsync` waits for the store.
    *
-   * @throws {FrazilError} `SPEC` for a number that was given; the store's errors, after which the old lease still holds.
+   * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
    */
-  renew(): void
-  /** Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless. */
+  renew(): Promise<void>
+  /**
+   * Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless.
+   *
+   * The last handle of a leased number gives it back, which this waits for up to 2 ms; the rest goes on in the background.
+   */
   close(): void
+  /** As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. */
+  closeAsync(): Promise<void>
   /** The layout. */
   get layout(): Layout
   /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
   get node(): number | bigint
   /** The value of each node field, from the most significant. */
   get fields(): Record<string, number | bigint>
+  /** The leased node number and how it stands; `undefined` for one that is given without a store. */
+  get lease(): Lease | undefined
   /** The canonical spec line, which shows no value of an environment variable. */
   get spec(): string
   /** Endless `next`. */
   [Symbol.iterator](): Generator<string, never, undefined>
   /** `close`, where the runtime has `Symbol.dispose`: `using ids = new Snowflake(...)`. */
   [Symbol.dispose](): void
+  /** `closeAsync`, where the runtime has `Symbol.asyncDispose`: `await using ids = await Snowflake.open(...)`. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**

@@ -138,12 +138,16 @@ class Snowflake {
     native.snowflakeSetTime(this, time)
   }
 
-  renew() {
-    native.snowflakeRenew(this)
+  async renew() {
+    await native.snowflakeRenew(this)
   }
 
   close() {
     native.snowflakeClose(this)
+  }
+
+  async closeAsync() {
+    await native.snowflakeCloseAsync(this)
   }
 
   get layout() {
@@ -161,6 +165,11 @@ class Snowflake {
     return native.snowflakeFields(this)
   }
 
+  get lease() {
+    const lease = native.snowflakeLease(this)
+    return lease ? Object.freeze(lease) : undefined
+  }
+
   get spec() {
     return native.snowflakeSpec(this)
   }
@@ -171,9 +180,11 @@ class Snowflake {
     }
   }
 }
-// Node before 18.18 has no Symbol.dispose.
+// Node before 18.18 has neither symbol.
 if (Symbol.dispose) {
-  Object.defineProperty(Snowflake.prototype, Symbol.dispose, { value: Snowflake.prototype.close, configurable: true, writable: true })
+  const method = value => ({ value, configurable: true, writable: true })
+  Object.defineProperty(Snowflake.prototype, Symbol.dispose, method(Snowflake.prototype.close))
+  Object.defineProperty(Snowflake.prototype, Symbol.asyncDispose, method(Snowflake.prototype.closeAsync))
 }
 
 // Wrapped, so that they have the names and the `length` of the declarations.

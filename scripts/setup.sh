@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 missing=()
 need() { # COMMAND PACKAGE...
-    command -v "$1" >/dev/null || missing+=("${@:2}")
+    PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || missing+=("${@:2}")
 }
 need cc gcc libc6-dev
 need c++ g++
@@ -22,9 +22,24 @@ sys.exit(not os.path.exists(os.path.join(get("LIBDIR"), get("LDLIBRARY"))))
 PYTHON
 # A test turns the clock back under a running process.
 [ -n "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)" ] || missing+=(libfaketime)
+# The stores' servers, of which tests/servers starts private instances.
+need redis-server redis-server
+need mariadbd mariadb-server
+need etcd etcd-server
+need setpriv util-linux
+[ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
+[ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
+
 if [ ${#missing[@]} -gt 0 ]; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get update -qq && apt-get install -y -qq "${missing[@]}" >/dev/null
+        # The servers' packages would start them, which nobody asked for, and which fails in containers: meanwhile the answer to
+        # "may this service start?" is no. An answer that is there stays.
+        policy=/usr/sbin/policy-rc.d
+        if [ ! -e $policy ]; then
+            trap 'rm -f $policy' EXIT
+            printf '#!/bin/sh\nexit 101\n' > $policy && chmod +x $policy
+        fi
+        apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
     else
         echo "frazil needs these packages: ${missing[*]}" >&2
         exit 1

@@ -6,7 +6,11 @@ step() { printf '\n== %s\n' "$*"; }
 
 scripts/setup.sh
 step "Rust: the core, its documentation and README"
-cargo test --locked -p frazil
+cargo test --locked -p frazil --features stores,cli
+step "Rust: bugs planted into the lease's protocol are caught by its simulation"
+tests/mutants/run.py
+step "Rust: every store's client, on private servers"
+python3 tests/servers all -- cargo test --locked -q -p frazil --features stores --lib -- --ignored
 step "Rust: the word, the gate and the lease under loom"
 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
 step "Rust: the guards of the bindings"
@@ -22,3 +26,7 @@ node/build.sh
 node --test tests/node/*.test.mjs
 step "All languages at once, the README, and what must not drift"
 .venv/bin/python -m pytest -q tests/cross tests/repo
+step "Leases on every store; the servers and the cutting proxy themselves"
+.venv/bin/python -m pytest -q tests/leases tests/servers
+step "Faults on every store: kills, pauses, cut connections, restarts"
+.venv/bin/python -m pytest -q tests/faults

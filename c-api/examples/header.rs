@@ -8,7 +8,7 @@ use std::path::Path;
 use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
-const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "next.rs"];
+const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -7,6 +7,7 @@
 mod convert;
 mod error;
 mod layout;
+mod lease;
 mod next;
 mod snowflake;
 
@@ -17,9 +18,9 @@ pub use layout::{frazil_field, frazil_layout, frazil_layout_info, frazil_parts};
 pub use layout::{frazil_layout_compose, frazil_layout_decode, frazil_layout_decode_field, frazil_layout_describe};
 pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, frazil_layout_parse, frazil_layout_text};
 pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
+pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, frazil_snowflake_renew};
 pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
 pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
-pub use snowflake::{frazil_snowflake, frazil_snowflake_close, frazil_snowflake_free};
-pub use snowflake::{frazil_snowflake_credit, frazil_snowflake_renew, frazil_snowflake_set_time};
+pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
 pub use snowflake::{frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_spec};
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};

@@ -1,9 +1,10 @@
-//! Generators: open, close, and what is not hot.
+//! Generators: open, free, and what is not hot.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
+use crate::lease::Names;
 use frazil_core::{ErrorKind, Result, Snowflake, Spec};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
@@ -12,6 +13,7 @@ use std::time::Duration;
 /// threads may use it at once; free it when no call is running.
 pub struct frazil_snowflake {
     pub(crate) ids: Snowflake,
+    pub(crate) names: Names,
     spec: CString,
 }
 
@@ -20,13 +22,16 @@ pub struct frazil_snowflake {
 ///
 /// NULL for the spec reads the environment variable FRAZIL. A node number that is given without a
 /// store first waits for the next tick (1 ms with most presets, at most 1 s), so that a restart
-/// cannot repeat what the process before it issued.
+/// cannot repeat what the process before it issued. With a store it may wait for a crashed holder or for the
+/// first start on Redis: 105 s at most with the default `window` and a bounded drift, then
+/// FRAZIL_LEASE_EXHAUSTED.
 ///
 /// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY, FRAZIL_OUT_OF_RANGE, FRAZIL_LAYOUT_INVALID and FRAZIL_ID_INVALID
 /// for what the line says; FRAZIL_NODE_MISSING; FRAZIL_LAYOUT_EXPIRED and FRAZIL_BEFORE_EPOCH for a
 /// layout that does not hold now; FRAZIL_CONFLICT when the number is open with other policies;
-/// FRAZIL_FORKED when a parent process has it open; FRAZIL_NODE_IN_USE, FRAZIL_NO_FREE_NODE,
-/// FRAZIL_LAYOUT_MISMATCH and FRAZIL_STORE_NOT_BUILT from the store.
+/// FRAZIL_FORKED when a parent process has it open; with a store, FRAZIL_NODE_IN_USE,
+/// FRAZIL_NO_FREE_NODE, FRAZIL_LAYOUT_MISMATCH, FRAZIL_CLOCK_SKEW, FRAZIL_STORE_NOT_BUILT and the
+/// other FRAZIL_STORE_ errors.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *mut frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
@@ -34,7 +39,7 @@ pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *m
 }
 
 /// As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
-/// further away.
+/// further away, or the store takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_open(
     spec: *const c_char,
@@ -54,23 +59,13 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
         (Out::new("ids", ids)?, line)
     };
     let opened = Snowflake::open_spec(Spec::from_parts(line, &[])?, max_wait)?;
-    let spec = c_string(opened.spec());
-    ids.write(Box::into_raw(Box::new(frazil_snowflake { ids: opened, spec })));
+    let (names, spec) = (Names::of(opened.lease()), c_string(opened.spec()));
+    ids.write(Box::into_raw(Box::new(frazil_snowflake { ids: opened, names, spec })));
     Ok(())
 }
 
-/// Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
-/// number gives the number back. Closing twice is harmless; freeing closes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointer is NULL or a handle.
-        unsafe { reference("ids", ids)? }.ids.close();
-        Ok(())
-    })
-}
-
-/// Closes and frees a generator. NULL is a no-op.
+/// Closes and frees a generator, waiting for its store for at most 200 ms; the rest goes on in the
+/// background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
     guard(|| {
@@ -83,7 +78,8 @@ pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
 }
 
 /// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
-/// credit for a burst. Never waits.
+/// credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
+/// way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, credit: *mut u64) -> frazil_status {
     guard(|| {
@@ -101,16 +97,6 @@ pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, c
 pub unsafe extern "C" fn frazil_snowflake_set_time(ids: *const frazil_snowflake, unix_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     guard(|| unsafe { reference("ids", ids)? }.ids.set_time(unix_ms))
-}
-
-/// Gives a leased node number up and takes another, as a hook for machines that are about to be
-/// cloned. IDs go on increasing.
-///
-/// FRAZIL_SPEC for a number that was given; the store's errors, after which the old lease holds.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
-    // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.renew())
 }
 
 /// The node number: all node fields side by side.

@@ -69,8 +69,9 @@ impl Clock {
     }
 }
 
+/// The system's clock in Unix milliseconds.
 #[inline]
-fn system_ms() -> i64 {
+pub(crate) fn system_ms() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => (since.as_secs() * 1000) as i64 + i64::from(since.subsec_millis()),
         // Before 1970 the distance counts backwards, and a begun millisecond is the earlier one.

@@ -6,14 +6,14 @@
 //! `pthread_atfork` wipes the number, and [`recheck`], in the slow path, compares process IDs: there
 //! a raw `clone` that skips libc's handlers is seen only at the next tick.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// The number of this process among its ancestors; read it with [`Mark::current`].
 #[derive(Clone, Copy)]
 pub(crate) struct Mark(&'static AtomicU64);
 
-static MARK: OnceLock<Mark> = OnceLock::new();
+/// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
+static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(std::ptr::null_mut());
 /// Copied by fork, so that a child's next number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Whether the kernel wipes the page; then no process IDs need comparing.
@@ -22,12 +22,20 @@ static PID: AtomicU32 = AtomicU32::new(0);
 
 /// The mark of this process.
 pub(crate) fn mark() -> Mark {
-    *MARK.get_or_init(|| {
+    marked().unwrap_or_else(|| {
         PID.store(std::process::id(), Ordering::Relaxed);
-        let mark = Mark(page::wiped_on_fork());
-        page::wipe_after_fork();
-        mark
+        let page = page::wiped_on_fork();
+        // Of two threads that are here at once, one leaves its page unused.
+        if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            page::wipe_after_fork();
+        }
+        marked().expect("it was just set")
     })
+}
+
+fn marked() -> Option<Mark> {
+    // SAFETY: null, or what `wiped_on_fork` returned, which is valid for ever.
+    unsafe { MARK.load(Ordering::Acquire).as_ref() }.map(Mark)
 }
 
 impl Mark {
@@ -62,13 +70,13 @@ impl Mark {
 
 #[cfg(unix)]
 mod page {
-    use super::{AtomicU64, MARK, Ordering, WIPED};
+    use super::{AtomicU64, Ordering, WIPED, marked};
 
     /// Used where a page cannot be mapped.
     static PLAIN: AtomicU64 = AtomicU64::new(0);
 
     #[cfg(target_os = "linux")]
-    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
+    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
         let size = 4096;
         // SAFETY: a new private mapping of our own; nothing else points into it.
         let page = unsafe {
@@ -76,23 +84,23 @@ mod page {
             libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
         };
         if page == libc::MAP_FAILED {
-            return &PLAIN;
+            return (&raw const PLAIN).cast_mut();
         }
         // An old kernel refuses the advice; then `wipe_after_fork` and `recheck` tell.
         // SAFETY: the range is the mapping above.
         let advised = unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) };
         WIPED.store(advised == 0, Ordering::Relaxed);
-        // SAFETY: the page is zeroed, aligned, never unmapped, and only used as this atomic.
-        unsafe { &*page.cast::<AtomicU64>() }
+        // It is zeroed, aligned, never unmapped, and only used as this atomic.
+        page.cast::<AtomicU64>()
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
-        &PLAIN
+    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
+        (&raw const PLAIN).cast_mut()
     }
 
     extern "C" fn in_child() {
-        if let Some(mark) = MARK.get() {
+        if let Some(mark) = marked() {
             mark.0.store(0, Ordering::Release);
         }
     }
@@ -109,8 +117,8 @@ mod page {
 
     static PLAIN: AtomicU64 = AtomicU64::new(0);
 
-    pub(super) fn wiped_on_fork() -> &'static AtomicU64 {
-        &PLAIN
+    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
+        (&raw const PLAIN).cast_mut()
     }
 
     pub(super) fn wipe_after_fork() {}

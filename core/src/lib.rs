@@ -19,10 +19,16 @@
 //!
 //! # The promise
 //! Within a process a node number's IDs are issued once: whatever threads ask, however often a generator
-//! is opened and by whatever names, after the clock went back, and in a forked child, which is refused.
-//! Across processes, and between given and leased numbers, it holds as long as no two generators have the
-//! same number. Across a restart with a given node number and no store it holds while the clock
-//! has not gone back and no policy ran ahead of it. Everything else is an [`Error`].
+//! is opened and by whatever names, and after the clock went back. Across processes, machines and
+//! restarts, with a store (`store=local`, Redis, PostgreSQL, ...): a process leases its node number, and
+//! uniqueness depends on no clock, as long as the store keeps what it acknowledged; a forked child leases
+//! its own. With a number that is given and no store: as long as no two generators have the same one,
+//! and across a restart while the clock has not gone back and no policy ran ahead of it; a forked
+//! child is refused. Everything else is an [`Error`].
+//!
+//! # Features
+//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`: the stores' clients; `stores`: all of
+//! them. None is on by default; the file store and `store=memory` are always there.
 //!
 //! # Terms
 //! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
@@ -86,16 +92,21 @@
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `clock`, `policy`, `fork` | what time it is; what to do when it offers no room; did the process fork |
 //! | `generator` | word, gate and lease: the lock-free core |
-//! | `store` | what remembers node numbers |
-//! | `spec`, `registry` | the spec line; one generator per node number and process |
+//! | `store` | what remembers node numbers: text under keys, compared and set |
+//! | `lease` | the window protocol, and the thread that keeps leases |
+//! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `snowflake` | the handle that users hold |
+//! | `cli` | the command `frazil`, behind the feature of that name |
 
+#[cfg(feature = "cli")]
+pub mod cli;
 mod clock;
 mod error;
 mod fork;
 mod generator;
 mod id;
 mod layout;
+mod lease;
 mod policy;
 mod preset;
 mod registry;
@@ -109,6 +120,7 @@ mod time;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use layout::{Field, Layout};
+pub use lease::Lease;
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake};
 pub use spec::Spec;
 pub use text::TextFormat;

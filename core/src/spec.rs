@@ -3,12 +3,12 @@
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::id::Id;
-use crate::layout::{LONGEST_NAME, Layout, check_value};
+use crate::layout::{Field, LONGEST_NAME, Layout, check_value};
+use crate::lease::{Contract, Times};
 use crate::policy::{Policies, Reaction, Start};
 use crate::preset::{self, STANDARD};
-use crate::store::memory::Request;
-use crate::{store, time};
-use std::borrow::Cow;
+use crate::store::{Address, without_secret};
+use crate::time;
 use std::fmt;
 
 /// The keys that are not node fields, in the order of the canonical line.
@@ -28,6 +28,9 @@ const KEYS: &[&str] = &[
     "clock",
     "detached",
 ];
+/// The namespace of a spec that names none.
+pub(crate) const DEFAULT_NAMESPACE: &str = "default";
+const LONGEST_NAMESPACE: usize = 64;
 /// Names the variable that configures a generator opened without arguments.
 const VARIABLE: &str = "FRAZIL";
 
@@ -51,12 +54,11 @@ pub struct Spec {
 }
 
 /// Where a generator's node number comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
     /// Given in the spec.
     Fixed(u64),
-    /// Leased from `store=memory`.
-    Memory(Request),
+    /// Leased from a store.
+    Leased(Box<Contract>),
 }
 
 /// A spec understood: everything that `open` needs, checked.
@@ -157,23 +159,14 @@ impl Spec {
         let Some((_, value)) = self.pairs.iter().find(|(name, _)| name == key) else {
             return Ok(None);
         };
-        let Some(variable) = value.strip_prefix("env:") else {
-            return Ok(Some(value.clone()));
-        };
-        match std::env::var(variable) {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(spec_error(format!("{key}=env:{variable}: there is no environment variable of this name that is UTF-8"))),
-        }
+        resolve(key, value).map(Some)
     }
 
     /// Understands every key.
     pub(crate) fn plan(&self) -> Result<Plan> {
         let (layout, preset) = self.layout()?;
         self.check_keys(&layout)?;
-        let store = self.value("store")?;
-        if let Some(store) = &store {
-            store::check(store)?;
-        }
+        let store = self.value("store")?.map(|text| Address::parse(&text)).transpose()?;
         let policies = self.policies(&layout, preset, store.is_some())?;
         let manual_clock = match self.value("clock")?.as_deref() {
             None | Some("system") => false,
@@ -193,8 +186,12 @@ impl Spec {
                 Some(id)
             }
         };
-        let source = self.source(&layout, store.is_some())?;
-        if store.is_none() && !manual_clock && layout.tick_ms() > 1000 {
+        let fixed = store.is_none();
+        let source = match store {
+            Some(address) => self.contract(&layout, address, policies, manual_clock, detached)?,
+            None => self.fixed(&layout)?,
+        };
+        if fixed && !manual_clock && layout.tick_ms() > 1000 {
             let tick = time::show_duration(layout.tick_ms());
             return Err(spec_error(format!(
                 "a node number without a store would wait out a tick of {tick} at each start: ticks over 1s need a store"
@@ -260,29 +257,35 @@ impl Spec {
         })
     }
 
-    fn source(&self, layout: &Layout, store: bool) -> Result<Source> {
-        let mut given = Vec::new();
-        for field in layout.node_fields() {
-            given.push(match self.value(field.name())? {
-                None => None,
-                Some(text) => Some(check_value(field, node_value(field.name(), &text)?)?),
-            });
+    /// The value of each node field that is given.
+    fn given(&self, layout: &Layout) -> Result<Vec<Option<u64>>> {
+        let value = |field: &Field| {
+            let text = self.value(field.name())?;
+            text.map(|text| check_value(field, node_value(field.name(), &text)?)).transpose()
+        };
+        layout.node_fields().iter().map(value).collect()
+    }
+
+    fn contract(&self, layout: &Layout, address: Address, policies: Policies, manual_clock: bool, detached: bool) -> Result<Source> {
+        let disposable = match self.value("lease")?.as_deref() {
+            None | Some("shared-slots") => false,
+            Some("disposable") => true,
+            Some(other) => return Err(spec_error(format!("lease={} is none of: shared-slots, disposable", shown(other)))),
+        };
+        let namespace = self.value("namespace")?.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+        check_namespace(&namespace)?;
+        let duration = |key: &str| self.value(key)?.map(|text| time::parse_duration(key, &text)).transpose();
+        let times = Times { window_ms: duration("window")?, renew_ms: duration("renew")? };
+        if disposable && (times.window_ms.is_some() || times.renew_ms.is_some()) {
+            return Err(spec_error("window= and renew= have no meaning for lease=disposable, whose numbers have no end".to_owned()));
         }
-        if store {
-            for key in ["window", "renew"] {
-                if self.value(key)?.is_some() {
-                    return Err(spec_error(format!("{key}= has no meaning for store=memory, whose leases need no renewal")));
-                }
-            }
-            let disposable = match self.value("lease")?.as_deref() {
-                None | Some("shared-slots") => false,
-                Some("disposable") => true,
-                Some(other) => return Err(spec_error(format!("lease={} is none of: shared-slots, disposable", shown(other)))),
-            };
-            let namespace = self.value("namespace")?.unwrap_or_else(|| "default".to_owned());
-            let fields = given.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
-            return Ok(Source::Memory(Request { namespace, layout: layout.to_string(), fields, disposable }));
-        }
+        let fields = self.given(layout)?.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
+        let contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
+        Ok(Source::Leased(Box::new(Contract { detached, ..contract })))
+    }
+
+    fn fixed(&self, layout: &Layout) -> Result<Source> {
+        let given = self.given(layout)?;
         for key in ["namespace", "lease", "window", "renew"] {
             if self.value(key)?.is_some() {
                 return Err(spec_error(format!("{key}= has no meaning without store=")));
@@ -303,6 +306,24 @@ const WAYS_OUT: &str = "give a number of its own to each generator (worker=7), o
 
 fn spec_error(why: String) -> Error {
     Error::new(ErrorKind::Spec, why)
+}
+
+/// A namespace is a part of keys, folders and table rows: what is safe in all of them.
+pub(crate) fn check_namespace(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    if !name.is_empty() && name.len() <= LONGEST_NAMESPACE && name.chars().all(plain) && !name.chars().all(|c| c == '.') {
+        return Ok(());
+    }
+    Err(spec_error(format!("namespace={} is not a name: 1 to {LONGEST_NAMESPACE} of a-z, A-Z, 0-9, . _ -", shown(name))))
+}
+
+/// A value as it was given, or the content of the variable that `env:NAME` names.
+pub(crate) fn resolve(key: &str, value: &str) -> Result<String> {
+    let Some(variable) = value.strip_prefix("env:") else {
+        return Ok(value.to_owned());
+    };
+    std::env::var(variable)
+        .map_err(|_| spec_error(format!("{key}=env:{variable}: there is no environment variable of this name that is UTF-8")))
 }
 
 /// A node field's value: a number, or `hostname`, `hostname+N`.
@@ -375,7 +396,8 @@ impl fmt::Display for Spec {
             if at > 0 || key != "layout" {
                 f.write_str(" ")?;
             }
-            write!(f, "{key}={}", quoted(&without_secret(value)))?;
+            let shown = if key == "store" { without_secret(value) } else { value.into() };
+            write!(f, "{key}={}", quoted(&shown))?;
         }
         Ok(())
     }
@@ -384,14 +406,6 @@ impl fmt::Display for Spec {
 impl fmt::Debug for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Spec({self})")
-    }
-}
-
-/// Hides the user and the password of a URL.
-fn without_secret(value: &str) -> Cow<'_, str> {
-    match (value.find("://"), value.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => format!("{}***{}", &value[..scheme + 3], &value[at..]).into(),
-        _ => value.into(),
     }
 }
 

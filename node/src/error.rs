@@ -1,5 +1,6 @@
 //! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
 
+use crate::lease::give_back_at_exit;
 use frazil::{Error, ErrorKind};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -16,6 +17,7 @@ struct Instance {
 /// Tells the addon which class its errors have; once in each environment.
 #[napi]
 pub fn use_error_class(env: &Env, class: Function<'_, ErrorArguments, ()>) -> Result<()> {
+    give_back_at_exit(env)?;
     env.set_instance_data(Instance { error_class: class.create_ref()? }, (), |_| ())
 }
 
@@ -82,7 +84,7 @@ pub(crate) fn throw_raw(env: napi::sys::napi_env, error: &Error) -> napi::sys::n
 }
 
 /// A new `FrazilError`. `written` is told for `fill` alone: a batch is all or nothing.
-fn instance<'a>(env: &Env, error: &Error, message: String, written: usize) -> Result<Unknown<'a>> {
+pub(crate) fn instance<'a>(env: &Env, error: &Error, message: String, written: usize) -> Result<Unknown<'a>> {
     let instance = env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason(message.clone()))?;
     let retry_after = error.retry_after_ms().map_or(Either::B(()), |ms| Either::A(ms as f64));
     let kind = error.kind();

@@ -7,14 +7,25 @@
 mod convert;
 mod error;
 mod layout;
+mod lease;
 mod next;
 mod snowflake;
+
+use napi_derive::napi;
+use std::io::{stderr, stdout};
 
 pub use convert::{format_id, parse_id, version};
 pub use error::{ErrorRow, error_table, use_error_class};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
+pub use lease::{snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use next::{snowflake_attach, snowflake_next_async};
 pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_fill};
-pub use snowflake::{snowflake_close, snowflake_credit, snowflake_renew, snowflake_set_time};
+pub use snowflake::{snowflake_credit, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use snowflake::{snowflake_open, snowflake_open_async};
+
+/// Runs the command line with the arguments after the program's name; the exit status.
+#[napi]
+pub fn cli(env: &napi::Env, arguments: Vec<String>) -> napi::Result<i32> {
+    error::guard(env, || Ok(frazil::cli::main(arguments.into_iter().map(Into::into), &mut stdout(), &mut stderr())))
+}

@@ -3,8 +3,9 @@
 
 use crate::convert::{self, MakeId, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw};
+use crate::lease::{Held, remember};
 use crate::snowflake::Handle;
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Snowflake};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use napi_derive::napi;
@@ -20,6 +21,7 @@ type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) 
 pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle>) -> Result<()> {
     guard(env, || {
         convert::wrap(this, Handle::clone(opened))?;
+        remember(env, &opened.0);
         own_function(this, c"next", next, opened)?;
         own_function(this, c"nextBigInt", next_big_int, opened)?;
         own_function(this, c"text", text, opened)
@@ -30,7 +32,7 @@ pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle>)
 fn own_function(object: Unknown<'_>, name: &CStr, function: RawFunction, ids: &Handle) -> Result<()> {
     unsafe extern "C" fn finalize(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
         // SAFETY: the pointer came from `Arc::into_raw` below, and the function is gone.
-        let _ = catch(|| drop(unsafe { Arc::from_raw(data.cast::<Snowflake>()) }));
+        let _ = catch(|| drop(unsafe { Arc::from_raw(data.cast::<Held>()) }));
     }
     let (raw, mut value) = (object.value(), ptr::null_mut());
     let data = Arc::into_raw(Arc::clone(&ids.0)).cast_mut().cast::<c_void>();
@@ -71,7 +73,7 @@ unsafe fn mint(env: sys::napi_env, info: sys::napi_callback_info, make: MakeId) 
     // SAFETY: the function holds the generator that `data` points to, and it is being called.
     let ids = unsafe {
         sys::napi_get_cb_info(env, info, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut data);
-        &*data.cast::<Snowflake>()
+        &*data.cast::<Held>()
     };
     match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
         // SAFETY: as the caller says.
@@ -86,7 +88,7 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
     // argument is undefined.
     let (ids, format) = unsafe {
         sys::napi_get_cb_info(env, info, &mut count, &mut format, ptr::null_mut(), &mut data);
-        (&*data.cast::<Snowflake>(), Unknown::from_raw_unchecked(env, format))
+        (&*data.cast::<Held>(), Unknown::from_raw_unchecked(env, format))
     };
     let node = Env::from_raw(env);
     let text = guard(&node, || {

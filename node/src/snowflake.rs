@@ -2,6 +2,7 @@
 
 use crate::convert::{self, Wrapped};
 use crate::error::{OrThrow, catch, guard, thrown};
+use crate::lease::Held;
 use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, MAX_BATCH, Snowflake, Spec};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ScopedTask, check_status, sys};
@@ -12,14 +13,21 @@ use std::time::Duration;
 
 /// The generator behind an object, which its own functions and waiting promises hold too.
 #[derive(Clone)]
-pub struct Handle(pub(crate) Arc<Snowflake>);
+pub struct Handle(pub(crate) Arc<Held>);
 
 impl Wrapped for Handle {
     const CLASS: &'static str = "a Snowflake";
     const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_2069, upper: 0x64d1_5c0e_83b7_49a2 };
 }
 
-fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> {
+impl Held {
+    /// How wide the node number is.
+    pub(crate) fn node_bits(&self) -> u32 {
+        self.layout().node_fields().iter().map(frazil::Field::bits).sum()
+    }
+}
+
+pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Held> {
     Ok(&convert::unwrap::<Handle>(env, "this", object)?.0)
 }
 
@@ -29,7 +37,7 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
     guard(env, || {
         let spec = convert::spec(env, spec, options)?;
         match Snowflake::open_spec(spec, EVENT_LOOP_PATIENCE) {
-            Ok(ids) => Ok(External::new(Handle(Arc::new(ids)))),
+            Ok(ids) => Ok(External::new(Handle(Held::new(ids)))),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 let way_out = "await Snowflake.open(...) waits off the event loop";
                 Err(thrown(env, &error, format!("{error}: {way_out}"), 0))
@@ -57,7 +65,7 @@ impl<'task> ScopedTask<'task> for Open {
     }
 
     fn resolve(&mut self, env: &'task Env, output: Self::Output) -> Result<Self::JsValue> {
-        External::new(Handle(Arc::new(output.or_throw(env)?))).into_unknown(env)
+        External::new(Handle(Held::new(output.or_throw(env)?))).into_unknown(env)
     }
 }
 
@@ -168,21 +176,6 @@ pub fn snowflake_set_time(env: &Env, this: Unknown<'_>, time: Unknown<'_>) -> Re
     })
 }
 
-/// Gives a leased node number up and takes another.
-#[napi]
-pub fn snowflake_renew(env: &Env, this: Unknown<'_>) -> Result<()> {
-    guard(env, || self::this(env, this)?.renew().or_throw(env))
-}
-
-/// Closes the generator.
-#[napi]
-pub fn snowflake_close(env: &Env, this: Unknown<'_>) -> Result<()> {
-    guard(env, || {
-        self::this(env, this)?.close();
-        Ok(())
-    })
-}
-
 /// The canonical text of the layout.
 #[napi]
 pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
@@ -194,7 +187,7 @@ pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
 pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Either<f64, BigInt>> {
     guard(env, || {
         let ids = self::this(env, this)?;
-        Ok(convert::integer(ids.node(), ids.layout().node_fields().iter().map(frazil::Field::bits).sum()))
+        Ok(convert::integer(ids.node(), ids.node_bits()))
     })
 }
 

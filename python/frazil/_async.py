@@ -6,8 +6,8 @@ from . import _frazil
 
 
 async def open_off_loop(cls, spec, options):
-    """A generator, opened in place or off the loop."""
-    return await _in_place_or_off_loop(lambda: cls(spec, **(options or {})))
+    """A generator, opened off the loop: an attempt in place might lease a number that nobody takes."""
+    return await asyncio.get_running_loop().run_in_executor(None, lambda: cls(spec, **(options or {})))
 
 
 async def next_off_loop(ids):

@@ -29,6 +29,7 @@ __all__ = [
     "LayoutExpiredError",
     "LayoutInvalidError",
     "LayoutMismatchError",
+    "Lease",
     "LeaseExhaustedError",
     "NoFreeNodeError",
     "NodeInUseError",
@@ -62,6 +63,9 @@ ERRORS: Final[tuple[tuple[int, str, str], ...]]
 _Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
 _Option: TypeAlias = str | SupportsIndex | bool | Layout | None
 
+def cli(arguments: list[str], /) -> int:
+    """Runs the command line with the arguments after the program's name; returns the exit status."""
+
 def format_id(id: SupportsIndex, format: _Format, /) -> str:
     """The text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
 
@@ -86,8 +90,10 @@ class Snowflake:
 
     The first argument is a spec line, and keywords add to it; with neither, the environment variable FRAZIL is
     read. A node number that is given without a store first waits for the next tick: 1 ms with most presets,
-    at most 1 s. The GIL is let go around waits. On the thread of a running event loop no call waits for more than 2 ms:
-    it raises WouldBlockError, and the async forms wait off the loop.
+    at most 1 s; with a store, one is leased, which may wait for a crashed holder or the first start on Redis (66 s; never
+    more than 105 s with the default `window`; signals do not interrupt it), and what is still open at the interpreter's exit gives it back. The GIL is let go
+    around waits. On the thread of a running event loop no call but `renew` waits for more than 2 ms: it raises
+    WouldBlockError, and the async forms wait off the loop.
 
     >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
     >>> ids.layout.decode(ids.next()).worker
@@ -106,7 +112,8 @@ class Snowflake:
         """The next ID. Waits as the policies say; a wait is not interrupted by signals, and lasts 5 s unless they say otherwise.
 
         Raises ClockBackError and ExhaustedError as the policies say, LayoutExpiredError, BeforeEpochError,
-        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop.
+        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop;
+        LeaseExhaustedError when the store was away for longer than the lease reaches.
         """
 
     def __call__(self) -> int:
@@ -147,13 +154,19 @@ class Snowflake:
         """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
 
     def renew(self) -> None:
-        """Gives a leased node number up and takes another, before this machine is cloned. IDs go on increasing.
+        """Gives a leased node number back; the next use takes another. IDs go on increasing.
 
-        Raises SpecError for a number that was given in the spec.
+        A hook for machines that are about to be cloned: after it every clone leases a number of its own. It waits for the
+        store; in an event loop: `await asyncio.to_thread(ids.renew)`. Raises SpecError for a number that is given without a
+        store, LeaseExhaustedError when the store takes too long.
         """
 
     def close(self) -> None:
-        """Closes this handle; the last one of a leased number gives it back. Closing twice is harmless."""
+        """Closes this handle: every later call is ClosedError. Closing twice is harmless, and dropping closes.
+
+        The last handle of a leased number gives it back, and waits up to 5 s for the store; on the thread of a running event
+        loop 2 ms, and the rest goes on in the background.
+        """
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -170,8 +183,49 @@ class Snowflake:
         """The value of each node field, from the most significant."""
 
     @property
+    def lease(self) -> Lease | None:
+        """The leased node number and how it stands now; None for one that is given without a store."""
+
+    @property
     def spec(self) -> str:
         """The canonical spec line."""
+
+@final
+class Lease:
+    """A leased node number and how it stood when `ids.lease` was read. Immutable.
+
+    >>> ids = frazil.Snowflake("standard", store="file:/var/lib/shop")
+    >>> ids.lease.node == ids.node, ids.lease.healthy
+    (True, True)
+    """
+
+    @property
+    def node(self) -> int:
+        """The node number: all node fields side by side."""
+
+    @property
+    def bound(self) -> datetime.datetime | None:
+        """The last instant whose IDs the lease covers as it stands, in UTC; None for a disposable number, which has no end."""
+
+    @property
+    def store(self) -> str:
+        """The store, without its credentials."""
+
+    @property
+    def namespace(self) -> str:
+        """What separates applications in the store."""
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the last attempt to reach the store went well."""
+
+    @property
+    def last_error(self) -> FrazilError | None:
+        """Why it did not."""
+
+    @property
+    def left(self) -> int | None:
+        """How many disposable numbers were left when this one was taken."""
 
 @final
 class Layout:

@@ -3,10 +3,20 @@
 mod convert;
 mod error;
 mod layout;
+mod lease;
 mod next;
 mod snowflake;
 
 use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::io::{stderr, stdout};
+
+/// Runs the command line with the arguments after the program's name; the exit status.
+#[pyfunction]
+#[pyo3(signature = (arguments, /))]
+fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
+    error::guard(py, || Ok(py.detach(|| frazil::cli::main(arguments, &mut stdout(), &mut stderr()))))
+}
 
 /// 64-bit, time-ordered, globally unique IDs.
 #[pymodule(gil_used = false)]
@@ -18,11 +28,15 @@ mod _frazil {
     #[pymodule_export]
     use super::layout::{Layout, Parts};
     #[pymodule_export]
+    use super::lease::Lease;
+    #[pymodule_export]
     use super::snowflake::Snowflake;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        // Not with `add`, which would make it one of the package's own names.
+        module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
         error::export(module)?;
         next::export(&module.py().get_type::<Snowflake>())
     }

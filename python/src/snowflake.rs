@@ -3,6 +3,7 @@
 use crate::convert;
 use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
+use crate::lease::{self, Lease};
 use crate::next::{blocked, fill, next_id, patience};
 use frazil::MAX_BATCH;
 use pyo3::prelude::*;
@@ -17,19 +18,22 @@ use std::time::Duration;
 ///
 /// >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
 /// >>> ids.next(), ids(), next(ids)
-#[pyclass(frozen, module = "frazil")]
+#[pyclass(frozen, weakref, module = "frazil")]
 pub(crate) struct Snowflake(pub(crate) frazil::Snowflake);
 
 #[pymethods]
 impl Snowflake {
     #[new]
     #[pyo3(signature = (spec=None, /, **options))]
-    fn new(py: Python<'_>, spec: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+    fn new<'py>(py: Python<'py>, spec: Option<&Bound<'py, PyAny>>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
         guard(py, || {
             let spec = convert::spec(spec, options, py)?;
             let patience = patience(py)?;
             let opened = py.detach(|| frazil::Snowflake::open_spec(spec, patience));
-            opened.map(Snowflake).map_err(|error| blocked(py, &error, patience, "await Snowflake.open(...)"))
+            let opened = opened.map_err(|error| blocked(py, &error, patience, "await Snowflake.open(...)"))?;
+            let ids = Bound::new(py, Snowflake(opened))?;
+            lease::close_at_exit(&ids)?;
+            Ok(ids)
         })
     }
 
@@ -110,17 +114,29 @@ impl Snowflake {
         guard(py, || self.0.set_time(convert::unix_ms("time", time)?).or_raise(py))
     }
 
-    /// Gives a leased node number up and takes another, before this machine is cloned.
+    /// Gives a leased node number back; the next use takes another. Before this machine is cloned.
     fn renew(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || py.detach(|| self.0.renew()).or_raise(py))
     }
 
-    /// Closes this handle; every later call is ClosedError. Closing twice is harmless.
+    /// Closes this handle; every later call is ClosedError. The last handle of a leased number gives it back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
+        guard(py, || lease::close(py, &self.0))
+    }
+
+    /// For the interpreter's exit: closes, waiting at most so many seconds.
+    #[pyo3(signature = (seconds, /))]
+    fn _close_within(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         guard(py, || {
-            py.detach(|| self.0.close());
+            self.close_within(py, Duration::try_from_secs_f64(seconds).unwrap_or_default());
             Ok(())
         })
+    }
+
+    /// The leased node number and how it stands; None for one that is given without a store.
+    #[getter]
+    fn lease(&self, py: Python<'_>) -> PyResult<Option<Lease>> {
+        guard(py, || Ok(self.0.lease().map(Lease)))
     }
 
     /// The layout.

@@ -6,8 +6,11 @@
 #include "vectors_types.h"
 #include "vectors.h"
 
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +21,11 @@
 #define OK(call) STATUS(call, FRAZIL_OK)
 
 #define NOW INT64_C(1800000000000)
+
+/* Whether a number is held is told after 1.5 x renew. */
+#define QUICK "window=400ms renew=100ms rollback=error"
+/* Two node numbers, and generators that share none. */
+#define TWO "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory " QUICK " detached=true"
 
 static bool says(const char *const *words) {
     for (; *words != NULL; ++words) {
@@ -225,17 +233,30 @@ CASE(error_table) {
     }
 }
 
+/* Ends a forked child, which failed or not: by a signal, because valgrind makes a failure of any exit status, for what the stacks of the
+   parent's threads held is lost in the child. */
+static void end_child(int failed) {
+    if (failed != 0) printf("# child: %d: %s\n", failed, frazil_last_error());
+    fflush(stdout);
+    kill(getpid(), failed == 0 ? SIGKILL : SIGTERM);
+    for (;;) pause();
+}
+
+/* Waits for a child, and whether it ended well. */
+static bool ended_well(pid_t child) {
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
 /* What a forked child is told by a generator of its parent. */
 static frazil_status status_in_child(frazil_snowflake *ids) {
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
         int64_t id;
-        _exit(frazil_snowflake_next(ids, &id) == FRAZIL_FORKED ? 0 : 1);
+        end_child(frazil_snowflake_next(ids, &id) == FRAZIL_FORKED ? 0 : __LINE__);
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? FRAZIL_FORKED : FRAZIL_OK;
+    return ended_well(child) ? FRAZIL_FORKED : FRAZIL_OK;
 }
 
 CASE(every_error) {
@@ -252,7 +273,8 @@ CASE(every_error) {
     STATUS(frazil_snowflake_open("baidu worker=1", &ids), FRAZIL_LAYOUT_EXPIRED);
     STATUS(frazil_layout_min_id(layout, 0, &id), FRAZIL_BEFORE_EPOCH);
     STATUS(frazil_snowflake_open("twitter", &ids), FRAZIL_NODE_MISSING);
-    STATUS(frazil_snowflake_open("twitter store=redis://h/0", &ids), FRAZIL_STORE_NOT_BUILT);
+    STATUS(frazil_snowflake_open("standard store=redis://127.0.0.1:1/0 window=4s renew=1s", &ids), FRAZIL_STORE_UNREACHABLE);
+    STATUS(frazil_snowflake_open("standard store=redis://127.0.0.1:1/0 lease=disposable", &ids), FRAZIL_STORE_UNSUITABLE);
     CHECK(ids == NULL);
 
     OK(frazil_snowflake_open("twitter datacenter=1 worker=1 clock=manual detached=true", &ids));
@@ -278,17 +300,20 @@ CASE(every_error) {
     CHECK(frazil_retry_after_ms() == 1000);
     frazil_snowflake_free(ids);
 
-    const char *two = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every";
-    OK(frazil_snowflake_open("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every node=1", &ids));
-    STATUS(frazil_snowflake_open("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=c-every "
-                                 "node=1 detached=true",
-                                 &third),
-           FRAZIL_NODE_IN_USE);
-    OK(frazil_snowflake_open(two, &other));
-    char line[200];
-    snprintf(line, sizeof line, "%s detached=true", two);
+    char line[300];
+    snprintf(line, sizeof line, "%s namespace=c-every node=1", TWO);
+    OK(frazil_snowflake_open(line, &ids));
+    STATUS(frazil_snowflake_open(line, &third), FRAZIL_NODE_IN_USE);
+    snprintf(line, sizeof line, "%s namespace=c-every", TWO);
+    OK(frazil_snowflake_open(line, &other));
     STATUS(frazil_snowflake_open(line, &third), FRAZIL_NO_FREE_NODE);
     STATUS(frazil_snowflake_open("standard store=memory namespace=c-every", &third), FRAZIL_LAYOUT_MISMATCH);
+    CHECK(third == NULL);
+    OK(frazil_snowflake_renew(ids));
+    OK(frazil_snowflake_open(TWO " namespace=c-every node=1", &third));
+    STATUS(frazil_snowflake_next(ids, &id), FRAZIL_LEASE_EXHAUSTED);
+    frazil_snowflake_free(third);
+    third = NULL;
     frazil_snowflake_free(other);
     frazil_snowflake_free(ids);
 
@@ -590,11 +615,8 @@ CASE(fork) {
     for (int raw = 0; raw < 2; ++raw) {
         pid_t child = raw ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
         CHECK(child >= 0);
-        if (child == 0) _exit(child_of(ids, leased));
-        int status;
-        CHECK(waitpid(child, &status, 0) == child);
-        CHECK(WIFEXITED(status));
-        CHECK(WEXITSTATUS(status) == 0);
+        if (child == 0) end_child(child_of(ids, leased));
+        CHECK(ended_well(child));
         OK(frazil_snowflake_next(ids, &id));
         CHECK(id > before);
         OK(frazil_snowflake_next(leased, &id));
@@ -604,9 +626,9 @@ CASE(fork) {
 }
 
 CASE(memory_store) {
-    const char *spec = "standard store=memory namespace=c-memory detached=true";
-    frazil_snowflake *one, *two, *given, *again;
-    uint64_t a, b, c;
+    const char *spec = "standard store=memory namespace=c-memory detached=true " QUICK;
+    frazil_snowflake *one, *two, *given, *again = NULL;
+    uint64_t a, b;
     int64_t before, id;
     OK(frazil_snowflake_open(spec, &one));
     OK(frazil_snowflake_open(spec, &two));
@@ -615,15 +637,16 @@ CASE(memory_store) {
     CHECK(a != b);
     OK(frazil_snowflake_next(one, &before));
     OK(frazil_snowflake_renew(one));
-    OK(frazil_snowflake_node(one, &c));
-    CHECK(c != a && c != b);
     OK(frazil_snowflake_next(one, &id));
     CHECK(id > before);
+    OK(frazil_snowflake_node(one, &a));
+    CHECK(a != b);
     frazil_snowflake_free(two);
 
-    char line[100];
-    snprintf(line, sizeof line, "%s node=%" PRIu64, spec, c);
+    char line[160];
+    snprintf(line, sizeof line, "%s node=%" PRIu64, spec, a);
     STATUS(frazil_snowflake_open(line, &again), FRAZIL_NODE_IN_USE);
+    CHECK(again == NULL);
     OK(frazil_snowflake_close(one));
     OK(frazil_snowflake_open(line, &again));
     OK(frazil_snowflake_next(again, &before));
@@ -634,6 +657,372 @@ CASE(memory_store) {
     OK(frazil_snowflake_open("standard node=310", &given));
     STATUS(frazil_snowflake_renew(given), FRAZIL_SPEC);
     frazil_snowflake_free(given);
+}
+
+/* A folder of this case's own for `store=file:`. */
+struct folder {
+    char path[64];
+};
+
+static struct folder make_folder(void) {
+    struct folder folder = {"/tmp/frazil-c-XXXXXX"};
+    if (mkdtemp(folder.path) == NULL) abort();
+    return folder;
+}
+
+static void remove_folder(struct folder folder) {
+    char command[100];
+    snprintf(command, sizeof command, "rm -r '%s'", folder.path);
+    if (system(command) != 0) abort();
+}
+
+/* Opens a generator of the folder's store: `rest` is what the spec line says beside that. */
+static frazil_status open_in(struct folder folder, const char *rest, frazil_snowflake **ids) {
+    char line[300];
+    snprintf(line, sizeof line, "standard store=file:%s %s", folder.path, rest);
+    return frazil_snowflake_open(line, ids);
+}
+
+/* Whether the folder's store says that a number is free: the newer half of its record begins "1 free". */
+static bool is_free(struct folder folder, const char *namespace, uint64_t node) {
+    unsigned char bytes[8192] = {0};
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder.path, namespace, node);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return false;
+    size_t got = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    uint64_t sequence[2] = {0, 0};
+    for (int half = 0; half < 2; ++half) {
+        for (int i = 7; i >= 0; --i) sequence[half] = sequence[half] << 8 | bytes[half * 4096 + 24 + i];
+    }
+    return got == sizeof bytes && memcmp(bytes + (sequence[1] > sequence[0]) * 4096 + 36, "1 free ", 7) == 0;
+}
+
+static void pause_ms(int ms) {
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
+CASE(lease_info) {
+    struct folder folder = make_folder();
+    frazil_snowflake *ids, *given, *counted;
+    frazil_lease lease, later;
+    char store[80];
+    uint64_t node;
+    OK(frazil_snowflake_open("standard node=320", &given));
+    memset(&lease, 7, sizeof lease);
+    OK(frazil_snowflake_lease(given, &lease));
+    CHECK(!lease.leased && lease.healthy && lease.node == 320 && lease.bound_ms == INT64_MAX && lease.left == -1);
+    CHECK(lease.last_status == FRAZIL_OK && *lease.last_error == '\0' && *lease.store == '\0' && *lease.store_namespace == '\0');
+    frazil_snowflake_free(given);
+
+    int64_t before = wall_ms();
+    OK(open_in(folder, "namespace=eu-items_2.1", &ids));
+    OK(frazil_snowflake_lease(ids, &lease));
+    OK(frazil_snowflake_node(ids, &node));
+    snprintf(store, sizeof store, "file:%s", folder.path);
+    CHECK(lease.leased && lease.healthy && lease.node == node && lease.left == -1);
+    CHECK(strcmp(lease.store, store) == 0 && strcmp(lease.store_namespace, "eu-items_2.1") == 0);
+    CHECK(lease.last_status == FRAZIL_OK && *lease.last_error == '\0');
+    CHECK(lease.bound_ms > before + 2000 && lease.bound_ms < wall_ms() + 5000);
+    /* It is extended all the time. */
+    later = lease;
+    for (int i = 0; i < 500 && later.bound_ms <= lease.bound_ms; ++i) {
+        pause_ms(10);
+        OK(frazil_snowflake_lease(ids, &later));
+    }
+    CHECK(later.bound_ms > lease.bound_ms);
+    OK(frazil_snowflake_close(ids));
+    OK(frazil_snowflake_lease(ids, &lease));
+    CHECK(strcmp(lease.store_namespace, "eu-items_2.1") == 0);
+    frazil_snowflake_free(ids);
+    remove_folder(folder);
+
+    const char *disposable =
+        "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory lease=disposable namespace=c-counted detached=true";
+    OK(frazil_snowflake_open(disposable, &counted));
+    OK(frazil_snowflake_lease(counted, &lease));
+    CHECK(lease.leased && lease.node == 0 && lease.bound_ms == INT64_MAX && lease.left == 1);
+    frazil_snowflake_free(counted);
+}
+
+CASE(lease_close_gives_back) {
+    struct folder folder = make_folder();
+    frazil_snowflake *one, *two;
+    int64_t first, id;
+    uint64_t node;
+    OK(open_in(folder, "namespace=close", &one));
+    OK(open_in(folder, "namespace=close", &two));
+    OK(frazil_snowflake_node(one, &node));
+    OK(frazil_snowflake_close(one));
+    /* Another handle is open. */
+    CHECK(!is_free(folder, "close", node));
+    OK(frazil_snowflake_next(two, &first));
+    OK(frazil_snowflake_close(two));
+    CHECK(is_free(folder, "close", node));
+    STATUS(frazil_snowflake_next(two, &id), FRAZIL_CLOSED);
+    frazil_snowflake_free(two);
+    frazil_snowflake_free(one);
+
+    OK(open_in(folder, "namespace=free", &one));
+    OK(frazil_snowflake_node(one, &node));
+    frazil_snowflake_free(one);
+    for (int i = 0; i < 500 && !is_free(folder, "free", node); ++i) pause_ms(10);
+    CHECK(is_free(folder, "free", node));
+
+    OK(open_in(folder, "namespace=renew", &one));
+    OK(frazil_snowflake_next(one, &first));
+    OK(frazil_snowflake_node(one, &node));
+    OK(frazil_snowflake_renew(one));
+    OK(frazil_snowflake_renew(one));
+    CHECK(is_free(folder, "renew", node));
+    OK(frazil_snowflake_next(one, &id));
+    CHECK(id > first);
+    OK(frazil_snowflake_node(one, &node));
+    CHECK(!is_free(folder, "renew", node));
+    frazil_snowflake_free(one);
+
+    /* The end of another process, which has freed what it had. */
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        if (open_in(folder, "namespace=child node=7", &one) != FRAZIL_OK) end_child(__LINE__);
+        frazil_snowflake_free(one);
+        end_child(0);
+    }
+    CHECK(ended_well(child));
+    CHECK(is_free(folder, "child", 7));
+    remove_folder(folder);
+}
+
+CASE(lease_named_slot) {
+    struct folder folder = make_folder();
+    frazil_snowflake *ids = NULL;
+    int64_t last = 0, id;
+    int up[2], down[2];
+    char pid[40];
+    CHECK(pipe(up) == 0 && pipe(down) == 0);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        close(down[1]);
+        if (open_in(folder, QUICK " node=7", &ids) != FRAZIL_OK || frazil_snowflake_next(ids, &id) != FRAZIL_OK) end_child(__LINE__);
+        if (write(up[1], &id, sizeof id) != sizeof id) end_child(__LINE__);
+        if (read(down[0], &id, sizeof id) != 0) end_child(__LINE__);
+        frazil_snowflake_free(ids);
+        end_child(0);
+    }
+    close(up[1]);
+    CHECK(read(up[0], &last, sizeof last) == sizeof last);
+    STATUS(open_in(folder, QUICK " node=7", &ids), FRAZIL_NODE_IN_USE);
+    snprintf(pid, sizeof pid, ":%d until", (int)child);
+    CHECK(ids == NULL && error_has("node number 7 is held by") && error_has(pid) && error_has(folder.path));
+    OK(open_in(folder, QUICK " node=8", &ids));
+    frazil_snowflake_free(ids);
+    close(down[1]);
+    CHECK(ended_well(child));
+    OK(open_in(folder, QUICK " node=7", &ids));
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(id > last);
+    frazil_snowflake_free(ids);
+    close(down[0]);
+    close(up[0]);
+    remove_folder(folder);
+}
+
+#define EACH 20000
+
+/* What one process of several mints, which the others can see. */
+struct share {
+    frazil_status status;
+    uint64_t node;
+    int64_t ids[EACH];
+};
+
+static void mint_share(frazil_snowflake *ids, struct share *share) {
+    size_t half = EACH / 2;
+    share->status = frazil_snowflake_fill(ids, share->ids, half, NULL);
+    for (size_t i = half; i < EACH && share->status == FRAZIL_OK; ++i) share->status = frazil_snowflake_next(ids, &share->ids[i]);
+    if (share->status == FRAZIL_OK) share->status = frazil_snowflake_node(ids, &share->node);
+}
+
+static struct share *map_shares(size_t count) {
+    void *shares = mmap(NULL, count * sizeof(struct share), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shares == MAP_FAILED) abort();
+    return shares;
+}
+
+/* Whether all minted, each with a number of its own, and nothing twice. */
+static bool shares_differ(const struct share *shares, size_t count) {
+    static int64_t all[4 * EACH];
+    frazil_layout *layout;
+    bool differ = count <= 4 && frazil_layout_parse("standard", &layout) == FRAZIL_OK;
+    for (size_t i = 0; i < count && differ; ++i) {
+        differ = shares[i].status == FRAZIL_OK && ascending(shares[i].ids, EACH);
+        for (size_t j = 0; j < i; ++j) differ = differ && shares[j].node != shares[i].node;
+        for (size_t j = 0; j < EACH && differ; ++j) {
+            frazil_parts parts;
+            differ = frazil_layout_decode(layout, shares[i].ids[j], &parts) == FRAZIL_OK && parts.node == shares[i].node;
+        }
+        memcpy(all + i * EACH, shares[i].ids, sizeof shares[i].ids);
+    }
+    if (!differ) return false;
+    frazil_layout_free(layout);
+    qsort(all, count * EACH, sizeof all[0], compare);
+    return ascending(all, count * EACH);
+}
+
+CASE(lease_file_store) {
+    struct folder folder = make_folder();
+    struct share *shares = map_shares(3);
+    frazil_snowflake *ids;
+    pid_t children[2];
+    fflush(stdout);
+    for (int i = 0; i < 2; ++i) {
+        children[i] = fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            if (open_in(folder, "", &ids) != FRAZIL_OK) end_child(__LINE__);
+            mint_share(ids, &shares[i]);
+            /* The others have their numbers by then. */
+            pause_ms(500);
+            frazil_snowflake_free(ids);
+            end_child(0);
+        }
+    }
+    OK(open_in(folder, "", &ids));
+    mint_share(ids, &shares[2]);
+    for (int i = 0; i < 2; ++i) CHECK(ended_well(children[i]));
+    CHECK(shares_differ(shares, 3));
+    frazil_snowflake_free(ids);
+    munmap(shares, 3 * sizeof *shares);
+    remove_folder(folder);
+}
+
+/* A child of any kind leases anew on its first use, and both mint at once. */
+CASE(fork_leases_anew) {
+    struct folder folder = make_folder();
+    struct share *shares = map_shares(4);
+    frazil_snowflake *ids;
+    frazil_lease lease;
+    uint64_t node;
+    int64_t first, id;
+    OK(open_in(folder, "", &ids));
+    OK(frazil_snowflake_next(ids, &first));
+    OK(frazil_snowflake_node(ids, &node));
+    pid_t children[3];
+    fflush(stdout);
+    for (int i = 0; i < 3; ++i) {
+        children[i] = i == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) : fork();
+        CHECK(children[i] >= 0);
+        if (children[i] == 0) {
+            /* One that uses nothing gives nothing of its parent's back. */
+            if (i == 2) {
+                frazil_snowflake_free(ids);
+                end_child(0);
+            }
+            mint_share(ids, &shares[i]);
+            if (frazil_snowflake_lease(ids, &lease) != FRAZIL_OK || lease.node != shares[i].node) end_child(__LINE__);
+            pause_ms(500);
+            frazil_snowflake_free(ids);
+            end_child(0);
+        }
+    }
+    mint_share(ids, &shares[2]);
+    for (int i = 0; i < 3; ++i) CHECK(ended_well(children[i]));
+    CHECK(shares[2].node == node);
+    CHECK(shares_differ(shares, 3));
+    CHECK(is_free(folder, "default", shares[0].node) && is_free(folder, "default", shares[1].node));
+    CHECK(!is_free(folder, "default", node));
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(id > first);
+    frazil_snowflake_free(ids);
+    munmap(shares, 4 * sizeof *shares);
+    remove_folder(folder);
+}
+
+CASE(lease_errors) {
+    struct folder folder = make_folder();
+    frazil_snowflake *ids = NULL, *one, *two, *thief;
+    frazil_lease lease;
+    int64_t id;
+    STATUS(open_in(folder, "namespace='two words'", &ids), FRAZIL_SPEC);
+    CHECK(error_has("namespace") && error_has("a-z"));
+    STATUS(open_in(folder, "lease=forever", &ids), FRAZIL_SPEC);
+    STATUS(open_in(folder, "renew=99ms", &ids), FRAZIL_OUT_OF_RANGE);
+    CHECK(error_has("renew=99ms") && error_has("100ms"));
+    STATUS(open_in(folder, "window=2s renew=1s", &ids), FRAZIL_OUT_OF_RANGE);
+    CHECK(error_has("window=2s") && error_has("4s"));
+    STATUS(open_in(folder, "window=3s lease=disposable", &ids), FRAZIL_SPEC);
+    STATUS(frazil_snowflake_open("standard node=1 window=3s", &ids), FRAZIL_SPEC);
+
+    /* No server is contacted for it: the address leads nowhere. */
+    int64_t started = wall_ms();
+    STATUS(frazil_snowflake_open("standard store=redis://u:secret@203.0.113.1/0 lease=disposable", &ids), FRAZIL_STORE_UNSUITABLE);
+    CHECK(error_has("203.0.113.1") && !error_has("secret") && wall_ms() - started < 1000);
+    STATUS(frazil_snowflake_open("standard store=redis://:secret@127.0.0.1:1/0 window=4s renew=1s", &ids), FRAZIL_STORE_UNREACHABLE);
+    CHECK(error_has("127.0.0.1:1") && !error_has("secret") && wall_ms() - started < 6000);
+
+    /* It takes connections, and never answers. */
+    char line[200];
+    struct sockaddr_in silent = {0};
+    socklen_t size = sizeof silent;
+    int listening = socket(AF_INET, SOCK_STREAM, 0);
+    silent.sin_family = AF_INET;
+    silent.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(bind(listening, (struct sockaddr *)&silent, size) == 0 && listen(listening, 5) == 0);
+    CHECK(getsockname(listening, (struct sockaddr *)&silent, &size) == 0);
+    snprintf(line, sizeof line, "standard store=redis://127.0.0.1:%d/0 " QUICK, ntohs(silent.sin_port));
+    STATUS(frazil_snowflake_try_open(line, 0, &ids), FRAZIL_WOULD_BLOCK);
+    CHECK(frazil_retry_after_ms() > 0);
+    STATUS(frazil_snowflake_open(line, &ids), FRAZIL_STORE_UNREACHABLE);
+    close(listening);
+
+    OK(open_in(folder, "", &one));
+    snprintf(line, sizeof line, "twitter store=file:%s", folder.path);
+    STATUS(frazil_snowflake_open(line, &ids), FRAZIL_LAYOUT_MISMATCH);
+    STATUS(open_in(folder, "rollback=error", &ids), FRAZIL_CONFLICT);
+    frazil_snowflake_free(one);
+
+    OK(frazil_snowflake_open(TWO " namespace=c-errors", &one));
+    OK(frazil_snowflake_open(TWO " namespace=c-errors", &two));
+    STATUS(frazil_snowflake_open(TWO " namespace=c-errors", &ids), FRAZIL_NO_FREE_NODE);
+    CHECK(error_has("all 2 node numbers"));
+    /* Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it. */
+    OK(frazil_snowflake_renew(one));
+    OK(frazil_snowflake_open(TWO " namespace=c-errors", &thief));
+    STATUS(frazil_snowflake_next(one, &id), FRAZIL_LEASE_EXHAUSTED);
+    CHECK(error_has("all 2 node numbers"));
+    OK(frazil_snowflake_lease(one, &lease));
+    CHECK(!lease.healthy && lease.last_status == FRAZIL_NO_FREE_NODE && strstr(lease.last_error, "all 2 node numbers") != NULL);
+    OK(frazil_snowflake_close(thief));
+    frazil_snowflake_free(thief);
+    for (int i = 0; i < 500 && frazil_snowflake_next(one, &id) != FRAZIL_OK; ++i) pause_ms(10);
+    OK(frazil_snowflake_lease(one, &lease));
+    CHECK(lease.healthy && lease.last_status == FRAZIL_OK && *lease.last_error == '\0');
+    frazil_snowflake_free(two);
+    frazil_snowflake_free(one);
+
+    /* At the bound with the store away. */
+    OK(open_in(folder, "namespace=away " QUICK, &one));
+    char away[100], gone[100];
+    snprintf(away, sizeof away, "%s/away", folder.path);
+    snprintf(gone, sizeof gone, "%s/gone", folder.path);
+    CHECK(rename(away, gone) == 0);
+    FILE *file = fopen(away, "w");
+    CHECK(file != NULL && fclose(file) == 0);
+    frazil_status status = FRAZIL_OK;
+    for (int i = 0; i < 10000 && status == FRAZIL_OK; ++i) {
+        pause_ms(1);
+        status = frazil_snowflake_next(one, &id);
+    }
+    CHECK(status == FRAZIL_LEASE_EXHAUSTED && error_has(" since "));
+    OK(frazil_snowflake_lease(one, &lease));
+    CHECK(!lease.healthy && lease.last_status != FRAZIL_OK && *lease.last_error != '\0');
+    frazil_snowflake_free(one);
+    CHECK(ids == NULL);
+    remove_folder(folder);
 }
 
 CASE(environment) {
@@ -691,6 +1080,7 @@ CASE(wrong_types) {
     frazil_snowflake *ids;
     frazil_layout *layout;
     frazil_layout_info info;
+    frazil_lease lease;
     frazil_parts parts;
     const char *string;
     char text[FRAZIL_ID_TEXT_SIZE];
@@ -721,6 +1111,8 @@ CASE(wrong_types) {
     REFUSED(frazil_snowflake_credit(ids, NULL), "credit");
     REFUSED(frazil_snowflake_set_time(NULL, NOW), "ids");
     REFUSED(frazil_snowflake_renew(NULL), "ids");
+    REFUSED(frazil_snowflake_lease(NULL, &lease), "ids");
+    REFUSED(frazil_snowflake_lease(ids, NULL), "lease");
     REFUSED(frazil_snowflake_close(NULL), "ids");
     REFUSED(frazil_snowflake_node(NULL, &number), "ids");
     REFUSED(frazil_snowflake_node(ids, NULL), "node");

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
@@ -26,6 +29,10 @@ using std::chrono::milliseconds;
 namespace {
 
 const frazil::time_point NOW{milliseconds(1800000000000)};
+/// Whether a number is held is told after 1.5 x renew.
+const std::string QUICK = " window=400ms renew=100ms rollback=error";
+/// Two node numbers, and generators that share none.
+const std::string TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory detached=true" + QUICK;
 const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex};
 
 /// The error that a call throws; OK for none.
@@ -61,6 +68,19 @@ std::vector<std::string> words(const char *const (&says)[N]) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < N && says[i] != nullptr; ++i) words.emplace_back(says[i]);
     return words;
+}
+
+/// Ends a forked child, well or not: by a signal, because valgrind makes a failure of any exit status, for what the
+/// stacks of the parent's threads held is lost in the child.
+[[noreturn]] void end_child(bool well) {
+    kill(getpid(), well ? SIGKILL : SIGTERM);
+    for (;;) pause();
+}
+
+/// Waits for a child, and whether it ended well.
+bool ended_well(pid_t child) {
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 CASE(known_ids) {
@@ -175,7 +195,8 @@ CASE(every_error) {
     CHECK(refused(open("layout='time:99@1ms sequence:1 epoch:0'"), errc::layout_invalid));
     CHECK(refused(open("baidu worker=1"), errc::layout_expired));
     CHECK(refused(open("twitter"), errc::node_missing));
-    CHECK(refused(open("twitter store=redis://h/0"), errc::store_not_built));
+    CHECK(refused(open("standard store=redis://127.0.0.1:1/0 window=4s renew=1s"), errc::store_unreachable));
+    CHECK(refused(open("standard store=redis://127.0.0.1:1/0 lease=disposable"), errc::store_unsuitable));
     CHECK(refused([] { (void)layout("twitter").decode(-1); }, errc::id_invalid));
     CHECK(refused([] { (void)layout("twitter").min_id(frazil::time_point()); }, errc::before_epoch));
 
@@ -203,20 +224,22 @@ CASE(every_error) {
     game.set_time(NOW);
     CHECK(refused([&] { for (;;) game.next(); }, errc::exhausted));
 
-    const std::string two = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory namespace=cpp-every detached=true";
+    const std::string two = TWO + " namespace=cpp-every";
     const snowflake first(two + " node=1");
     CHECK(refused([&] { snowflake again(two + " node=1"); }, errc::node_in_use));
     const snowflake second(two);
     CHECK(refused([&] { snowflake third(two); }, errc::no_free_node));
     CHECK(refused(open("standard store=memory namespace=cpp-every"), errc::layout_mismatch));
+    first.renew();
+    const snowflake thief(two);
+    CHECK(refused([&] { first.next(); }, errc::lease_exhausted));
 
     const snowflake fixed("standard node=400");
     CHECK(refused(open("standard node=400 rollback=error"), errc::conflict));
     std::fflush(stdout);
     const pid_t child = fork();
-    if (child == 0) _exit(refused([&] { fixed.next(); }, errc::forked) ? 0 : 1);
-    int status = 1;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    if (child == 0) end_child(refused([&] { fixed.next(); }, errc::forked));
+    CHECK(ended_well(child));
 
     snowflake moved("standard node=401");
     const snowflake taken = std::move(moved);
@@ -387,27 +410,228 @@ CASE(fork) {
         const bool own = refused([&] { ids.next(); }, errc::forked);
         const bool anew = refused([] { snowflake again("standard node=416"); }, errc::forked);
         const bool other = snowflake("standard node=417").next() > 0;
-        _exit(own && anew && other ? 0 : 1);
+        end_child(own && anew && other);
     }
-    int status = 1;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(ended_well(child));
     CHECK(ids.next() > before);
 }
 
 CASE(memory_store) {
-    const std::string spec = "standard store=memory namespace=cpp-memory detached=true";
+    const std::string spec = "standard store=memory namespace=cpp-memory detached=true" + QUICK;
     const snowflake one(spec);
     std::optional<snowflake> two(std::in_place, spec);
-    const auto before = one.node();
-    CHECK(before != two->node());
+    CHECK(one.node() != two->node());
     const auto id = one.next();
     one.renew();
-    CHECK(one.node() != before && one.next() > id);
+    CHECK(one.next() > id && one.node() != two->node());
     const std::string same = spec + " node=" + std::to_string(two->node());
     CHECK(refused([&] { snowflake again(same); }, errc::node_in_use));
     const auto last = two->next();
     two.reset();
     CHECK(snowflake(same).next() > last);
+}
+
+/// A folder of this case's own for `store=file:`.
+class folder {
+public:
+    folder() : path_("/tmp/frazil-cpp-XXXXXX") {
+        if (mkdtemp(path_.data()) == nullptr) std::abort();
+    }
+    ~folder() { std::filesystem::remove_all(path_); }
+    folder(const folder &) = delete;
+    folder &operator=(const folder &) = delete;
+
+    const std::string &path() const { return path_; }
+    std::string store() const { return "file:" + path_; }
+    /// A spec of this folder's store.
+    std::string spec(const std::string &rest = "") const { return "standard store=" + store() + " " + rest; }
+
+    /// Whether the store says that a number is free: the newer half of its record begins "1 free".
+    bool is_free(const std::string &in, std::uint64_t node) const {
+        std::ifstream file(path_ + "/" + in + "/" + std::to_string(node), std::ios::binary);
+        const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+        if (bytes.size() != 8192) return false;
+        const auto sequence = [&](std::size_t half) {
+            std::uint64_t number = 0;
+            for (std::size_t i = 8; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[half * 4096 + 24 + i]);
+            return number;
+        };
+        return bytes.compare((sequence(1) > sequence(0) ? 4096 : 0) + 36, 7, "1 free ") == 0;
+    }
+
+private:
+    std::string path_;
+};
+
+template <typename F>
+bool in_time(F condition) {
+    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    return condition();
+}
+
+CASE(lease_info) {
+    CHECK(!snowflake("standard node=420").lease());
+    const folder in;
+    const snowflake ids(in.spec("namespace=eu-items_2.1"));
+    const auto lease = ids.lease();
+    CHECK(lease && lease->node == ids.node() && lease->store == in.store() && lease->store_namespace == "eu-items_2.1");
+    CHECK(lease->healthy && !lease->last_error && !lease->left);
+    const auto ahead = *lease->bound - std::chrono::system_clock::now();
+    CHECK(ahead > std::chrono::seconds(1) && ahead < std::chrono::seconds(5));
+    CHECK(in_time([&] { return ids.lease()->bound > lease->bound; }));
+    ids.close();
+    CHECK(ids.lease()->store_namespace == "eu-items_2.1");
+
+    const snowflake counted("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory lease=disposable namespace=cpp-counted");
+    CHECK(counted.lease()->node == 0 && !counted.lease()->bound && counted.lease()->left == 1u);
+    snowflake moved("standard node=421");
+    const snowflake taken = std::move(moved);
+    CHECK(refused([&] { (void)moved.lease(); }, errc::wrong_type));
+}
+
+CASE(lease_close_gives_back) {
+    const folder in;
+    const snowflake one(in.spec()), two(in.spec());
+    const auto node = one.node();
+    one.close();
+    CHECK(!in.is_free("default", node) && two.next() > 0);
+    two.close();
+    CHECK(in.is_free("default", node));
+
+    std::optional<snowflake> ids(std::in_place, in.spec("namespace=scope"));
+    const auto scoped = ids->node();
+    ids.reset();
+    CHECK(in_time([&] { return in.is_free("scope", scoped); }));
+
+    const snowflake renewed(in.spec("namespace=renew"));
+    const auto before = renewed.node();
+    const auto id = renewed.next();
+    renewed.renew();
+    CHECK(in.is_free("renew", before));
+    CHECK(renewed.next() > id && !in.is_free("renew", renewed.node()));
+
+    // A generator of static storage is destroyed by exit().
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        static const snowflake kept(in.spec("namespace=static node=7"));
+        kept.next();
+        std::exit(0);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && in.is_free("static", 7));
+}
+
+CASE(lease_named_slot) {
+    const folder in;
+    const std::string spec = in.spec("node=7" + QUICK);
+    int up[2], down[2];
+    CHECK(pipe(up) == 0 && pipe(down) == 0);
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(down[1]);
+        std::int64_t id = 0;
+        {
+            const snowflake ids(spec);
+            id = ids.next();
+            if (write(up[1], &id, sizeof id) != sizeof id || read(down[0], &id, sizeof id) != 0) end_child(false);
+        }
+        end_child(true);
+    }
+    close(up[1]);
+    std::int64_t last = 0;
+    CHECK(read(up[0], &last, sizeof last) == sizeof last);
+    const std::string holder = ":" + std::to_string(child) + " until";
+    CHECK(refused([&] { snowflake again(spec); }, errc::node_in_use, {"node number 7 is held by", holder, in.path()}));
+    CHECK(snowflake(in.spec("node=8" + QUICK)).node() == 8);
+    close(down[1]);
+    CHECK(ended_well(child));
+    CHECK(snowflake(spec).next() > last);
+    for (const int end : {down[0], up[0]}) close(end);
+}
+
+CASE(lease_file_store) {
+    const folder in;
+    int pipes[2][2];
+    pid_t children[2];
+    constexpr std::size_t EACH = 20000;
+    std::fflush(stdout);
+    for (int i = 0; i < 2; ++i) {
+        CHECK(pipe(pipes[i]) == 0);
+        children[i] = fork();
+        if (children[i] == 0) {
+            const snowflake ids(in.spec());
+            auto mine = ids.batch(EACH);
+            mine.push_back(static_cast<std::int64_t>(ids.node()));
+            const char *bytes = reinterpret_cast<const char *>(mine.data());
+            for (std::size_t left = mine.size() * sizeof mine[0]; left > 0;) {
+                const ssize_t sent = write(pipes[i][1], bytes, left);
+                if (sent <= 0) end_child(false);
+                bytes += sent;
+                left -= static_cast<std::size_t>(sent);
+            }
+            // The others have their numbers by then.
+            std::this_thread::sleep_for(milliseconds(500));
+            ids.close();
+            end_child(true);
+        }
+        close(pipes[i][1]);
+    }
+    const snowflake ids(in.spec());
+    std::vector<std::int64_t> all = ids.batch(EACH);
+    std::set<std::uint64_t> nodes{ids.node()};
+    for (int i = 0; i < 2; ++i) {
+        std::vector<std::int64_t> theirs(EACH + 1);
+        char *bytes = reinterpret_cast<char *>(theirs.data());
+        for (std::size_t left = theirs.size() * sizeof theirs[0]; left > 0;) {
+            const ssize_t got = read(pipes[i][0], bytes, left);
+            CHECK(got > 0);
+            bytes += got;
+            left -= static_cast<std::size_t>(got);
+        }
+        close(pipes[i][0]);
+        nodes.insert(static_cast<std::uint64_t>(theirs.back()));
+        theirs.pop_back();
+        CHECK(ascending(theirs));
+        all.insert(all.end(), theirs.begin(), theirs.end());
+        CHECK(ended_well(children[i]));
+    }
+    std::sort(all.begin(), all.end());
+    CHECK(nodes.size() == 3 && all.size() == 3 * EACH && ascending(all));
+}
+
+CASE(lease_errors) {
+    const folder in;
+    const auto open = [&](const std::string &rest) { return [&, rest] { snowflake ids(in.spec(rest)); }; };
+    CHECK(refused(open("namespace='two words'"), errc::spec, {"namespace", "a-z"}));
+    CHECK(refused(open("lease=forever"), errc::spec, {"lease", "disposable"}));
+    CHECK(refused(open("renew=99ms"), errc::out_of_range, {"renew=99ms", "100ms"}));
+    CHECK(refused(open("window=2s renew=1s"), errc::out_of_range, {"window=2s", "4s"}));
+    CHECK(refused(open("window=3s lease=disposable"), errc::spec, {"window", "disposable"}));
+    CHECK(refused([] { snowflake ids("standard node=1 window=3s"); }, errc::spec, {"window", "store"}));
+
+    // No server is contacted for it: the address leads nowhere.
+    CHECK(refused([] { snowflake ids("standard store=redis://203.0.113.1/0 lease=disposable"); }, errc::store_unsuitable, {"203.0.113.1"}));
+    const std::string nobody = "standard store=redis://127.0.0.1:1/0 window=4s renew=1s";
+    CHECK(refused([&] { snowflake ids(nobody); }, errc::store_unreachable, {"127.0.0.1:1"}));
+
+    const snowflake one(in.spec());
+    CHECK(refused([&] { snowflake ids("twitter store=" + in.store()); }, errc::layout_mismatch));
+    CHECK(refused(open("rollback=error"), errc::conflict));
+
+    // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
+    const std::string two = TWO + " namespace=cpp-errors";
+    const snowflake first(two), second(two);
+    first.renew();
+    const snowflake thief(two);
+    CHECK(refused([&] { first.next(); }, errc::lease_exhausted, {"all 2 node numbers"}));
+    const auto lease = first.lease();
+    CHECK(!lease->healthy && lease->last_error && lease->last_error->code() == errc::no_free_node);
+    CHECK(std::string(lease->last_error->what()).find("all 2 node numbers") != std::string::npos);
+    thief.close();
+    CHECK(in_time([&] { return thrown([&] { first.next(); }) == FRAZIL_OK; }));
+    CHECK(first.lease()->healthy && !first.lease()->last_error);
 }
 
 CASE(environment) {

@@ -58,6 +58,23 @@ CASE(minting) {
     CHECK(refused(ids->next(), errc::closed));
 }
 
+CASE(leases) {
+    const auto fixed = snowflake::open("standard node=502");
+    CHECK(fixed && fixed->lease() && !*fixed->lease());
+    const auto ids = snowflake::open("standard store=memory namespace=results");
+    CHECK(ids);
+    const auto lease = ids->lease();
+    CHECK(lease && *lease && (*lease)->node == *ids->node() && (*lease)->store == "memory" && (*lease)->store_namespace == "results");
+    CHECK((*lease)->healthy && !(*lease)->last_error && (*lease)->bound && !(*lease)->left);
+    const auto before = ids->next();
+    CHECK(ids->renew());
+    const auto after = ids->next();
+    CHECK(before && after && *after > *before);
+    auto moved = snowflake::open("standard node=503");
+    const snowflake taken = std::move(*moved);
+    CHECK(refused(moved->lease(), errc::wrong_type));
+}
+
 CASE(taking_apart) {
     const auto twitter = frazil::layout::parse("twitter");
     CHECK(twitter);

@@ -251,27 +251,28 @@ test('fork', async () => {
   assert.equal(inChild, ids.next(), 'the child has a state of its own')
 })
 
-test('memory_store', () => {
-  const options = { store: 'memory', namespace: 'node memory_store', detached: true }
+test('memory_store', async () => {
+  // Whether a number is held is told after 1.5 x renew.
+  const options = { store: 'memory', namespace: 'node-memory', detached: true, window: '400ms', renew: '100ms', rollback: 'error' }
   const layout = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
-  const first = new Snowflake(undefined, { layout, ...options })
-  const second = new Snowflake(undefined, { layout, ...options })
+  const open = more => Snowflake.open(undefined, { layout, ...options, ...more })
+  const first = await open()
+  const second = await open()
   assert.deepEqual([first.node, second.node].sort(), [0, 1])
-  refused('NO_FREE_NODE', () => new Snowflake(undefined, { layout, ...options }))
-  refused('NODE_IN_USE', () => new Snowflake(undefined, { layout, node: second.node, ...options }))
+  await rejected('NO_FREE_NODE', open(), 'all 2 node numbers')
+  await rejected('NODE_IN_USE', open({ node: second.node }), `node number ${second.node} is held by`)
   const last = first.next()
   const freed = first.node
-  first.close()
-  const third = new Snowflake(undefined, { layout, ...options })
+  await first.closeAsync()
+  const third = await open()
   assert.equal(third.node, freed)
   assertAscending([last, third.next()])
 
-  const roomy = new Snowflake('twitter store=memory namespace="node renew" detached=true')
-  const before = [roomy.node, roomy.next()]
-  roomy.renew()
-  assert.notEqual(roomy.node, before[0])
-  assertAscending([before[1], roomy.next()])
-  refused('SPEC', () => new Snowflake('twitter datacenter=2 worker=3').renew(), 'store')
+  const roomy = await Snowflake.open('twitter store=memory namespace=node-renew detached=true')
+  const before = roomy.next()
+  await roomy.renew()
+  assertAscending([before, await roomy.nextAsync()])
+  await rejected('SPEC', new Snowflake('twitter datacenter=2 worker=3').renew(), 'store')
 })
 
 test('environment', async () => {
@@ -342,23 +343,24 @@ test('a function that was taken keeps its generator, and what nobody holds gives
     `
     import { Snowflake } from 'frazil'
     import { setImmediate as turn } from 'node:timers/promises'
-    const open = () => new Snowflake(undefined, {
-      layout: 'time:41@1ms node:1 sequence:12 epoch:2025-01-01', store: 'memory', detached: true })
-    const next = open().next
+    const open = () => Snowflake.open(undefined, {
+      layout: 'time:41@1ms node:1 sequence:12 epoch:2025-01-01', store: 'memory', detached: true,
+      window: '400ms', renew: '100ms', rollback: 'error' })
+    const next = (await open()).next
     const collect = async () => { gc(); await turn() }
     for (let i = 0; i < 20; i++) {
       await collect()
       next()
     }
     let reused = 0
-    for (let i = 0; i < 2000 && reused < 10; i++) {
+    for (let i = 0; i < 200 && reused < 10; i++) {
       try {
-        open()
+        await open()
         reused++
       } catch (error) {
         if (error.code !== 'NO_FREE_NODE') throw error
-        await collect()
       }
+      await collect()
     }
     console.log(reused, typeof next())`,
     { flags: ['--expose-gc'] },

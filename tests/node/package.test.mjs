@@ -24,7 +24,7 @@ function declaredMembers(name) {
 
 /** The names that a class really has, with those that an object of it owns. */
 function realMembers(type, object) {
-  const symbols = new Map([[Symbol.iterator, '[Symbol.iterator]'], [Symbol.dispose, '[Symbol.dispose]']])
+  const symbols = new Map(['iterator', 'dispose', 'asyncDispose'].map(name => [Symbol[name], `[Symbol.${name}]`]))
   const names = owner => Reflect.ownKeys(owner).map(key => symbols.get(key) ?? key)
   const statics = names(type).filter(name => !['length', 'name', 'prototype'].includes(name))
   return [...names(type.prototype), ...names(object), ...statics.map(name => `static ${name}`)]
@@ -42,8 +42,8 @@ test('both entries export the same names, which are those of the declarations', 
 test('the declarations and the classes have the same members', () => {
   const ids = new frazil.Snowflake('twitter datacenter=8 worker=1')
   const real = realMembers(frazil.Snowflake, ids)
-  // Before 18.18 Node has no Symbol.dispose.
-  const declared = declaredMembers('Snowflake').filter(name => Symbol.dispose || name !== '[Symbol.dispose]')
+  // Before 18.18 Node has neither symbol.
+  const declared = declaredMembers('Snowflake').filter(name => Symbol.dispose || !/ispose]$/.test(name))
   assert.deepEqual(declared.sort(), real.sort())
   assert.deepEqual(declaredMembers('Layout').sort(), realMembers(frazil.Layout, ids.layout).sort())
   const error = (() => { try { ids.batch(-1) } catch (error) { return error } })()
@@ -51,6 +51,13 @@ test('the declarations and the classes have the same members', () => {
   const own = realMembers(frazil.FrazilError, error).filter(name => !inherited.includes(name))
   assert.deepEqual(declaredMembers('FrazilError').sort(), own.sort())
   assert.deepEqual(Object.keys(ids), [])
+})
+
+test('the declared lease is the real one', async () => {
+  const body = /^export interface Lease [^]*?^}/m.exec(declarations)[0]
+  const declared = [...body.matchAll(/^  readonly (\w+):/gm)].map(match => match[1])
+  const ids = await frazil.Snowflake.open('standard store=memory namespace=package')
+  assert.deepEqual(Object.keys(ids.lease), declared)
 })
 
 test('the declared codes and parts are the real ones', () => {
@@ -84,6 +91,28 @@ test('the packed package works in an empty folder', async () => {
       const { stdout } = await run(process.execPath, [smoke], { cwd: folder })
       assert.equal(stdout.trim(), Object.keys(frazil).sort().join())
     }
+    const { stdout } = await run(join(folder, 'node_modules/.bin/frazil'), ['--version'], { cwd: folder, shell: process.platform === 'win32' })
+    assert.equal(stdout, `frazil ${frazil.version}\n`)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('the command lists node numbers, and says what is wrong', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'frazil-command-'))
+  const command = join(root, require('frazil/package.json').bin.frazil)
+  const frazil = (...given) => run(process.execPath, [command, ...given], { cwd: folder })
+  try {
+    const store = `file:${folder}/store`
+    const hold = `require(${JSON.stringify(root)}).Snowflake.open('game', { server: 4711, store: '${store}' }).then(ids => ids.close())`
+    await run(process.execPath, ['-e', hold], { cwd: folder })
+    const { stdout, stderr } = await frazil('nodes', store)
+    assert.equal(stderr, '')
+    assert.match(stdout, /\n4711  server=4711  (free|held) .*\n\n[^]* of 1048576 node numbers held, .* 1048575 never used\n$/)
+    const { slots } = JSON.parse((await frazil('nodes', '--json', store)).stdout)
+    assert.deepEqual(slots.map(slot => slot.node), [4711])
+    await assert.rejects(frazil('nodes', 'nowhere'), error => error.code === 1 && error.stderr.startsWith('frazil: SPEC: '))
+    await assert.rejects(frazil('nodes'), error => error.code === 2 && error.stderr.startsWith('error: '))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -67,11 +67,12 @@ test('layouts', () => {
   }
 })
 
-test('specs', () => {
+test('specs', async () => {
   const { canonical, invalid } = vectors('specs')
   assert.ok(canonical.length > 0 && invalid.length > 0)
   for (const row of canonical) {
-    assert.equal(new Snowflake(row.spec).spec, row.canonical)
+    const ids = await Snowflake.open(row.spec)
+    assert.equal(ids.spec, row.canonical)
   }
   for (const { spec, error, says } of invalid) {
     refused(error, () => new Snowflake(spec), ...says)

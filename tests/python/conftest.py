@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def node():
 @pytest.fixture
 def namespace(request):
     """A namespace of store=memory that no other test uses."""
-    return f"{request.node.name}-{next(_numbers)}"
+    return f"{re.sub('[^A-Za-z0-9_]', '-', request.node.name)}-{next(_numbers)}"
 
 
 @pytest.fixture(autouse=True)

@@ -42,8 +42,17 @@ def conflict():
     frazil.Snowflake("leaf worker=1000 start=zero")
 
 
-def leased(*lines):
-    return [frazil.Snowflake(line, store="memory", detached=True, namespace="every_error" + lines[0]) for line in lines]
+def leased(namespace, *lines):
+    # Whether a number is held is told after 1.5 x renew.
+    quick = {"window": "400ms", "renew": "100ms", "rollback": "error"}
+    return [frazil.Snowflake(line, store="memory", detached=True, namespace=namespace, **quick) for line in lines]
+
+
+def used_up():
+    ids, _ = leased("used_up", ONE_NODE, ONE_NODE)
+    ids.renew()
+    _thief = leased("used_up", ONE_NODE)
+    ids.next()
 
 
 def forked():
@@ -77,12 +86,14 @@ NATURAL = {
     "WOULD_BLOCK": lambda: open_manual().batch(4097),
     "CLOCK_NOT_SET": lambda: open_manual(unix_ms=None).next(),
     "NODE_MISSING": lambda: frazil.Snowflake("twitter"),
-    "NODE_IN_USE": lambda: leased("standard node=1", "standard node=1"),
-    "NO_FREE_NODE": lambda: leased(ONE_NODE, ONE_NODE, ONE_NODE),
+    "NODE_IN_USE": lambda: leased("in_use", "standard node=1", "standard node=1"),
+    "NO_FREE_NODE": lambda: leased("no_free", ONE_NODE, ONE_NODE, ONE_NODE),
     "FORKED": forked,
     "CONFLICT": conflict,
-    "LAYOUT_MISMATCH": lambda: leased("twitter", "leaf"),
-    "STORE_NOT_BUILT": lambda: frazil.Snowflake("twitter store=redis://localhost"),
+    "LAYOUT_MISMATCH": lambda: leased("mismatch", "twitter", "leaf"),
+    "LEASE_EXHAUSTED": used_up,
+    "STORE_UNREACHABLE": lambda: frazil.Snowflake("standard store=redis://127.0.0.1:1/0 window=4s renew=1s"),
+    "STORE_UNSUITABLE": lambda: frazil.Snowflake("standard store=redis://127.0.0.1:1/0 lease=disposable"),
 }
 
 

@@ -274,19 +274,25 @@ assert ids.next() > last
 
 
 def test_memory_store(namespace):
-    line = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory"
+    line = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory window=400ms renew=100ms rollback=error"
     first = frazil.Snowflake(line, namespace=namespace, node=0)
     second = frazil.Snowflake(line, namespace=namespace)
     assert {first.node, second.node} == {0, 1}
-    with pytest.raises(frazil.NoFreeNodeError):
-        frazil.Snowflake(line, namespace=namespace, lease="disposable")
+    with pytest.raises(frazil.NoFreeNodeError, match="all 2 node numbers"):
+        frazil.Snowflake(line, namespace=namespace, detached=True)
+    with pytest.raises(frazil.NodeInUseError):
+        frazil.Snowflake(line, namespace=namespace, node=0, detached=True)
+    with pytest.raises(frazil.LayoutMismatchError):
+        frazil.Snowflake("standard store=memory lease=disposable", namespace=namespace)
     last = first.next()
     first.close()
     assert second.fields == {"node": 1}
     before = second.next()
     second.renew()
-    assert second.node == 0
-    assert second.next() > max(before, last)
+    assert second.next() > before
+    third = frazil.Snowflake(line, namespace=namespace, detached=True)
+    assert third.node != second.node
+    assert third.next() > last
     with pytest.raises(frazil.SpecError, match="renew"):
         open_manual().renew()
 

@@ -1,5 +1,6 @@
 """The wheel: its stubs, its metadata, and that it is what these tests run against."""
 
+import json
 import subprocess
 import sys
 from importlib import metadata
@@ -20,3 +21,25 @@ def test_installed():
     assert frazil.__version__ == metadata.version("frazil")
     files = {file.name for file in metadata.files("frazil")}
     assert {"py.typed", "_frazil.pyi", "LICENSE-MIT", "LICENSE-APACHE"} <= files
+
+
+def test_the_command(tmp_path):
+    """The script and the module are the same command: its output, its errors, its exit status."""
+    store = f"file:{tmp_path}/store"
+    # A process that is not ours holds a number; it ends before the listing is read.
+    hold = "import frazil, sys; ids = frazil.Snowflake('game', server=4711, store=sys.argv[1]); ids.next(); ids.close()"
+    subprocess.run([sys.executable, "-c", hold, store], check=True, cwd=tmp_path, timeout=60)
+    script = Path(sys.executable).with_name("frazil")
+    for command in ([script], [sys.executable, "-m", "frazil"]):
+        run = lambda *given: subprocess.run([*command, *given], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=60)  # noqa: B023
+        done = run("nodes", store)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\n4711  server=4711  free " in done.stdout
+        assert done.stdout.endswith("\n0 of 1048576 node numbers held, 1 free or passed, 1048575 never used\n")
+        slot = json.loads(run("nodes", store, "--json").stdout)["slots"][0]
+        assert (slot["node"], slot["state"], slot["version"]) == (4711, "free", 2)
+        refused = run("nodes", "nowhere")
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert refused.stderr.startswith("frazil: SPEC: ")
+        assert run("nodes").returncode == 2
+        assert run("--version").stdout == f"frazil {frazil.__version__}\n"

@@ -1,10 +1,10 @@
 //! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
 
-use crate::sync::{Arc, AtomicPtr, AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// A word at or above this was frozen: the lease is gone. No layout's words come near it.
-const FROZEN: u64 = 3 << 62;
+/// The mark of a frozen word: the lease is gone. Words themselves have at most 63 bits.
+const FROZEN: u64 = 1 << 63;
 /// The gate's tick while it is closed: a tick that no clock shows.
 const CLOSED: u64 = u64::MAX;
 
@@ -34,13 +34,23 @@ pub(crate) enum Refused {
 /// that nobody claimed after. And no word above `bound` is issued: both ways of claiming compare
 /// the claimed word with a limit that was cut to `bound`, and `bound` only grows.
 pub(crate) struct Lease {
+    /// The process that holds it: a forked child has only a copy.
+    pub(crate) process: u64,
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
     pub(crate) node: u64,
     /// The next word to be issued.
     next: CachePadded<AtomicU64>,
     gate: CachePadded<Gate>,
+    /// The lease that this one replaced, owned.
+    before: *mut Lease,
 }
+
+// SAFETY: `before` is written once, before the lease is shared, and followed only by the pointer's
+// `drop`; everything else is atomic or constant.
+unsafe impl Send for Lease {}
+// SAFETY: as above.
+unsafe impl Sync for Lease {}
 
 /// What the slow path found, for the fast path: read by every call, written once a tick.
 ///
@@ -54,13 +64,17 @@ struct Gate {
     last: AtomicU64,
     /// The last word that the lease allows.
     bound: AtomicU64,
+    /// Whether the word is frozen, for those who must not read it all the time.
+    ended: AtomicBool,
 }
 
 impl Lease {
     /// A lease whose first word is `first` and whose last is `bound`.
-    pub(crate) fn new(node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
-        let gate = Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound) };
-        Lease { node, node_bits, next: CachePadded::new(AtomicU64::new(first)), gate: CachePadded::new(gate) }
+    pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
+        let gate =
+            Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound), ended: AtomicBool::new(false) };
+        let next = CachePadded::new(AtomicU64::new(first));
+        Lease { process, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
     }
 
     /// The fast path: one word, if the gate is open for this tick of the clock.
@@ -118,15 +132,30 @@ impl Lease {
 
     /// Moves the next word up to at least `word`.
     ///
-    /// It always moves, so that a claim under way that stands just below `word` is not handed back.
+    /// It always moves, so that a claim under way that stands just below `word` is not handed back. A
+    /// frozen word moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise(&self, word: u64) {
-        let raised = |next: u64| Some(word.max(next + 1));
+        let raised = |next: u64| Some(next & FROZEN | word.max((next & !FROZEN) + 1));
         let _ = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
-    /// The next word to be issued.
+    /// The next word to be issued; of a frozen lease, the one that would have been.
     pub(crate) fn next(&self) -> u64 {
-        self.next.load(Ordering::Acquire)
+        self.next.load(Ordering::Acquire) & !FROZEN
+    }
+
+    /// Whether the lease was given up or replaced: words that were claimed before are left to others.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.gate.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.next.load(Ordering::Acquire) >= FROZEN
+    }
+
+    /// Moves the bound on, once the store has confirmed it.
+    pub(crate) fn extend(&self, bound: u64) {
+        self.gate.bound.fetch_max(bound, Ordering::AcqRel);
     }
 
     /// The last word that the lease allows.
@@ -135,44 +164,55 @@ impl Lease {
     }
 
     /// Ends the lease: no call claims from it any more. Returns the word that would have been next;
-    /// every word issued under this lease lies below it.
+    /// every word issued under this lease lies below it. Freezing twice is harmless.
     pub(crate) fn freeze(&self) -> u64 {
-        self.next.swap(FROZEN, Ordering::AcqRel)
+        let next = self.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
+        self.gate.ended.store(true, Ordering::Release);
+        next
     }
 }
 
 /// The current lease. Old ones live as long as this, because a slow caller may still read them.
-pub(crate) struct LeasePointer {
-    current: AtomicPtr<Lease>,
-    all: Mutex<Vec<Arc<Lease>>>,
-}
+///
+/// There is no lock: a forked child swaps a lease that it inherited in whatever state it stood.
+pub(crate) struct LeasePointer(AtomicPtr<Lease>);
 
 impl LeasePointer {
     pub(crate) fn new(lease: Lease) -> Self {
-        let lease = Arc::new(lease);
-        LeasePointer { current: AtomicPtr::new(Arc::as_ptr(&lease).cast_mut()), all: Mutex::new(vec![lease]) }
+        LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
     }
 
     #[inline]
     pub(crate) fn get(&self) -> &Lease {
-        // SAFETY: the pointer came from an `Arc` that `all` keeps until `self` is dropped, and the
+        // SAFETY: the pointer came from a `Box` that is freed when `self` is dropped, and the
         // reference does not outlive `self`. A `Lease` is only ever shared, never borrowed mutably.
-        unsafe { &*self.current.load(Ordering::Acquire) }
+        unsafe { &*self.0.load(Ordering::Acquire) }
     }
 
     /// Freezes the current lease and puts another in its place, which starts in a tick above every
     /// word of the old one, so that IDs go on increasing whatever the new node number is. Returns
     /// the old lease's node number and the word that it would have issued next.
-    pub(crate) fn swap(&self, lease: Lease, sequence_bits: u32) -> (u64, u64) {
-        let mut all = self.all.lock().expect("no code panics while it holds this lock");
+    ///
+    /// One thread of a process swaps: its keeper.
+    pub(crate) fn swap(&self, mut lease: Lease, sequence_bits: u32) -> (u64, u64) {
         let old = self.get();
         let next = old.freeze();
         if next > 0 {
             lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
         }
-        let lease = Arc::new(lease);
-        self.current.store(Arc::as_ptr(&lease).cast_mut(), Ordering::Release);
-        all.push(lease);
+        lease.before = self.0.load(Ordering::Acquire);
+        self.0.store(Box::into_raw(Box::new(lease)), Ordering::Release);
         (old.node, next)
+    }
+}
+
+impl Drop for LeasePointer {
+    fn drop(&mut self) {
+        let mut lease = self.0.load(Ordering::Acquire);
+        while !lease.is_null() {
+            // SAFETY: each lease was boxed by `new` or `swap`, is in the list once, and nobody borrows
+            // from `self` any more.
+            lease = unsafe { Box::from_raw(lease) }.before;
+        }
     }
 }

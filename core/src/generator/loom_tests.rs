@@ -7,6 +7,8 @@
 
 use super::{Generator, Lease, LeasePointer};
 use crate::clock::Clock;
+use crate::error::ErrorKind;
+use crate::fork;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use loom::sync::Arc;
@@ -25,17 +27,34 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
     let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
-    let generator = Generator::new(layout, policies, Clock::manual(), Lease::new(1, 1 << sequence_bits, 0, bound), Some(0), 0);
+    let generator =
+        Generator::new(layout, policies, Clock::manual(), Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound), Some(0), 0);
     generator.set_time(10).expect("a manual clock");
     Arc::new(generator)
 }
 
 fn lease(node: u64, bound: u64) -> Lease {
-    Lease::new(node, node << 2, 0, bound)
+    Lease::new(fork::mark().current(), node, node << 2, 0, bound)
+}
+
+fn next_id(generator: &Generator) -> crate::error::Result<crate::id::Id> {
+    generator.fast_id().map_or_else(|| generator.slow_id(Duration::ZERO), Ok)
 }
 
 fn mint(generator: &Generator, count: usize) -> Vec<i64> {
-    (0..count).filter_map(|_| generator.next_id(Duration::ZERO).ok()).map(|id| id.get()).collect()
+    (0..count).filter_map(|_| next_id(generator).ok()).map(|id| id.get()).collect()
+}
+
+/// As `mint`, where a lease that is being swapped is waited for, as an entry does.
+fn mint_through_a_swap(generator: &Generator, count: usize) -> Vec<i64> {
+    let next = || match next_id(generator) {
+        Err(error) if error.kind() == ErrorKind::LeaseExhausted => {
+            thread::yield_now();
+            None
+        }
+        id => Some(id.expect("nothing else is refused").get()),
+    };
+    (0..count).map(|_| std::iter::repeat_with(next).find_map(|id| id).expect("repeats for ever")).collect()
 }
 
 fn assert_unique(mut ids: Vec<i64>) {
@@ -102,9 +121,40 @@ fn loom_nothing_passes_the_bound() {
 }
 
 #[test]
+fn loom_the_bound_moves_on_while_ids_are_minted() {
+    model(|| {
+        let ids = generator(2, 10 << 2, Reaction::Ahead(Some(5)));
+        let other = Arc::clone(&ids);
+        let keeper = thread::spawn(move || other.lease.get().extend(10 << 2 | 2));
+        let minted = mint(&ids, 4);
+        keeper.join().unwrap();
+        let all = [minted, mint(&ids, 4)].concat();
+        assert_eq!(all.len(), 3, "every word up to the new bound, and none above: {all:?}");
+        assert!(all.iter().all(|id| *id >> 2 >> 2 == 10 && *id & 3 <= 2), "{all:?}");
+        assert_unique(all);
+    });
+}
+
+#[test]
+fn loom_a_slot_is_given_back_above_everything_issued() {
+    model(|| {
+        let ids = generator(3, UNBOUNDED, Reaction::Error);
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 2));
+        let next = ids.close();
+        assert_eq!(ids.lease.get().freeze() >> 3, next >> 3, "freezing twice is harmless");
+        let theirs = thread.join().unwrap();
+        for id in theirs {
+            let word = (id as u64) >> 5 << 3 | id as u64 & 7;
+            assert!(word < next, "{word} was issued after the freeze at {next}");
+        }
+    });
+}
+
+#[test]
 fn loom_a_raise_is_not_handed_back() {
     model(|| {
-        let lease = Arc::new(Lease::new(1, 4, 3, UNBOUNDED));
+        let lease = Arc::new(Lease::new(fork::mark().current(), 1, 4, 3, UNBOUNDED));
         lease.open_gate(0, 2);
         let other = Arc::clone(&lease);
         let thread = thread::spawn(move || other.claim_one(0));
@@ -138,7 +188,7 @@ fn loom_next_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
-        let thread = thread::spawn(move || mint(&other, 2));
+        let thread = thread::spawn(move || mint_through_a_swap(&other, 2));
         let (_, next) = ids.lease.swap(lease(2, UNBOUNDED), 2);
         let theirs = thread.join().unwrap();
         assert_eq!(theirs.len(), 2);

@@ -17,7 +17,7 @@ use crate::fork::{self, Mark};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Start};
-use crate::sync::{AtomicBool, AtomicU64, Ordering, yield_now};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use lease::Refused;
 use std::time::{Duration, Instant};
@@ -33,8 +33,6 @@ pub(crate) struct Generator {
     pub(crate) lease: LeasePointer,
     clock: Clock,
     mark: Mark,
-    /// The process that this generator belongs to.
-    process: u64,
     packing: Packing,
     /// The highest tick that the clock has shown.
     seen: CachePadded<AtomicU64>,
@@ -75,15 +73,13 @@ impl Generator {
     pub(crate) fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>, now: u64) -> Self {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
-        let mark = fork::mark();
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
         let generator = Generator {
             layout,
             policies,
             lease: LeasePointer::new(lease),
             clock,
-            mark,
-            process: mark.current(),
+            mark: fork::mark(),
             packing,
             seen: CachePadded::new(AtomicU64::new(now)),
             entered: AtomicU64::new(0),
@@ -118,24 +114,25 @@ impl Generator {
             return Ok(());
         }
         let node = self.lease.get().node;
-        Err(Error::new(
-            ErrorKind::Forked,
-            format!(
-                "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
-            ),
-        ))
+        let why = format!(
+            "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
+        );
+        Err(Error::new(ErrorKind::Forked, why))
     }
 
-    /// The next ID; waits as the policies say, but not longer than `max_wait`.
+    /// The next ID, if the gate stands open: the fast path.
     #[inline]
-    pub(crate) fn next_id(&self, max_wait: Duration) -> Result<Id> {
+    pub(crate) fn fast_id(&self) -> Option<Id> {
         let lease = self.lease.get();
         let tick = self.layout.tick_unchecked(self.clock.unix_ms());
-        if self.same_process()
-            && let Some(word) = lease.claim_one(tick)
-        {
-            return Ok(self.packing.id(lease.node_bits, word));
+        if !self.mark.is(lease.process) {
+            return None;
         }
+        lease.claim_one(tick).map(|word| self.packing.id(lease.node_bits, word))
+    }
+
+    /// The next ID by the slow path; waits as the policies say, but not longer than `max_wait`.
+    pub(crate) fn slow_id(&self, max_wait: Duration) -> Result<Id> {
         let claimed = self.claim(1, max_wait)?;
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
@@ -161,6 +158,7 @@ impl Generator {
     pub(crate) fn claim(&self, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
         let mut waiting = Waiting { max_wait, since: None };
         loop {
+            let lease = self.lease.get();
             self.check_process()?;
             // `seen` is loaded before the clock is read: a smaller reading is then a real rollback,
             // not an old reading held up by a faster thread.
@@ -175,7 +173,6 @@ impl Generator {
             let limit = self.first_word(last_tick) | self.layout.sequence().max();
             let floor = self.floor(now);
 
-            let lease = self.lease.get();
             match lease.claim(most, floor, limit, |next| self.start_after(next)) {
                 Ok(words) => {
                     if words.entered {
@@ -185,8 +182,8 @@ impl Generator {
                     return Ok(Claimed { lease, words });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
-                // A swap is under way: the next lease is there in a moment.
-                Err(Refused::Frozen) => yield_now(),
+                // A swap is under way, and the next lease is there in a moment; or it was given up.
+                Err(Refused::Frozen) => return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up")),
                 // Another thread has read a later tick meanwhile, and moved the word there: the
                 // refusal is this thread's old reading, not the clock.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
@@ -215,7 +212,7 @@ impl Generator {
     /// Whether the process is still the one that opened the generator: one load.
     #[inline]
     pub(crate) fn same_process(&self) -> bool {
-        self.mark.is(self.process)
+        self.mark.is(self.lease.get().process)
     }
 
     /// The first word that the clock still allows at a tick: `lag` behind it.
@@ -230,6 +227,17 @@ impl Generator {
     /// The highest tick that the clock has shown.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
+    }
+
+    /// The tick that the clock shows now, as far as it can be told: 0 for a time that no ID can have.
+    pub(crate) fn tick_or_zero(&self) -> u64 {
+        self.clock.read().and_then(|now| self.layout.tick_of(now)).unwrap_or(0)
+    }
+
+    /// Whether the lease of this process has room for an ID at the clock's time.
+    pub(crate) fn has_room(&self) -> bool {
+        let lease = self.lease.get();
+        self.same_process() && !lease.is_frozen() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
     /// The tick that the clock shows now.

@@ -2,7 +2,7 @@
 
 use super::Snowflake;
 use crate::error::Result;
-use crate::generator::Claimed;
+use crate::generator::{Claimed, Lease};
 use crate::id::Id;
 use std::time::Duration;
 
@@ -28,14 +28,15 @@ pub struct Local {
     /// The tick of the clock in which the block was claimed, and the highest that it had shown.
     tick: u64,
     seen: u64,
-    node_bits: u64,
+    /// The lease of the block, by its place: a generator's leases never move and none is freed before it.
+    lease: usize,
     next: u64,
     end: u64,
 }
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        Local { ids, tick: 0, seen: 0, node_bits: 0, next: 0, end: 0 }
+        Local { ids, tick: 0, seen: 0, lease: 0, next: 0, end: 0 }
     }
 
     /// The next ID. Waits as the policies say.
@@ -47,22 +48,30 @@ impl Local {
         self.ids.check_open()?;
         let generator = self.ids.generator();
         let tick = generator.tick();
+        let lease = generator.lease.get();
         // A block is dropped by a forked child, when the clock has gone back to its tick, and when the
-        // node number was given up.
+        // lease was given up: a copy of this process may have the same block.
         let stale = tick != self.tick
             || generator.seen() != self.seen
-            || generator.lease.get().node_bits != self.node_bits
+            || place_of(lease) != self.lease
+            || lease.has_ended()
             || !generator.same_process();
+        let mut node_bits = lease.node_bits;
         if self.next == self.end || stale {
-            let Claimed { lease, words } = generator.claim(BLOCK, Duration::MAX)?;
-            (self.node_bits, self.next, self.end) = (lease.node_bits, words.first, words.first + words.count);
+            let Claimed { lease, words } = self.ids.entry.claim(BLOCK, Duration::MAX)?;
+            (self.lease, self.next, self.end) = (place_of(lease), words.first, words.first + words.count);
+            node_bits = lease.node_bits;
             // Read before the claim: if the clock moved on meanwhile, the next call claims anew.
             (self.tick, self.seen) = (tick, generator.seen());
         }
         let word = self.next;
         self.next += 1;
-        Ok(generator.id(self.node_bits, word))
+        Ok(generator.id(node_bits, word))
     }
+}
+
+fn place_of(lease: &Lease) -> usize {
+    std::ptr::from_ref(lease).addr()
 }
 
 impl Iterator for Local {

@@ -9,7 +9,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::generator::Generator;
 use crate::id::Id;
 use crate::layout::Layout;
-use crate::registry::{self, Entry};
+use crate::lease::{Entry, Lease, keeper};
+use crate::registry;
 use crate::spec::Spec;
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ use std::time::Duration;
 
 /// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
+
+/// How long a handle that is dropped waits for its store: a destructor may run anywhere.
+const DROP_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
 pub const MAX_BATCH: usize = 1 << 24;
@@ -51,13 +55,15 @@ impl Snowflake {
     ///
     /// A node number that is given without a store first waits for the next tick (1 ms with most
     /// presets, at most 1 s), so that a restart cannot repeat what the process before it issued.
+    /// With a store it may wait for a crashed holder or for the first start on Redis: 105 s at most with the default
+    /// `window` and a bounded drift, then `LEASE_EXHAUSTED`.
     ///
     /// # Errors
     /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE`, `LAYOUT_INVALID` and `ID_INVALID` for what the line
     /// says; `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold
     /// now; `CONFLICT` when the number is open with other policies; `FORKED` when a parent process
-    /// has it open; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH` and `STORE_NOT_BUILT` from the
-    /// store.
+    /// has it open; with a store, `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`,
+    /// `STORE_NOT_BUILT` and the other `STORE_*`.
     pub fn open(line: &str) -> Result<Self> {
         Snowflake::open_spec(Spec::parse(line)?, Duration::MAX)
     }
@@ -69,7 +75,7 @@ impl Snowflake {
     pub fn open_spec(spec: Spec, max_wait: Duration) -> Result<Self> {
         let plan = spec.plan()?;
         plan.check_after()?;
-        let entry = registry::open(&plan)?;
+        let entry = registry::open(&plan, max_wait)?;
         let ids = Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false) };
         if let Some(after) = plan.after {
             ids.generator().pass(after)?;
@@ -82,7 +88,8 @@ impl Snowflake {
     ///
     /// # Errors
     /// `CLOCK_BACK` and `EXHAUSTED` as the policies say, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`,
-    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED`, `CLOSED`.
+    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED` where the number is given without a
+    /// store, `CLOSED`; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
     #[inline]
     pub fn next_id(&self) -> Result<Id> {
         self.try_next_id(Duration::MAX)
@@ -96,7 +103,7 @@ impl Snowflake {
     #[inline]
     pub fn try_next_id(&self, max_wait: Duration) -> Result<Id> {
         self.check_open()?;
-        self.entry.generator.next_id(max_wait)
+        self.entry.next_id(max_wait)
     }
 
     /// Fills a buffer of `Id` or `i64` with ascending IDs, in as many ticks as that takes.
@@ -122,7 +129,7 @@ impl Snowflake {
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
     pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
         self.check_open()?;
-        self.entry.generator.fill(buffer, max_wait)
+        self.entry.fill(buffer, max_wait)
     }
 
     /// `count` ascending IDs, at most [`MAX_BATCH`]: all or nothing.
@@ -164,10 +171,11 @@ impl Snowflake {
     /// the credit for a burst.
     ///
     /// # Errors
-    /// As [`next_id`](Snowflake::next_id), except that it never waits.
+    /// As [`next_id`](Snowflake::next_id), except that it never waits: `WOULD_BLOCK` where the lease is
+    /// used up, and another on its way.
     pub fn credit(&self) -> Result<u64> {
         self.check_open()?;
-        self.generator().credit()
+        self.entry.credit(Duration::ZERO)
     }
 
     /// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
@@ -179,21 +187,40 @@ impl Snowflake {
         self.generator().set_time(unix_ms)
     }
 
-    /// Gives a leased node number up and takes another, as a hook for machines that are about to be
-    /// cloned. IDs go on increasing.
+    /// Gives a leased node number back; the next use takes another. A hook for machines that are about
+    /// to be cloned: call it before the snapshot, and every clone leases a number of its own. IDs go
+    /// on increasing.
     ///
     /// # Errors
-    /// `SPEC` for a number that was given; the store's errors, after which the old lease still holds.
+    /// `SPEC` without a store, `CLOSED`, `LEASE_EXHAUSTED` when the store takes too long.
     pub fn renew(&self) -> Result<()> {
         self.check_open()?;
-        self.entry.renew()
+        keeper::renew(&self.entry)
     }
 
-    /// Closes this handle; the last one of a leased node number gives the number back. Closing
-    /// twice is harmless, and dropping closes.
+    /// The leased node number and how it stands; `None` for one that is given without a store.
+    ///
+    /// # Example
+    /// ```
+    /// let ids = frazil::Snowflake::open("standard store=memory")?;
+    /// let lease = ids.lease().expect("there is a store");
+    /// assert!(lease.healthy && lease.node == ids.node());
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn lease(&self) -> Option<Lease> {
+        self.entry.lease()
+    }
+
+    /// Closes this handle; the last one of a leased node number gives the number back, and waits for
+    /// the store for at most 5 s. Closing twice is harmless, and dropping closes.
     pub fn close(&self) {
+        self.close_within(Duration::MAX);
+    }
+
+    /// As [`close`](Snowflake::close), waiting at most `max_wait`; the rest goes on in the background.
+    pub fn close_within(&self, max_wait: Duration) {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            registry::close(&self.entry);
+            self.entry.close(max_wait);
         }
     }
 
@@ -202,7 +229,8 @@ impl Snowflake {
         &self.layout
     }
 
-    /// The node number: all node fields side by side.
+    /// The node number: all node fields side by side. A leased one may change: after `renew()`, a fork
+    /// or a lost lease the next ID has another.
     pub fn node(&self) -> u64 {
         self.generator().lease.get().node
     }
@@ -246,7 +274,7 @@ impl Clone for Snowflake {
 
 impl Drop for Snowflake {
     fn drop(&mut self) {
-        self.close();
+        self.close_within(DROP_PATIENCE);
     }
 }
 

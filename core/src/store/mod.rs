@@ -1,33 +1,254 @@
-//! What remembers node numbers, so that no two generators hold the same one.
+//! What remembers node numbers, so that no two processes hold the same one.
 //!
-//! This release has `memory`, which knows one process and serves tests; it gives out the same lease
-//! objects that the network stores will.
+//! A store keeps text under keys and compares it; it understands none of it. What the texts mean, and
+//! who may write which when, is the `lease` module's business.
 
-pub(crate) mod memory;
+#[cfg(feature = "etcd")]
+mod etcd;
+#[cfg(unix)]
+mod file;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod history;
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+mod hosts;
+mod memory;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "sql")]
+mod sql;
+#[cfg(test)]
+mod suite;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
 
-/// The URLs of stores that a spec may name but this build has no client for.
-const NOT_BUILT: &[&str] =
-    &["redis://", "rediss://", "postgresql://", "postgres://", "mysql://", "etcd://", "etcds://", "zookeeper://", "file:"];
+/// Which slots to read beside the meta record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    One(u64),
+}
 
-/// Accepts the stores that are built in.
-pub(crate) fn check(store: &str) -> Result<()> {
-    if store == "memory" {
-        return Ok(());
+/// What a store holds for a namespace, read at one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    pub(crate) meta: Option<String>,
+    /// What tells this server, and this history of it, from another that may answer at the same
+    /// address; without spaces, empty where there is no such thing.
+    pub(crate) server: String,
+    /// The store's own clock in Unix ms, where it has one.
+    pub(crate) time_ms: Option<i64>,
+    /// Those of the slots asked for that have a record.
+    pub(crate) slots: Vec<(u64, String)>,
+}
+
+/// The name of a record in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    Meta,
+    Slot(u64),
+}
+
+/// A compare-and-set. The store does all of it in one atomic operation: it compares, and writes only
+/// if everything is as it says here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Swap {
+    /// The meta record that must stand there, whole; `None`: there must be none.
+    pub(crate) meta: Option<String>,
+    /// The [`Loaded::server`] that must answer.
+    pub(crate) server: String,
+    /// The record to write. For `Key::Meta`, `old` and `meta` are the same.
+    pub(crate) key: Key,
+    /// The record that must stand there, whole; `None`: there must be none.
+    pub(crate) old: Option<String>,
+    pub(crate) new: String,
+    /// The store's clock must show at least this (Unix ms). A store without a clock ignores both.
+    pub(crate) earliest_ms: i64,
+    /// The store's clock must show less than this.
+    pub(crate) latest_ms: i64,
+}
+
+/// What became of a [`Swap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swapped {
+    Done,
+    /// A record, or the server, is not what was expected: nothing was written.
+    Differs,
+    /// The store's clock (Unix ms) stands before `earliest_ms`, or at `latest_ms` or later: nothing
+    /// was written.
+    OutOfTime(i64),
+}
+
+/// A connection to a store: load, compare-and-set, and nothing else.
+///
+/// Used by one thread. Every call returns within the timeout that the connection was made with. After
+/// an error the connection is dropped and a new one made; an error of `swap` means that the write may or
+/// may not have happened, or may still happen.
+pub(crate) trait Store {
+    /// Reads the meta record, the server's identity and time, and the slots asked for.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the address.
+    fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded>;
+
+    /// Writes one record if everything is as expected. Tables, folders and keys are made on first use.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the address: the outcome is not known.
+    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
+
+    /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
+    fn loses_writes(&self) -> bool {
+        false
     }
-    if store == "local" || NOT_BUILT.iter().any(|scheme| store.starts_with(scheme)) {
+}
+
+/// A store's address, as the spec names it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Address(String);
+
+/// The kinds of store, and how each is named: a word, or the beginning of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Memory,
+    Local,
+    File,
+    Redis,
+    Sql,
+    Etcd,
+    ZooKeeper,
+}
+
+const KINDS: &[(&str, Kind)] = &[
+    ("local", Kind::Local),
+    ("file:", Kind::File),
+    ("memory", Kind::Memory),
+    ("redis://", Kind::Redis),
+    ("rediss://", Kind::Redis),
+    ("redis+unix://", Kind::Redis),
+    ("postgresql://", Kind::Sql),
+    ("postgres://", Kind::Sql),
+    ("mysql://", Kind::Sql),
+    ("mariadb://", Kind::Sql),
+    ("etcd://", Kind::Etcd),
+    ("etcds://", Kind::Etcd),
+    ("zookeeper://", Kind::ZooKeeper),
+];
+
+impl Kind {
+    const fn is_built(self) -> bool {
+        match self {
+            Kind::Memory => true,
+            Kind::Local | Kind::File => cfg!(unix),
+            Kind::Redis => cfg!(feature = "redis"),
+            Kind::Sql => cfg!(feature = "sql"),
+            Kind::Etcd => cfg!(feature = "etcd"),
+            Kind::ZooKeeper => cfg!(feature = "zookeeper"),
+        }
+    }
+}
+
+impl Address {
+    /// Takes `store=`'s value.
+    ///
+    /// # Errors
+    /// `SPEC` for what names no store, `STORE_NOT_BUILT` for one that this build has no client for.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let address = Address(text.to_owned());
+        let kind = address.kind()?;
+        if kind.is_built() {
+            return Ok(address);
+        }
+        let built: Vec<_> = KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name).collect();
         // Only the scheme is shown: what follows it may be a password.
-        let scheme = store.split([':']).next().unwrap_or_default();
-        return Err(Error::new(
-            ErrorKind::StoreNotBuilt,
-            format!("store={scheme} is not built into this version of frazil, which has: memory; give the node number by hand until then"),
-        ));
+        let scheme = text.split(':').next().unwrap_or_default();
+        let why = format!(
+            "store={scheme} is not in this build of frazil, which has: {}; the stores' clients are features of the Rust crate (stores: all)",
+            built.join(", ")
+        );
+        Err(Error::new(ErrorKind::StoreNotBuilt, why))
     }
-    // What is no known scheme may still hold a password.
-    let scheme = if store.contains('@') { "...".to_owned() } else { shown(store.split([':', '/']).next().unwrap_or_default()) };
-    Err(Error::new(
-        ErrorKind::Spec,
-        format!("store={scheme} is none of: memory, local, file:DIR, redis://, postgresql://, mysql://, etcd://, zookeeper://"),
-    ))
+
+    /// Whether the store is on this machine, and answers within milliseconds.
+    pub(crate) fn is_near(&self) -> bool {
+        self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
+    }
+
+    /// The folder of `file:DIR`, if it is not there yet: a listing must not make it.
+    #[cfg(feature = "cli")]
+    pub(crate) fn missing_folder(&self) -> Option<&str> {
+        self.0.strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists())
+    }
+
+    /// Whether the store is this process's own.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.kind().is_ok_and(|kind| kind == Kind::Memory)
+    }
+
+    /// Whether the store may forget what it has acknowledged.
+    pub(crate) fn forgets(&self) -> bool {
+        self.kind().is_ok_and(|kind| kind == Kind::Redis)
+    }
+
+    fn kind(&self) -> Result<Kind> {
+        let text = self.0.as_str();
+        let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) } else { text == name };
+        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| {
+            // What is no known scheme may still hold a password.
+            let scheme = if text.contains('@') { "...".to_owned() } else { shown(text.split([':', '/']).next().unwrap_or_default()) };
+            let why = format!(
+                "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://"
+            );
+            Error::new(ErrorKind::Spec, why)
+        })
+    }
+
+    /// Connects; every call then takes at most `timeout`.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the address without its credentials.
+    pub(crate) fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
+        match self.kind()? {
+            Kind::Memory => memory::connect(),
+            #[cfg(unix)]
+            Kind::Local => file::connect_local(timeout),
+            #[cfg(unix)]
+            Kind::File => file::connect(self.0["file:".len()..].as_ref(), true, timeout),
+            #[cfg(feature = "redis")]
+            Kind::Redis => redis::connect(&self.0, timeout),
+            #[cfg(feature = "sql")]
+            Kind::Sql => sql::connect(&self.0, timeout),
+            #[cfg(feature = "etcd")]
+            Kind::Etcd => etcd::connect(&self.0, timeout),
+            #[cfg(feature = "zookeeper")]
+            Kind::ZooKeeper => zookeeper::connect(&self.0, timeout),
+            #[allow(unreachable_patterns, reason = "with every feature on, no kind is left")]
+            _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    /// Without the user and the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&without_secret(&self.0))
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Hides the user and the password of a URL.
+pub(crate) fn without_secret(value: &str) -> Cow<'_, str> {
+    match (value.find("://"), value.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}***{}", &value[..scheme + 3], &value[at..]).into(),
+        _ => value.into(),
+    }
 }

@@ -1,6 +1,6 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
 import { FrazilError, Layout, Snowflake, errors, formatId, parseId, version } from 'frazil'
-import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Options, Parts, TextFormat } from 'frazil'
+import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, Options, Parts, TextFormat } from 'frazil'
 
 const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
@@ -21,7 +21,13 @@ const credit: number = ids.credit()
 const time: Instant = 0
 ids.setTime(time)
 ids.setTime(new Date())
-ids.renew()
+const renewed: Promise<void> = ids.renew()
+const closed: Promise<void> = ids.closeAsync()
+const lease: Lease | undefined = ids.lease
+const bound: Date | undefined = lease?.bound
+const trouble: FrazilError | undefined = lease?.lastError
+const left: number | undefined = lease?.left
+const leased: (string | number | bigint | boolean | undefined)[] = [lease?.node, lease?.store, lease?.namespace, lease?.healthy]
 for (const each of ids) {
   each.length
   break
@@ -33,6 +39,10 @@ const spec: string = ids.spec
 ids.close()
 ids[Symbol.dispose]()
 using scoped = new Snowflake('twitter', options)
+export async function scope(): Promise<string> {
+  await using ids = await Snowflake.open('standard', { store: 'local', namespace: 'eu', window: '60s', renew: '10s' })
+  return ids.nextAsync()
+}
 
 const anyId: IdLike = 7
 const parts: Parts = layout.decode(anyId)
@@ -70,6 +80,8 @@ const wrong: number = ids.next()
 ids.fill(new Float64Array(1))
 // @ts-expect-error: no such form
 ids.text('base64')
+// @ts-expect-error: a lease is read
+lease!.node = 1
 // @ts-expect-error: frazil makes its errors
 new FrazilError()
 // @ts-expect-error: the table is not to be changed
@@ -80,4 +92,5 @@ layout.compose({ time: 0 })
 new Snowflake('twitter', { worker: null })
 
 export { big, bigs, bounds, code, composed, credit, dates, field, id, later, many, manyLater, next, node, nodes, numbers, rounded, same, scoped }
+export { bound, closed, leased, left, renewed, trouble }
 export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }

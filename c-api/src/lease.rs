@@ -1,0 +1,111 @@
+//! A leased node number and how it stands; giving it back.
+#![allow(non_camel_case_types)]
+
+use crate::convert::{Out, reference};
+use crate::error::{c_string, frazil_status, guard};
+use crate::snowflake::frazil_snowflake;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+
+const OK: frazil_status = 0;
+const UNKNOWN: i64 = -1;
+
+/// How a generator's node number stands: frazil_snowflake_lease().
+#[repr(C)]
+pub struct frazil_lease {
+    /// Whether the number is leased. One that is given without a store is not: it is healthy and has
+    /// no end, and its texts are empty.
+    pub leased: bool,
+    /// Whether the last attempt to reach the store went well.
+    pub healthy: bool,
+    /// Why it did not: the number of the error, or FRAZIL_OK.
+    pub last_status: frazil_status,
+    /// The node number: all node fields side by side.
+    pub node: u64,
+    /// The last instant whose IDs the lease covers as it stands, in Unix ms; INT64_MAX where there is
+    /// no end, as with a disposable number.
+    pub bound_ms: i64,
+    /// How many disposable numbers were left when this one was taken; -1 for any other.
+    pub left: i64,
+    /// The store, without its credentials; valid until the generator is freed.
+    pub store: *const c_char,
+    /// What separates applications in the store: the spec's `namespace`; valid until the generator is
+    /// freed.
+    pub store_namespace: *const c_char,
+    /// What last_status says, for people; empty with FRAZIL_OK. Valid until this thread's next call of
+    /// frazil_snowflake_lease().
+    pub last_error: *const c_char,
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// The texts of a lease that never change.
+pub(crate) struct Names {
+    store: CString,
+    namespace: CString,
+}
+
+impl Names {
+    pub(crate) fn of(lease: Option<frazil_core::Lease>) -> Self {
+        let (store, namespace) = lease.map(|lease| (lease.store, lease.namespace)).unwrap_or_default();
+        Names { store: c_string(store), namespace: c_string(namespace) }
+    }
+}
+
+/// The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
+/// leased.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, out) = unsafe { (reference("ids", ids)?, Out::new("lease", lease)?) };
+        let lease = ids.ids.lease();
+        let (node, bound_ms, left) = match &lease {
+            Some(lease) => (lease.node, lease.bound_ms, lease.left),
+            None => (ids.ids.node(), None, None),
+        };
+        let last_error = lease.as_ref().and_then(|lease| lease.last_error.as_ref());
+        let text = c_string(last_error.map(ToString::to_string).unwrap_or_default());
+        // A thread that is ending has no place left for it; the status still tells.
+        let last_text = LAST.try_with(|last| {
+            last.replace(text);
+            last.borrow().as_ptr()
+        });
+        out.write(frazil_lease {
+            leased: lease.is_some(),
+            healthy: lease.as_ref().is_none_or(|lease| lease.healthy),
+            last_status: last_error.map_or(OK, |error| error.kind().code()),
+            node,
+            bound_ms: bound_ms.unwrap_or(i64::MAX),
+            left: left.map_or(UNKNOWN, |left| i64::try_from(left).unwrap_or(i64::MAX)),
+            store: ids.names.store.as_ptr(),
+            store_namespace: ids.names.namespace.as_ptr(),
+            last_error: last_text.unwrap_or(c"".as_ptr()),
+        });
+        Ok(())
+    })
+}
+
+/// Gives a leased node number back; the next use takes another. A hook for machines that are about to
+/// be cloned: after it every clone leases a number of its own. IDs go on increasing.
+///
+/// FRAZIL_SPEC for a number that is given without a store; FRAZIL_LEASE_EXHAUSTED when the store takes
+/// too long.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.renew())
+}
+
+/// Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
+/// number gives the number back, and waits up to 5 s for the store. Closing twice is harmless.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointer is NULL or a handle.
+        unsafe { reference("ids", ids)? }.ids.close();
+        Ok(())
+    })
+}

@@ -1,0 +1,93 @@
+//! The command line: one function for the binary, the wheel's script and the npm package's `bin`.
+
+mod listing;
+mod nodes;
+
+use crate::error::Result;
+use crate::spec::DEFAULT_NAMESPACE;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::io::Write;
+
+const DONE: i32 = 0;
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+
+#[derive(Parser)]
+#[command(name = "frazil", bin_name = "frazil", no_binary_name = true, version)]
+#[command(about = "frazil: 64-bit, time-ordered, globally unique IDs")]
+struct Line {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Shows who holds the node numbers of a namespace, and until when
+    Nodes(Nodes),
+}
+
+#[derive(Args)]
+struct Nodes {
+    /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
+    /// or env:NAME, the variable that holds it
+    #[arg(verbatim_doc_comment)]
+    store: String,
+    /// The namespace, as in a spec
+    #[arg(long, default_value = DEFAULT_NAMESPACE)]
+    namespace: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Take the store as it stands: after it was restored, wiped or replaced, which leases refuse with
+    /// STORE_CHANGED. It may have forgotten leases; so new ones begin above the longest that the old
+    /// store can have given out, and processes that hold one confirm it or take another.
+    /// Only when no process uses leases of the old store any more; and where the store has no clock (etcd,
+    /// ZooKeeper), on a machine whose clock is right.
+    #[arg(long, verbatim_doc_comment)]
+    accept: bool,
+}
+
+/// Runs a command and returns the exit status: 0 for success, 1 for an error that `err` tells, 2 for
+/// arguments that cannot be understood.
+///
+/// `args` are those after the program's name. What is printed never holds the user or the password of
+/// a store's URL.
+///
+/// # Example
+/// ```
+/// let (mut out, mut err) = (Vec::new(), Vec::new());
+/// let args = ["nodes", "memory"].map(Into::into);
+/// assert_eq!(frazil::cli::main(args, &mut out, &mut err), 0);
+/// assert!(String::from_utf8_lossy(&out).contains("is empty"));
+/// ```
+pub fn main(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let (status, to, text): (_, &mut dyn Write, _) = match Line::try_parse_from(args) {
+        Ok(Line { command: Command::Nodes(arguments) }) => match nodes(&arguments) {
+            Ok(text) => (DONE, out, text),
+            Err(error) => (FAILED, err, format!("frazil: {}: {error}\n", error.kind().name())),
+        },
+        Err(help) if !help.use_stderr() => (DONE, out, help.to_string()),
+        Err(usage) => (USAGE, err, usage.to_string().lines().map(without_url).collect()),
+    };
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Ok(()) => status,
+        // Whoever read the output has left: there is nobody to tell.
+        Err(_) => status.max(FAILED),
+    }
+}
+
+/// A line that quotes the arguments, one of which may be a URL in the wrong place: nothing after its scheme is shown.
+fn without_url(line: &str) -> String {
+    line.split_once("://").map_or_else(|| format!("{line}\n"), |(before, _)| format!("{before}://...\n"))
+}
+
+fn nodes(arguments: &Nodes) -> Result<String> {
+    let mut namespace = nodes::Namespace::connect(&arguments.store, &arguments.namespace)?;
+    let accepted = if arguments.accept { Some(namespace.accept()?) } else { None };
+    let listing = namespace.list()?;
+    if arguments.json {
+        return Ok(format!("{:#}\n", listing.json()));
+    }
+    Ok(format!("{}{listing}", accepted.unwrap_or_default()))
+}

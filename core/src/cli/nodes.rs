@@ -1,0 +1,66 @@
+//! A namespace of a store: what it holds, and how it is taken as it stands.
+
+use super::listing::Listing;
+use crate::clock::system_ms;
+use crate::error::{Error, ErrorKind, Result};
+use crate::lease::accept;
+use crate::spec::{check_namespace, resolve};
+use crate::store::{Address, Store, Swapped, Which};
+use crate::time::show_instant;
+use std::time::Duration;
+
+/// How long one call of the store may take: a person waits for it, and a namespace may be large.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a write is tried anew when another process wrote in between.
+const ATTEMPTS: usize = 5;
+
+/// A connection to a store, for one namespace of it.
+pub(super) struct Namespace<'a> {
+    address: Address,
+    name: &'a str,
+    store: Box<dyn Store>,
+}
+
+impl<'a> Namespace<'a> {
+    /// # Errors
+    /// `SPEC` for an address or a name that cannot be understood; `STORE_*`.
+    pub(super) fn connect(store: &str, name: &'a str) -> Result<Self> {
+        let address = Address::parse(&resolve("store", store)?)?;
+        check_namespace(name)?;
+        if let Some(folder) = address.missing_folder() {
+            return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
+        }
+        let store = address.connect(TIMEOUT)?;
+        Ok(Namespace { address, name, store })
+    }
+
+    /// # Errors
+    /// `STORE_*`.
+    pub(super) fn list(&mut self) -> Result<Listing> {
+        let loaded = self.store.load(self.name, Which::All)?;
+        Ok(Listing::new(self.address.to_string(), self.name.to_owned(), loaded, system_ms()))
+    }
+
+    /// Begins a new incarnation; says from when on there are leases of it.
+    ///
+    /// # Errors
+    /// `STORE_CHANGED` where there is no record to go by; those of [`accept`]; `STORE_*`.
+    pub(super) fn accept(&mut self) -> Result<String> {
+        let (address, name) = (&self.address, self.name);
+        let at = |error: Error| Error::new(error.kind(), format!("store={address} namespace={name}: {error}"));
+        for _ in 0..ATTEMPTS {
+            let loaded = self.store.load(name, Which::One(0))?;
+            let Some(meta) = &loaded.meta else {
+                let why = "there is nothing to accept: the namespace has no record. The next process that starts begins it; \
+                    one that still refuses the store then goes on after another --accept, or when it is restarted";
+                return Err(at(Error::new(ErrorKind::StoreChanged, why)));
+            };
+            let (after, swap) = accept(meta, &loaded, system_ms(), fastrand::u64(..)).map_err(at)?;
+            if self.store.swap(name, &swap)? == Swapped::Done {
+                let from = show_instant(after.begins_ms().unwrap_or(after.since_ms));
+                return Ok(format!("accepted: new leases begin at {from}\n\n"));
+            }
+        }
+        Err(at(Error::new(ErrorKind::StoreUnreachable, "other processes write the namespace's record all the time: try again")))
+    }
+}

@@ -1,0 +1,197 @@
+//! What a spec asks of a store.
+
+use super::candidates::Candidates;
+use super::holder::Terms;
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::policy::{Policies, Reaction};
+use crate::store::Address;
+use crate::time::show_duration;
+use std::time::Duration;
+
+/// What follows the layout where numbers are disposable, before the names of the given fields.
+const DISPOSABLE: &str = " lease=disposable given=";
+/// What unbounded `ahead` counts as in A. On this machine the store's clock goes back with ours, so it
+/// is as far as a clock may go back; elsewhere A is waited for after a store lost writes, so it is short.
+const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
+const UNBOUNDED_AHEAD_MS: u64 = 60_000;
+/// What A adds to the drift, for clocks that are not quite set.
+const CLOCK_SLACK_MS: u64 = 2_000;
+const SHORTEST_RENEW_MS: u64 = 100;
+const LONGEST_WINDOW_MS: u64 = 24 * 3_600_000;
+/// No store is waited for longer than this in one call.
+const LONGEST_CALL_MS: u64 = 5_000;
+
+/// The given part of a lease: the same in every process that reads the same spec.
+#[derive(Clone, Debug)]
+pub(crate) struct Contract {
+    pub(crate) address: Address,
+    pub(crate) namespace: String,
+    pub(crate) terms: Terms,
+    pub(crate) policies: Policies,
+    pub(crate) manual_clock: bool,
+    pub(crate) detached: bool,
+}
+
+/// `window` and `renew`, as far as they are given.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    pub(crate) window_ms: Option<u64>,
+    pub(crate) renew_ms: Option<u64>,
+}
+
+impl Contract {
+    /// # Errors
+    /// `SPEC` for a manual clock, `OUT_OF_RANGE` for a window that is too short, `STORE_UNSUITABLE` for disposable numbers from
+    /// a store that may forget them.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        address: Address,
+        namespace: String,
+        layout: &Layout,
+        fields: Vec<(Option<u64>, u32)>,
+        disposable: bool,
+        times: Times,
+        policies: Policies,
+        manual_clock: bool,
+    ) -> Result<Self> {
+        if disposable && address.forgets() {
+            let why = format!(
+                "lease=disposable needs a store that forgets nothing, and {address} may lose writes in a failover: use shared-slots"
+            );
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        }
+        if manual_clock && !address.is_memory() {
+            let why =
+                format!("clock=manual does not go with store={address}, where other clocks count: give the node number, or store=memory");
+            return Err(Error::new(ErrorKind::Spec, why));
+        }
+        let drift_ms = |reaction| match reaction {
+            Reaction::Ahead(Some(ms)) => ms,
+            _ => 0,
+        };
+        let drift_ms = drift_ms(policies.rollback).max(drift_ms(policies.exhausted));
+        let (window_ms, renew_ms) = times.fit(&address, drift_ms)?;
+        let unbounded_ms = match [policies.rollback, policies.exhausted].contains(&Reaction::Ahead(None)) {
+            false => 0,
+            true if address.is_near() => UNBOUNDED_AHEAD_NEAR_MS,
+            true => UNBOUNDED_AHEAD_MS,
+        };
+        let terms = Terms {
+            layout: layout.clone(),
+            purpose: purpose(layout, &fields, disposable),
+            candidates: Candidates::new(fields),
+            disposable,
+            window_ms,
+            renew_ms,
+            allowance_ms: layout.ticks(drift_ms.max(unbounded_ms)) * layout.tick_ms() + CLOCK_SLACK_MS,
+            ahead_ticks: policies.exhausted.ahead_ticks(layout),
+            lag_ticks: layout.ticks(policies.lag_ms),
+            manual_clock,
+            holder: String::new(),
+        };
+        Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false })
+    }
+
+    /// How long one call of the store may take: less than R.
+    pub(crate) fn call_timeout(&self) -> Duration {
+        Duration::from_millis((self.terms.renew_ms * 4 / 5).min(LONGEST_CALL_MS))
+    }
+
+    /// How long `open` waits for a number: a crashed holder's bound, or the floor of a store that may
+    /// have lost writes.
+    pub(crate) fn open_patience(&self) -> Duration {
+        let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000;
+        Duration::from_millis(protocol) + 2 * self.call_timeout()
+    }
+
+    /// Whether two specs mean the same lease.
+    pub(crate) fn shares(&self, other: &Contract) -> bool {
+        !self.detached
+            && !other.detached
+            && self.namespace == other.namespace
+            && self.terms.purpose == other.terms.purpose
+            && self.terms.candidates == other.terms.candidates
+    }
+
+    /// What has to be the same in every spec of a lease.
+    pub(crate) fn describe(&self) -> String {
+        let clock = if self.manual_clock { "manual" } else { "system" };
+        let (window, renew) = (show_duration(self.terms.window_ms), show_duration(self.terms.renew_ms));
+        format!("{} clock={clock} window={window} renew={renew}", self.policies)
+    }
+}
+
+/// What a namespace is used for. Disposable numbers are counted per value of the given fields, so
+/// which fields are given is a part of it.
+fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> String {
+    if !disposable {
+        return layout.to_string();
+    }
+    let given = layout.node_fields().iter().zip(fields).filter(|(_, (given, _))| given.is_some());
+    let given: Vec<_> = given.map(|(field, _)| field.name()).collect();
+    format!("{layout}{DISPOSABLE}{}", given.join(","))
+}
+
+/// What a namespace is used for, read back from its record.
+#[cfg(feature = "cli")]
+pub(crate) struct Purpose {
+    pub(crate) layout: Layout,
+    /// The names of the fields that are given where numbers are disposable; `None` for shared slots.
+    pub(crate) disposable: Option<Vec<String>>,
+}
+
+#[cfg(feature = "cli")]
+impl Purpose {
+    /// # Errors
+    /// Those of [`Layout::parse`].
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let (layout, given) = text.split_once(DISPOSABLE).map_or((text, None), |(layout, given)| (layout, Some(given)));
+        let names = |given: &str| given.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Ok(Purpose { layout: Layout::parse(layout)?, disposable: given.map(names) })
+    }
+}
+
+impl Times {
+    fn fit(self, address: &Address, drift_ms: u64) -> Result<(u64, u64)> {
+        let (window_ms, renew_ms) = if address.is_near() { (3_000, 1_000) } else { (60_000, 10_000) };
+        let refuse = |what: String| Err(Error::new(ErrorKind::OutOfRange, what));
+        let renew_ms = self
+            .renew_ms
+            .unwrap_or(renew_ms.min(self.window_ms.map_or(u64::MAX, |window| window.saturating_sub(drift_ms) / 3)).max(SHORTEST_RENEW_MS));
+        // A renewal may fail twice before IDs run out, and the word may run ahead meanwhile.
+        let least = drift_ms.saturating_add(renew_ms.saturating_mul(3));
+        let window_ms = self.window_ms.unwrap_or(window_ms.max(least));
+        if window_ms < least || window_ms > LONGEST_WINDOW_MS {
+            return refuse(format!(
+                "window={} is out of range: with renew={} and IDs up to {} ahead of the clock, {} to {}",
+                show_duration(window_ms),
+                show_duration(renew_ms),
+                show_duration(drift_ms),
+                show_duration(least),
+                show_duration(LONGEST_WINDOW_MS)
+            ));
+        }
+        if renew_ms < SHORTEST_RENEW_MS {
+            let least = show_duration(SHORTEST_RENEW_MS);
+            return refuse(format!("renew={} is out of range: at least {least}", show_duration(renew_ms)));
+        }
+        Ok((window_ms, renew_ms))
+    }
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_purpose_is_read_back() {
+        let layout = Layout::parse("twitter").unwrap();
+        let given = |datacenter, disposable| Purpose::parse(&purpose(&layout, &[(datacenter, 5), (None, 5)], disposable)).unwrap();
+        assert_eq!(given(None, false).disposable, None);
+        assert_eq!(given(None, true).disposable, Some(Vec::new()));
+        assert_eq!(given(Some(3), true).disposable, Some(vec!["datacenter".to_owned()]));
+        assert_eq!(given(Some(3), true).layout, layout);
+        assert!(Purpose::parse("nonsense").is_err());
+    }
+}

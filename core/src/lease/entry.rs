@@ -1,0 +1,192 @@
+//! A generator with its handles, and what it leases.
+
+use super::contract::Contract;
+use super::keeper;
+use crate::error::{Error, ErrorKind, Result};
+use crate::generator::{Claimed, Generator};
+use crate::id::Id;
+use crate::time::show_instant;
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// A generator of this process. All methods take `&self`.
+pub(crate) struct Entry {
+    pub(crate) generator: Generator,
+    pub(crate) manual_clock: bool,
+    /// `None` for a fixed number, which is kept for the life of the process.
+    pub(crate) leased: Option<Leased>,
+    /// How many handles are open; a leased entry that fell to 0 is never used again.
+    handles: AtomicUsize,
+}
+
+/// What only a leased generator has.
+pub(crate) struct Leased {
+    pub(crate) contract: Contract,
+    /// How the keeper's last attempt went.
+    pub(crate) status: ArcSwap<Status>,
+}
+
+/// How a lease stands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Status {
+    pub(crate) left: Option<u64>,
+    /// Why the last attempt failed, and since when attempts fail (Unix ms).
+    pub(crate) trouble: Option<(Error, i64)>,
+}
+
+/// A leased node number, as [`Snowflake::lease`](crate::Snowflake::lease) shows it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Lease {
+    /// The node number: all node fields side by side.
+    pub node: u64,
+    /// The last instant (Unix ms) whose IDs the lease covers as it stands; it is extended all the time.
+    /// `None` for a disposable number, which has no end.
+    pub bound_ms: Option<i64>,
+    /// The store, without its credentials.
+    pub store: String,
+    /// What separates applications in the store.
+    pub namespace: String,
+    /// Whether the last attempt to reach the store went well.
+    pub healthy: bool,
+    /// Why it did not.
+    pub last_error: Option<Error>,
+    /// How many disposable numbers were left when this one was taken.
+    pub left: Option<u64>,
+}
+
+impl Entry {
+    pub(crate) fn new(generator: Generator, manual_clock: bool, leased: Option<Leased>) -> Self {
+        Entry { generator, manual_clock, leased, handles: AtomicUsize::new(1) }
+    }
+
+    /// One more handle, unless the entry is already given up.
+    pub(crate) fn take_handle(&self) -> bool {
+        let kept = self.leased.is_none();
+        let more = |handles: usize| (kept || handles > 0).then_some(handles + 1);
+        self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
+    }
+
+    /// Takes a handle away; the last one of a leased number gives the number back, which is waited for
+    /// up to `max_wait`.
+    pub(crate) fn close(self: &Arc<Self>, max_wait: Duration) {
+        if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 && self.leased.is_some() {
+            // Whoever still waits in a call is let go.
+            self.generator.close();
+            keeper::close(self, max_wait);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next_id(self: &Arc<Self>, max_wait: Duration) -> Result<Id> {
+        match self.generator.fast_id() {
+            Some(id) => Ok(id),
+            None => self.slow_id(max_wait),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slow_id(self: &Arc<Self>, max_wait: Duration) -> Result<Id> {
+        match self.generator.slow_id(max_wait) {
+            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |max_wait| self.generator.slow_id(max_wait)),
+            result => result,
+        }
+    }
+
+    /// Fills a buffer with ascending IDs; no wait ends later than `max_wait` after the call.
+    pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        let since = Instant::now();
+        let mut written = 0;
+        let mut fill = |max_wait| {
+            let result = self.generator.fill(&mut buffer[written..], max_wait);
+            result.inspect_err(|error| written += error.written())
+        };
+        let result = match fill(max_wait) {
+            Err(error) if self.can_mend(&error) => self.mended(error, max_wait.saturating_sub(since.elapsed()), fill),
+            result => result,
+        };
+        result.map_err(|error| error.after_writing(written))
+    }
+
+    /// Claims 1 to `most` words.
+    pub(crate) fn claim(self: &Arc<Self>, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
+        match self.generator.claim(most, max_wait) {
+            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |max_wait| self.generator.claim(most, max_wait)),
+            result => result,
+        }
+    }
+
+    /// How many IDs can be minted at this instant.
+    pub(crate) fn credit(self: &Arc<Self>, max_wait: Duration) -> Result<u64> {
+        match self.generator.credit() {
+            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |_| self.generator.credit()),
+            result => result,
+        }
+    }
+
+    /// Whether the keeper can do something about an error: the lease is another process's, or used up.
+    fn can_mend(&self, error: &Error) -> bool {
+        self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)
+    }
+
+    /// Has the keeper see to the lease, and tries again.
+    #[cold]
+    fn mended<T>(self: &Arc<Self>, error: Error, max_wait: Duration, mut again: impl FnMut(Duration) -> Result<T>) -> Result<T> {
+        let since = Instant::now();
+        let mut error = error;
+        loop {
+            keeper::ensure(self, max_wait.saturating_sub(since.elapsed())).map_err(|why| self.ended(error, why))?;
+            match again(max_wait.saturating_sub(since.elapsed())) {
+                Err(next) if self.can_mend(&next) => error = next,
+                result => return result,
+            }
+        }
+    }
+
+    /// The error of a call that found the lease used up, and why that could not be mended.
+    fn ended(&self, error: Error, why: Error) -> Error {
+        if error.kind() != ErrorKind::LeaseExhausted || matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::Closed) {
+            return why;
+        }
+        let lease = self.generator.lease.get();
+        let how = if lease.is_frozen() {
+            format!("node number {} was given up, and no other could be leased", lease.node)
+        } else {
+            format!("the lease of node number {} ends at {} and could not be extended", lease.node, show_instant(self.bound_ms()))
+        };
+        let since = match self.leased.as_ref().and_then(|leased| leased.status.load().trouble.clone()) {
+            Some((_, since_ms)) => format!(" since {}", show_instant(since_ms)),
+            None => String::new(),
+        };
+        let retry_after = why.retry_after();
+        let ended = Error::new(ErrorKind::LeaseExhausted, format!("{how}{since}: {why}"));
+        match retry_after {
+            Some(wait) => ended.retry_in(wait),
+            None => ended,
+        }
+    }
+
+    fn bound_ms(&self) -> i64 {
+        let layout = &self.generator.layout;
+        layout.tick_start_ms((self.generator.lease.get().bound() >> layout.sequence().bits()) + 1) - 1
+    }
+
+    /// The lease, if there is one.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let leased = self.leased.as_ref()?;
+        let status = leased.status.load();
+        let last_error = status.trouble.as_ref().map(|(error, _)| error.clone());
+        Some(Lease {
+            node: self.generator.lease.get().node,
+            bound_ms: (!leased.contract.terms.disposable).then(|| self.bound_ms()),
+            store: leased.contract.address.to_string(),
+            namespace: leased.contract.namespace.clone(),
+            healthy: last_error.is_none(),
+            last_error,
+            left: status.left,
+        })
+    }
+}

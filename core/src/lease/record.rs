@@ -1,0 +1,201 @@
+//! The two records of a namespace, as text: `key=value` words after a format number.
+//!
+//! ```text
+//! 1 nonce=9f0c66e1d1a4b7f2 server= since=0 window=4001 allowance=3000 layout=time:41@1ms node:10 sequence:12 epoch:1735689600000
+//! 1 held token=51c3a4e2b8f00d17 version=42 bound=247823410003967 holder=shop-3:4711
+//! ```
+
+use super::holder::CLOCK_ERROR_MS;
+use crate::error::{Error, ErrorKind, Result, shown};
+use std::fmt;
+
+/// A newer format is refused: what it means is not known here.
+const FORMAT: &str = "1";
+
+/// What all slots of a namespace have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Meta {
+    /// Drawn when this incarnation of the store began: a wiped or replaced one has another.
+    pub(crate) nonce: u64,
+    /// The server that this incarnation lives on, as the store names it.
+    pub(crate) server: String,
+    /// The store's time, in Unix ms, at which the incarnation was first seen; 0 where nothing can have
+    /// been lost before it.
+    pub(crate) since_ms: i64,
+    /// The longest window of any process, in ms, and the largest allowance: no bound lies further
+    /// ahead of the store's time than both together.
+    pub(crate) window_ms: u64,
+    pub(crate) allowance_ms: u64,
+    /// What the node numbers belong to: the layout's text and the kind of lease.
+    pub(crate) layout: String,
+}
+
+/// What a slot's record says of its node number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tenure {
+    /// Leased up to the bound.
+    Held,
+    /// Given back.
+    Free,
+    /// Not a slot: how many disposable numbers were handed out, in `bound`.
+    Count,
+}
+
+impl Tenure {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Tenure::Held => "held",
+            Tenure::Free => "free",
+            Tenure::Count => "count",
+        }
+    }
+}
+
+/// One slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) tenure: Tenure,
+    /// Drawn at every acquisition.
+    pub(crate) token: u64,
+    /// Grows by one with every write.
+    pub(crate) version: u64,
+    /// The last word that may have been issued.
+    pub(crate) bound: u64,
+    /// Host and process, for people.
+    pub(crate) holder: String,
+}
+
+impl fmt::Display for Meta {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Meta { nonce, server, since_ms, window_ms, allowance_ms, layout } = self;
+        write!(
+            f,
+            "{FORMAT} nonce={nonce:016x} server={server} since={since_ms} window={window_ms} allowance={allowance_ms} layout={layout}"
+        )
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Slot { tenure, token, version, bound, holder } = self;
+        let tenure = tenure.name();
+        write!(f, "{FORMAT} {tenure} token={token:016x} version={version} bound={bound} holder={holder}")
+    }
+}
+
+impl Meta {
+    /// What tells two incarnations apart; nonces alone may be drawn twice by copies of a process.
+    pub(crate) fn identity(&self) -> (u64, &str, i64) {
+        (self.nonce, &self.server, self.since_ms)
+    }
+
+    /// W + A: how far ahead of the store's time a bound may lie.
+    pub(crate) fn reach_ms(&self) -> i64 {
+        i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX / 4)
+    }
+
+    /// The floor, since + W + A + e: when the first leases can begin. `None` where nothing can have been lost.
+    pub(crate) fn begins_ms(&self) -> Option<i64> {
+        (self.since_ms != 0).then(|| self.since_ms.saturating_add(self.reach_ms()).saturating_add(CLOCK_ERROR_MS))
+    }
+
+    /// # Errors
+    /// `STORE_CORRUPT`.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let read = || {
+            let mut rest = text.strip_prefix(FORMAT)?.strip_prefix(' ')?;
+            Some(Meta {
+                nonce: u64::from_str_radix(word(&mut rest, "nonce=")?, 16).ok()?,
+                server: word(&mut rest, "server=")?.to_owned(),
+                since_ms: word(&mut rest, "since=")?.parse().ok()?,
+                window_ms: word(&mut rest, "window=")?.parse().ok()?,
+                allowance_ms: word(&mut rest, "allowance=")?.parse().ok()?,
+                layout: rest.strip_prefix("layout=")?.to_owned(),
+            })
+        };
+        read().ok_or_else(|| unreadable("the namespace's record", text))
+    }
+}
+
+impl Slot {
+    /// # Errors
+    /// `STORE_CORRUPT`.
+    pub(crate) fn parse(node: u64, text: &str) -> Result<Self> {
+        let read = || {
+            let (tenure, mut rest) = text.strip_prefix(FORMAT)?.strip_prefix(' ')?.split_once(' ')?;
+            let tenure = [Tenure::Held, Tenure::Free, Tenure::Count].into_iter().find(|known| known.name() == tenure)?;
+            Some(Slot {
+                tenure,
+                token: u64::from_str_radix(word(&mut rest, "token=")?, 16).ok()?,
+                version: word(&mut rest, "version=")?.parse().ok()?,
+                bound: word(&mut rest, "bound=")?.parse().ok().filter(|bound| *bound <= i64::MAX as u64)?,
+                holder: rest.strip_prefix("holder=")?.to_owned(),
+            })
+        };
+        read().ok_or_else(|| unreadable(&format!("the record of node number {node}"), text))
+    }
+}
+
+/// Takes `KEY=VALUE ` off the front.
+fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
+    let (value, after) = rest.strip_prefix(key)?.split_once(' ')?;
+    *rest = after;
+    Some(value)
+}
+
+/// The number of a format that this frazil does not know, which a newer one has written.
+pub(crate) fn newer_format(text: &str) -> Option<u32> {
+    let format = text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
+    format.filter(|format| format.to_string() != FORMAT)
+}
+
+fn unreadable(what: &str, text: &str) -> Error {
+    let why = match newer_format(text) {
+        Some(format) => {
+            format!("{what} has format {format}, written by a newer frazil; this one reads format {FORMAT}")
+        }
+        _ => format!("{what} cannot be read: {}", shown(text)),
+    };
+    Error::new(ErrorKind::StoreCorrupt, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_round_trip() {
+        let meta = Meta {
+            nonce: u64::MAX,
+            server: String::new(),
+            since_ms: -1,
+            window_ms: 3,
+            allowance_ms: 4,
+            layout: "time:41@1ms a:1 b:2".to_owned(),
+        };
+        assert_eq!(Meta::parse(&meta.to_string()), Ok(meta));
+        for tenure in [Tenure::Held, Tenure::Free, Tenure::Count] {
+            let slot = Slot { tenure, token: 7, version: 1, bound: i64::MAX as u64, holder: "a b:1".to_owned() };
+            assert_eq!(Slot::parse(3, &slot.to_string()), Ok(slot));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_corrupt() {
+        let good = Slot { tenure: Tenure::Held, token: 7, version: 1, bound: 9, holder: "h:1".to_owned() }.to_string();
+        for text in [
+            "",
+            "1",
+            "nonsense",
+            "1 owned token=1 version=1 bound=1 holder=x",
+            "1 held token=1 version=1 bound=9223372036854775808 holder=x",
+            &good.replace("version=1", "version=-1"),
+        ] {
+            assert_eq!(Slot::parse(3, text).unwrap_err().kind(), ErrorKind::StoreCorrupt, "{text}");
+            assert_eq!(Meta::parse(text).unwrap_err().kind(), ErrorKind::StoreCorrupt, "{text}");
+        }
+        let newer = Slot::parse(3, &good.replacen('1', "2", 1)).unwrap_err();
+        assert_eq!(newer.kind(), ErrorKind::StoreCorrupt);
+        assert!(newer.to_string().contains("newer"), "{newer}");
+    }
+}

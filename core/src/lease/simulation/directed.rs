@@ -1,0 +1,189 @@
+//! What a run by chance cannot demand: the error that a process ends with, step by step.
+
+use super::super::candidates::Candidates;
+use super::super::holder::{Do, Holder, Now, Reply, Terms};
+use super::super::record::Meta;
+use super::store::{Kind, SimStore};
+use crate::error::ErrorKind;
+use crate::layout::Layout;
+use crate::store::{Key, Swap, Swapped, Which};
+
+const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
+const RENEW_MS: u64 = 1_000;
+const WINDOW_MS: u64 = 4_000;
+const ALLOWANCE_MS: u64 = 2_000;
+
+fn terms(disposable: bool) -> Terms {
+    let layout = Layout::parse("time:41@1ms node:2 sequence:4 epoch:2025-01-01").unwrap();
+    Terms {
+        purpose: layout.to_string(),
+        candidates: Candidates::new(vec![(None, 2)]),
+        disposable,
+        window_ms: WINDOW_MS,
+        renew_ms: RENEW_MS,
+        allowance_ms: ALLOWANCE_MS,
+        ahead_ticks: 0,
+        lag_ticks: 0,
+        manual_clock: false,
+        holder: "test:1".to_owned(),
+        layout,
+    }
+}
+
+fn holder(seed: u64, disposable: bool) -> Holder {
+    Holder::new(terms(disposable), fastrand::Rng::with_seed(seed))
+}
+
+/// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
+fn drive(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64) -> Vec<ErrorKind> {
+    let mut troubles = Vec::new();
+    while at < until {
+        let true_ms = BEGIN_MS + at as i64;
+        let now = Now { tick: terms(false).layout.tick_of(true_ms).unwrap(), mono_ms: at, next: 0 };
+        let reply = match holder.step(now) {
+            Do::Rest(wake) => {
+                at = wake.max(at + 1);
+                continue;
+            }
+            Do::Load(which) => Reply::Loaded(store.load(which, true_ms), store.loses_writes()),
+            Do::Swap(swap) => Reply::Swapped(store.swap(&swap, true_ms)),
+        };
+        holder.done(Ok(reply), now);
+        at += 1;
+        troubles.extend(holder.trouble().map(crate::Error::kind));
+    }
+    troubles
+}
+
+fn accept(store: &mut SimStore, at: u64) {
+    let loaded = store.load(Which::All, BEGIN_MS);
+    let old = loaded.meta.unwrap();
+    let meta = Meta { nonce: 99, server: loaded.server.clone(), since_ms: BEGIN_MS + at as i64, ..Meta::parse(&old).unwrap() };
+    let swap = Swap {
+        meta: Some(old.clone()),
+        server: loaded.server,
+        key: Key::Meta,
+        old: Some(old),
+        new: meta.to_string(),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    };
+    assert_eq!(store.swap(&swap, BEGIN_MS), Swapped::Done);
+}
+
+/// The grant's first word lies in a tick after the floor of an incarnation that began at `since`.
+fn above_floor(holder: &Holder, since: u64) -> bool {
+    let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
+    holder.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
+}
+
+#[test]
+fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let mut first = holder(1, false);
+    assert!(drive(&mut first, &mut store, 0, 5_000).is_empty());
+    let held = first.grant().unwrap();
+    store.wipe();
+    let troubles = drive(&mut first, &mut store, 5_000, 9_000);
+    assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
+    // Another process cannot know, and begins anew; the first does not follow.
+    let mut second = holder(2, false);
+    assert!(drive(&mut second, &mut store, 9_000, 12_000).is_empty());
+    let troubles = drive(&mut first, &mut store, 12_000, 16_000);
+    assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
+    assert_eq!(first.grant().unwrap().token, held.token);
+}
+
+#[test]
+fn a_restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 5_000);
+    let held = first.grant().unwrap();
+    let saved = store.save();
+    drive(&mut first, &mut store, 5_000, 8_000);
+    store.restore(saved, 0);
+    let (mut known, mut fresh) = (drive(&mut first, &mut store, 8_000, 12_000), holder(2, false));
+    known.extend(drive(&mut fresh, &mut store, 8_000, 12_000));
+    assert!(known.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{known:?}");
+    accept(&mut store, 12_000);
+    drive(&mut first, &mut store, 12_000, 30_000);
+    drive(&mut fresh, &mut store, 12_000, 30_000);
+    assert_ne!(first.grant().unwrap().token, held.token, "what was held before is not gone on with");
+    assert!(above_floor(&first, 12_000) && above_floor(&fresh, 12_000));
+    assert!(first.trouble().is_none() && fresh.trouble().is_none());
+}
+
+#[test]
+fn the_wait_for_the_floor_is_no_trouble() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    assert_eq!(drive(&mut first, &mut store, 0, 12_000), []);
+    assert!(above_floor(&first, 0));
+    store.wipe();
+    let troubles = drive(&mut first, &mut store, 12_000, 30_000);
+    assert_eq!(troubles, []);
+    assert!(above_floor(&first, 12_000));
+}
+
+#[test]
+fn disposable_numbers_end_with_the_store_that_counted_them() {
+    let mut store = SimStore::new(Kind::Promoted, false);
+    let mut first = holder(1, true);
+    drive(&mut first, &mut store, 0, 1_000);
+    assert_eq!(first.grant().unwrap().left, Some(3));
+    store.restart_without(0, 0);
+    let mut second = holder(2, true);
+    let troubles = drive(&mut second, &mut store, 1_000, 5_000);
+    assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
+    assert!(second.grant().is_none());
+}
+
+#[test]
+fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    let (mut first, mut second) = (holder(1, false), holder(2, false));
+    drive(&mut first, &mut store, 0, 3_000);
+    drive(&mut second, &mut store, 0, 3_000);
+    let now =
+        |at: u64, off_ms: i64| Now { tick: terms(false).layout.tick_of(BEGIN_MS + at as i64 + off_ms).unwrap(), mono_ms: at, next: 0 };
+    let Do::Swap(_) = first.step(now(4_000, 0)) else { panic!("an extension is due") };
+    first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), now(4_000, 0));
+    // The clock jumps before the record is read again.
+    let later = now(5_000, 3_600_000);
+    let Do::Load(Which::One(_)) = first.step(later) else { panic!("the record is read") };
+    let loaded = store.load(Which::One(first.grant().unwrap().node), BEGIN_MS);
+    first.done(Ok(Reply::Loaded(loaded, false)), later);
+    assert!(matches!(first.step(later), Do::Load(Which::All)), "the others' bounds are looked at");
+}
+
+#[test]
+fn after_a_loss_one_of_two_copies_goes_on() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 20_000);
+    let held = first.grant().unwrap();
+    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".to_owned());
+    let saved = store.save();
+    store.restore(saved, 0);
+    drive(&mut first, &mut store, 20_000, 22_500);
+    assert_eq!(first.grant().unwrap().token, held.token);
+    drive(&mut copy, &mut store, 20_000, 22_500);
+    let twice = copy.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
+    assert!(!twice, "duplicate on node {}: a copy goes on with the lease", held.node);
+}
+
+#[test]
+fn an_incarnation_with_an_equal_nonce_is_another() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 20_000);
+    let held = first.grant().unwrap();
+    let saved = store.save();
+    store.restore(saved, 0);
+    // A process that draws what the first one drew, as a fork does, begins the next incarnation.
+    drive(&mut holder(1, false), &mut store, 20_000, 20_010);
+    drive(&mut first, &mut store, 60_000, 62_000);
+    let goes_on = first.grant().is_some_and(|grant| grant.token == held.token);
+    assert!(!goes_on, "duplicate on node {}: a lease goes on long after its bound, and after a loss", held.node);
+}

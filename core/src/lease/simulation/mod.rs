@@ -1,0 +1,76 @@
+//! The window protocol under everything that can go wrong, in simulated time: one run per seed.
+//!
+//! `store` is a store that keeps its word only as far as its kind does, `process` a process with clocks,
+//! a [`Holder`](super::holder::Holder) and a generator, `world` the course of events. A run ends with a
+//! look at every lease that anybody minted under: no two of one node number may have a word in common.
+//! Then the faults stop, and everyone has to find a lease again, without asking the store all the time.
+//! `directed` holds what has to happen step by step.
+//!
+//! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
+#![cfg(not(loom))]
+
+mod directed;
+mod process;
+mod store;
+mod world;
+
+use super::record::Slot;
+use std::sync::atomic::{AtomicU64, Ordering};
+use world::World;
+
+const SEEDS: u64 = 2_000;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+#[test]
+fn no_word_is_minted_twice() {
+    // The mutants are to be caught by a duplicate, whatever else they break.
+    let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
+    if let Some(seed) = number("FRAZIL_SEED") {
+        let mut world = World::new(seed, true);
+        let outcome = world.run(lively);
+        println!("{}", world.log());
+        println!("seed {seed}: {:?}", outcome.as_ref().unwrap_or_else(|why| panic!("seed {seed}: {why}")));
+        return;
+    }
+    let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
+    let next = AtomicU64::new(0);
+    let (words, leases, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds {
+                return;
+            }
+            match World::new(seed, false).run(lively) {
+                Ok(outcome) => {
+                    words.fetch_add(outcome.words, Ordering::Relaxed);
+                    leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
+                    calmed.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
+                }
+                Err(why) => {
+                    next.store(seeds, Ordering::Relaxed);
+                    let mut world = World::new(seed, true);
+                    let _ = world.run(lively);
+                    panic!("{}\nseed {seed}: {why}", world.log());
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+    println!(
+        "{seeds} seeds: {} words under {} leases, {} runs held against liveness",
+        words.into_inner(),
+        leases.into_inner(),
+        calmed.into_inner()
+    );
+}

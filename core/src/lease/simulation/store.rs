@@ -1,0 +1,167 @@
+//! A store that keeps its word only as far as its kind does.
+
+use crate::store::{Key, Loaded, Swap, Swapped, Which};
+use std::collections::BTreeMap;
+
+/// How many earlier states a replica or a dump may stand for.
+const SNAPSHOTS: usize = 6;
+
+/// What a store promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Linearizable, with a clock: PostgreSQL, the file store.
+    Clocked,
+    /// The same, but an asynchronous replica may be promoted.
+    Promoted,
+    /// Linearizable, without a clock: etcd, ZooKeeper.
+    Clockless,
+    /// Forgets acknowledged writes: Redis.
+    Lossy,
+}
+
+#[derive(Clone, Default)]
+struct Records {
+    meta: Option<String>,
+    slots: BTreeMap<u64, String>,
+}
+
+/// What a server held at some instant.
+#[derive(Clone)]
+pub(super) struct Saved(Records);
+
+/// One server after the other, at one address.
+pub(super) struct SimStore {
+    pub(super) kind: Kind,
+    /// Whether only slots are forgotten.
+    pub(super) keeps_meta: bool,
+    records: Records,
+    /// What the last writes replaced, the latest last.
+    undo: Vec<Records>,
+    snapshots: Vec<Records>,
+    servers: u64,
+    /// How far the present server's clock is off.
+    skew_ms: i64,
+    pub(super) reachable: bool,
+}
+
+impl SimStore {
+    pub(super) fn new(kind: Kind, keeps_meta: bool) -> Self {
+        SimStore {
+            kind,
+            keeps_meta,
+            records: Records::default(),
+            undo: Vec::new(),
+            snapshots: Vec::new(),
+            servers: 1,
+            skew_ms: 0,
+            reachable: true,
+        }
+    }
+
+    fn server(&self) -> String {
+        format!("server-{}", self.servers)
+    }
+
+    pub(super) fn has_clock(&self) -> bool {
+        self.kind != Kind::Clockless
+    }
+
+    pub(super) fn loses_writes(&self) -> bool {
+        self.kind == Kind::Lossy
+    }
+
+    pub(super) fn load(&self, which: Which, true_ms: i64) -> Loaded {
+        let asked = |node: &u64| which == Which::All || which == Which::One(*node);
+        Loaded {
+            meta: self.records.meta.clone(),
+            server: self.server(),
+            time_ms: self.has_clock().then_some(true_ms + self.skew_ms),
+            slots: self.records.slots.iter().filter(|(node, _)| asked(node)).map(|(node, text)| (*node, text.clone())).collect(),
+        }
+    }
+
+    pub(super) fn swap(&mut self, swap: &Swap, true_ms: i64) -> Swapped {
+        let record = match swap.key {
+            Key::Meta => self.records.meta.as_ref(),
+            Key::Slot(node) => self.records.slots.get(&node),
+        };
+        if self.records.meta != swap.meta || record != swap.old.as_ref() || self.server() != swap.server {
+            return Swapped::Differs;
+        }
+        let time_ms = true_ms + self.skew_ms;
+        if self.has_clock() && !(swap.earliest_ms..swap.latest_ms).contains(&time_ms) {
+            return Swapped::OutOfTime(time_ms);
+        }
+        self.undo.push(self.records.clone());
+        match swap.key {
+            Key::Meta => self.records.meta = Some(swap.new.clone()),
+            Key::Slot(node) => drop(self.records.slots.insert(node, swap.new.clone())),
+        }
+        Swapped::Done
+    }
+
+    /// The highest bound of a record, whoever holds it.
+    pub(super) fn highest_bound(&self) -> u64 {
+        let bounds = self.records.slots.iter().filter_map(|(node, text)| Some(super::Slot::parse(*node, text).ok()?.bound));
+        bounds.max().unwrap_or(0)
+    }
+
+    pub(super) fn forgets(&self) -> bool {
+        matches!(self.kind, Kind::Promoted | Kind::Lossy)
+    }
+
+    pub(super) fn save(&self) -> Saved {
+        Saved(self.records.clone())
+    }
+
+    /// A server takes over that stands where this one stood.
+    pub(super) fn restore(&mut self, saved: Saved, skew_ms: i64) {
+        self.replace(saved.0);
+        self.take_over(skew_ms);
+    }
+
+    fn take_over(&mut self, skew_ms: i64) {
+        self.undo.clear();
+        self.servers += 1;
+        self.skew_ms = skew_ms;
+    }
+
+    /// A replica or a dump of this instant, which may come to life later.
+    pub(super) fn snapshot(&mut self) {
+        if self.snapshots.len() == SNAPSHOTS {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push(self.records.clone());
+    }
+
+    /// Another server takes over, without the last writes.
+    pub(super) fn restart_without(&mut self, writes: usize, skew_ms: i64) {
+        for _ in 0..writes {
+            let Some(before) = self.undo.pop() else { break };
+            self.replace(before);
+        }
+        self.take_over(skew_ms);
+    }
+
+    /// A server takes over that stopped to replicate some time ago.
+    pub(super) fn fail_over(&mut self, which: usize, skew_ms: i64) {
+        let Some(stale) = self.snapshots.get(which % SNAPSHOTS).cloned() else { return };
+        self.replace(stale);
+        self.take_over(skew_ms);
+    }
+
+    /// FLUSHALL, by the server's own client: it keeps its name.
+    pub(super) fn wipe(&mut self) {
+        self.records = Records::default();
+        self.undo.clear();
+    }
+
+    /// A promotion keeps the namespace's first record: without it there is nothing that the protocol could know.
+    fn replace(&mut self, records: Records) {
+        if self.keeps_meta {
+            self.records.slots = records.slots;
+        } else if self.kind != Kind::Promoted || records.meta.is_some() {
+            self.records = records;
+        }
+    }
+}

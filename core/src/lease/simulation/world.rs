@@ -1,0 +1,696 @@
+//! One run: a store, some processes, true time, and what goes wrong.
+
+use super::super::candidates::Candidates;
+use super::super::holder::{Do, Reply, Terms};
+use super::process::{Process, Spans};
+use super::store::{Kind, Saved, SimStore};
+use crate::error::{Error, ErrorKind};
+use crate::layout::Layout;
+use crate::store::{Key, Swapped};
+use std::collections::BTreeMap;
+
+/// True time begins here.
+const BEGIN_MS: i64 = 1_735_689_600_000 + 10 * 86_400_000;
+const HOUR_MS: i64 = 3_600_000;
+const MOST_PROCESSES: usize = 6;
+/// A call's way there, and its way back.
+const LATENCY_MS: u64 = 20;
+/// Two servers' clocks lie apart by less than e, which is 1 s.
+const SKEW_MS: i64 = 499;
+
+enum Event {
+    /// The keeper looks at its holder.
+    Wake(usize, u64),
+    Mint(usize),
+    /// A call reaches the store.
+    Arrive {
+        call: u64,
+        from: usize,
+        what: Do,
+        answers: bool,
+        until: u64,
+    },
+    Reply {
+        call: u64,
+        from: usize,
+        reply: Result<Reply, Error>,
+    },
+    Fault,
+    /// The next part of a story.
+    Turn(Turn),
+    /// The store answers again.
+    Back,
+    Calm,
+    Measure,
+    End,
+}
+
+/// What chance alone would seldom bring together.
+enum Turn {
+    /// The process goes on, and the store that it finds is this one, or as it is.
+    Revive {
+        at: usize,
+        saved: Option<Saved>,
+    },
+    /// The process extends once more with its clock ahead, and then stands still.
+    Ahead {
+        at: usize,
+        saved: Saved,
+    },
+    Wipe,
+    /// The store is lost, and may be again.
+    Lose {
+        at: usize,
+        saved: Saved,
+    },
+}
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) words: u64,
+    pub(super) leases: usize,
+    /// Whether the run could be held against liveness.
+    pub(super) lively: bool,
+}
+
+pub(super) struct World {
+    random: fastrand::Rng,
+    at: u64,
+    queue: BTreeMap<(u64, u64), Event>,
+    sequence: u64,
+    store: SimStore,
+    processes: Vec<Process>,
+    starts: usize,
+    spans: Spans,
+    words: u64,
+    /// One unit of trouble: W + A + e, in ms.
+    reach_ms: u64,
+    fault_ms: u64,
+    measure_ms: u64,
+    calm: bool,
+    lively: bool,
+    /// Whether a bound lay further ahead than the store's clock allows.
+    beyond_cap: bool,
+    log: Option<Vec<String>>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, log: bool) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let kind =
+            [Kind::Clocked, Kind::Promoted, Kind::Clockless, Kind::Clockless, Kind::Lossy, Kind::Lossy, Kind::Lossy][random.usize(..7)];
+        let tick_ms = [1, 1, 7, 50, 1_000, 3_600_000][random.usize(..6)];
+        let coarse = tick_ms > 1_000;
+        // Words that may run far ahead leave room for two losses within one window.
+        let far = !coarse && random.u8(..4) == 0;
+        let renew_ms = match (coarse, far) {
+            (true, _) => 600_000,
+            (_, true) => 900,
+            _ => random.u64(300..=500),
+        };
+        let drift_ms = match random.u8(..4) {
+            _ if far => random.u64(8_000..14_000),
+            0 | 1 => 0,
+            2 => random.u64(1..=renew_ms),
+            _ => random.u64(1..=5 * renew_ms),
+        };
+        let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms);
+        let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
+        let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1"][random.usize(..4)] };
+        let layout = Layout::parse(&format!("time:31@{tick_ms}ms {fields} sequence:2 epoch:2025-01-01")).unwrap();
+        let terms = Terms {
+            purpose: layout.to_string(),
+            candidates: Candidates::new(layout.node_fields().iter().map(|field| (None, field.bits())).collect()),
+            disposable,
+            window_ms,
+            renew_ms,
+            allowance_ms: layout.ticks(drift_ms) * tick_ms + 2_000,
+            ahead_ticks: layout.ticks(drift_ms),
+            lag_ticks: if random.u8(..4) == 0 { layout.ticks(random.u64(..window_ms)) } else { 0 },
+            manual_clock: false,
+            holder: String::new(),
+            layout: layout.clone(),
+        };
+        // Where the meta record may be lost, the windows have to be the same.
+        let mixed = matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
+        let reach_ms = (layout.ticks(window_ms) + 1) * tick_ms + terms.allowance_ms + 1_000;
+        let fault_ms = reach_ms * random.u64(3..=7);
+        let mut world = World {
+            at: 0,
+            queue: BTreeMap::new(),
+            sequence: 0,
+            store: SimStore::new(kind, mixed),
+            processes: Vec::new(),
+            starts: 0,
+            spans: Spans::new(),
+            words: 0,
+            reach_ms,
+            fault_ms,
+            measure_ms: 20 * renew_ms,
+            calm: false,
+            lively: true,
+            beyond_cap: false,
+            log: log.then(Vec::new),
+            random,
+        };
+        world.note(|| format!("{kind:?} {layout} W {window_ms} R {renew_ms} A {} disposable {disposable}", terms.allowance_ms));
+        // Which numbers a process may have: any; given ones; or one field given.
+        let given = world.random.usize(..4);
+        let count = world.random.usize(3..=5);
+        for _ in 0..count {
+            let mut terms = terms.clone();
+            let given = if given == 3 { world.random.usize(..3) } else { given };
+            let mut chosen: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
+            if !disposable && given > 0 {
+                let fields = if given == 1 { chosen.len() } else { 1 };
+                chosen.iter_mut().take(fields).for_each(|(value, bits)| *value = Some(world.random.u64(..1 << *bits)));
+            }
+            terms.candidates = Candidates::new(chosen);
+            if mixed && world.random.u8(..3) == 0 {
+                terms.window_ms *= world.random.u64(2..=3);
+            }
+            let offset_ms = world.random.i64(-1_000..=1_000);
+            let seed = world.random.u64(..);
+            let start = world.random.u64(..=2 * renew_ms);
+            world.start(None, terms, seed, offset_ms, start);
+        }
+        world
+    }
+
+    /// # Errors
+    /// What went wrong, in words.
+    pub(super) fn run(&mut self, lively: bool) -> Result<Outcome, String> {
+        self.plan(self.fault_ms, Event::Calm);
+        let first = self.random.u64(..self.reach_ms / 2);
+        self.plan(first, Event::Fault);
+        while let Some(((at, _), event)) = self.queue.pop_first() {
+            self.at = at;
+            match event {
+                Event::Wake(at, wake) => self.wake(at, wake),
+                Event::Mint(at) => self.mint(at),
+                Event::Arrive { call, from, what, answers, until } => self.arrive(call, from, &what, answers, until),
+                Event::Reply { call, from, reply } => self.reply(call, from, reply),
+                Event::Fault => self.fault(),
+                Event::Turn(turn) => self.turn(turn),
+                Event::Back => {
+                    self.store.reachable = true;
+                    self.note(|| "the store answers again".to_owned());
+                }
+                Event::Calm => self.calm(),
+                Event::Measure => self.processes.iter_mut().for_each(|process| process.calls = 0),
+                Event::End => {
+                    // A late write may have come from such a clock.
+                    self.lively &= !self.poisoned();
+                    break;
+                }
+            }
+        }
+        self.no_duplicate()?;
+        if lively {
+            self.liveness()?;
+        }
+        Ok(Outcome { words: self.words, leases: self.spans.len(), lively: self.lively })
+    }
+
+    pub(super) fn log(&self) -> String {
+        self.log.as_ref().map(|lines| lines.join("\n")).unwrap_or_default()
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.log {
+            lines.push(format!("{:>9} {}", self.at, line()));
+        }
+    }
+
+    fn true_ms(&self) -> i64 {
+        BEGIN_MS + self.at as i64
+    }
+
+    fn plan(&mut self, in_ms: u64, event: Event) {
+        self.sequence += 1;
+        self.queue.insert((self.at + in_ms, self.sequence), event);
+    }
+
+    /// Starts a process, in the place of another that crashed or beside the others.
+    fn start(&mut self, place: Option<usize>, terms: Terms, seed: u64, offset_ms: i64, in_ms: u64) {
+        self.starts += 1;
+        let process = Process::new(self.starts, terms, seed, offset_ms);
+        let at = match place {
+            Some(at) => {
+                self.processes[at] = process;
+                at
+            }
+            None => {
+                self.processes.push(process);
+                self.plan(in_ms, Event::Mint(self.processes.len() - 1));
+                self.processes.len() - 1
+            }
+        };
+        self.wake_in(at, in_ms);
+    }
+
+    fn wake_in(&mut self, at: usize, in_ms: u64) {
+        self.sequence += 1;
+        self.processes[at].wake = self.sequence;
+        self.queue.insert((self.at + in_ms, self.sequence), Event::Wake(at, self.sequence));
+    }
+
+    /// When the process runs again, if it is paused.
+    fn paused(&self, at: usize) -> Option<u64> {
+        self.processes[at].paused_until.checked_sub(self.at).filter(|ms| *ms > 0)
+    }
+
+    fn wake(&mut self, at: usize, wake: u64) {
+        if self.processes[at].wake != wake {
+            return;
+        }
+        if let Some(ms) = self.paused(at) {
+            return self.wake_in(at, ms);
+        }
+        let (true_ms, now_ms) = (self.true_ms(), self.at);
+        let process = &mut self.processes[at];
+        if process.call.is_some() {
+            return;
+        }
+        if process.holder.is_idle() {
+            match process.back_at {
+                Some(back_at) if back_at <= now_ms => {
+                    process.back_at = None;
+                    process.holder.seek();
+                }
+                Some(back_at) => return self.wake_in(at, back_at - now_ms),
+                None => return,
+            }
+        }
+        let now = process.now(true_ms, now_ms);
+        match process.holder.step(now) {
+            Do::Rest(until) => {
+                let ready = process.settle(now).map_or(u64::MAX, |ms| now.mono_ms + ms);
+                let until = until.min(ready);
+                if until < u64::MAX {
+                    self.wake_in(at, until.saturating_sub(now.mono_ms));
+                }
+            }
+            what => self.send(at, what),
+        }
+    }
+
+    /// Sends a call on its way, and decides what becomes of it.
+    fn send(&mut self, at: usize, what: Do) {
+        self.sequence += 1;
+        let call = self.sequence;
+        let id = self.processes[at].id;
+        self.processes[at].call = Some(call);
+        self.processes[at].calls += 1;
+        let renew_ms = self.processes[at].terms.renew_ms;
+        let timeout = renew_ms * 4 / 5;
+        let there = self.random.u64(..=LATENCY_MS);
+        let fate = self.random.u8(..100);
+        let begins = matches!(&what, Do::Swap(swap) if swap.key == Key::Meta && swap.old.is_none());
+        let fate = if begins && self.random.u8(..4) == 0 { fate.min(8) } else { fate };
+        let (arrives, answers) = match fate {
+            _ if self.calm => (Some(there), true),
+            0..4 => (None, false),
+            4..8 => (Some(there), false),
+            8..14 => (Some(timeout + self.random.u64(..3 * self.reach_ms)), false),
+            14..18 => (Some(self.random.u64(..timeout - LATENCY_MS)), true),
+            _ => (Some(there), true),
+        };
+        self.note(|| format!("p{id} asks {what:?} arrives {arrives:?} answers {answers}"));
+        let until = self.at + timeout;
+        if let Some(arrives) = arrives {
+            self.plan(arrives, Event::Arrive { call, from: at, what, answers, until });
+        }
+        if !answers {
+            self.plan(timeout, Event::Reply { call, from: at, reply: Err(no_answer()) });
+        }
+    }
+
+    fn arrive(&mut self, call: u64, from: usize, what: &Do, answers: bool, until: u64) {
+        let true_ms = self.true_ms();
+        let reply = if self.store.reachable {
+            Ok(match what {
+                Do::Load(which) => Reply::Loaded(self.store.load(*which, true_ms), self.store.loses_writes()),
+                Do::Swap(swap) => {
+                    let swapped = self.store.swap(swap, true_ms);
+                    if swapped == Swapped::Done && swap.old.is_none() {
+                        self.tempt(swap.key);
+                    }
+                    self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
+                    Reply::Swapped(swapped)
+                }
+                Do::Rest(_) => unreachable!("a rest is no call"),
+            })
+        } else {
+            Err(no_answer())
+        };
+        if answers {
+            let back = if reply.is_ok() { self.random.u64(..=LATENCY_MS) } else { until.saturating_sub(self.at) };
+            self.plan(back, Event::Reply { call, from, reply });
+        }
+    }
+
+    fn reply(&mut self, call: u64, from: usize, reply: Result<Reply, Error>) {
+        if self.processes[from].call != Some(call) {
+            return;
+        }
+        if let Some(ms) = self.paused(from) {
+            return self.plan(ms, Event::Reply { call, from, reply });
+        }
+        let (true_ms, now_ms) = (self.true_ms(), self.at);
+        let process = &mut self.processes[from];
+        process.call = None;
+        let now = process.now(true_ms, now_ms);
+        let told = self.log.is_some().then(|| format!("{reply:?}"));
+        process.holder.done(reply, now);
+        process.settle(now);
+        let told = told.map(|reply| {
+            format!("p{} hears {reply}; grant {:?} trouble {:?}", process.id, process.holder.grant(), process.holder.trouble())
+        });
+        if let Some(told) = told {
+            self.note(|| told);
+        }
+        self.wake_in(from, 0);
+    }
+
+    fn mint(&mut self, at: usize) {
+        if let Some(ms) = self.paused(at) {
+            return self.plan(ms, Event::Mint(at));
+        }
+        let (true_ms, now_ms) = (self.true_ms(), self.at);
+        let process = &mut self.processes[at];
+        let now = process.now(true_ms, now_ms);
+        process.settle(now);
+        let minted = process.mint(now, &mut self.random, &mut self.spans);
+        if let Some((node, first, last)) = minted {
+            process.minted_at = now_ms;
+            let id = process.id;
+            self.words += last - first + 1;
+            self.note(|| format!("p{id} mints on {node}: {first}..={last}"));
+        }
+        let renew_ms = self.processes[at].terms.renew_ms;
+        let next = self.random.u64(1..=renew_ms);
+        self.plan(next, Event::Mint(at));
+    }
+
+    fn fault(&mut self) {
+        if self.calm {
+            return;
+        }
+        let at = self.random.usize(..self.processes.len());
+        let id = self.processes[at].id;
+        let renew_ms = self.processes[at].terms.renew_ms;
+        let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
+        match self.random.u8(..20) {
+            0..4 => {
+                let most = [10, 1_000, reach_ms as i64 / 2, reach_ms as i64, 5 * HOUR_MS][self.random.usize(..5)];
+                let jump = self.random.i64(-most..=most);
+                // Half of the jumps are a clock that was off and is set.
+                let offset_ms = &mut self.processes[at].offset_ms;
+                *offset_ms = if jump & 1 == 0 && *offset_ms != 0 { 0 } else { (*offset_ms + jump).clamp(-9 * HOUR_MS, 9 * HOUR_MS) };
+                let offset_ms = *offset_ms;
+                self.note(|| format!("p{id}'s clock is {offset_ms} ms off"));
+                self.wake_in(at, 0);
+            }
+            4..8 => {
+                self.processes[at].paused_until = self.at + some;
+                self.note(|| format!("p{id} is paused for {some}"));
+            }
+            8..10 => {
+                let (terms, offset_ms) = (self.processes[at].terms.clone(), self.processes[at].offset_ms);
+                self.note(|| format!("p{id} crashes"));
+                let seed = self.random.u64(..);
+                let in_ms = self.random.u64(..=renew_ms);
+                self.start(Some(at), terms, seed, offset_ms, in_ms);
+            }
+            10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
+            10 => {
+                if self.processes.len() < MOST_PROCESSES {
+                    self.note(|| format!("p{id} forks"));
+                    // The child draws what its parent drew.
+                    let (terms, seed, offset_ms) =
+                        (self.processes[at].terms.clone(), self.processes[at].seed, self.processes[at].offset_ms);
+                    self.start(None, terms, seed, offset_ms, 0);
+                }
+            }
+            11..14 => {
+                let away = if self.random.bool() { 0 } else { some };
+                self.give_up(at, away);
+            }
+            15..18 if self.store.forgets() => self.story(at),
+            14 => {
+                self.store.reachable = false;
+                self.note(|| format!("the store is away for {some}"));
+                self.plan(some, Event::Back);
+            }
+            _ => self.loss(),
+        }
+        let next = self.random.u64(..self.reach_ms / 3);
+        self.plan(next, Event::Fault);
+    }
+
+    /// A process that waits for the store gives nothing up: its keeper is one thread.
+    fn give_up(&mut self, at: usize, away: u64) {
+        if self.processes[at].call.is_some() || self.paused(at).is_some() || self.processes[at].back_at.is_some() {
+            return;
+        }
+        let back_at = self.at + away;
+        let process = &mut self.processes[at];
+        process.back_at = Some(back_at);
+        let (id, next) = (process.id, process.give_up());
+        self.note(|| format!("p{id} gives up at {next}, and comes back at {back_at}"));
+        self.wake_in(at, 0);
+    }
+
+    /// The store forgets, as its kind may.
+    fn loss(&mut self) {
+        let skew_ms = self.random.i64(-SKEW_MS..=SKEW_MS);
+        let (what, few) = (self.random.u8(..6), self.random.usize(..12));
+        match (self.store.kind, what) {
+            (_, 0 | 1) => self.store.snapshot(),
+            (Kind::Lossy | Kind::Promoted, 2 | 3) => {
+                self.note(|| format!("a server without the last {few} writes takes over"));
+                self.store.restart_without(few, skew_ms);
+                self.hasten();
+            }
+            (Kind::Lossy | Kind::Promoted, 4) => {
+                self.note(|| "a stale server takes over".to_owned());
+                self.store.fail_over(few, skew_ms);
+                self.hasten();
+            }
+            (Kind::Lossy, 5) if !self.store.keeps_meta => self.wipe(),
+            _ => {}
+        }
+    }
+
+    /// A record was made, and another process is about to make the same: a good moment for FLUSHALL.
+    fn tempt(&mut self, key: Key) {
+        let rival = |event: &Event| matches!(event, Event::Arrive { what: Do::Swap(swap), .. } if swap.key == key && swap.old.is_none());
+        let may = self.store.kind == Kind::Lossy && !self.store.keeps_meta && !self.calm && self.random.u8(..4) == 0;
+        if may && self.queue.values().any(rival) {
+            self.plan(0, Event::Turn(Turn::Wipe));
+        }
+    }
+
+    fn wipe(&mut self) {
+        self.note(|| "FLUSHALL".to_owned());
+        self.store.wipe();
+        self.hasten();
+    }
+
+    /// What was sent long ago arrives just now.
+    fn hasten(&mut self) {
+        if self.random.bool() {
+            return;
+        }
+        let late: Vec<_> = self.queue.iter().filter(|(_, event)| matches!(event, Event::Arrive { .. })).map(|(key, _)| *key).collect();
+        for key in late {
+            let event = self.queue.remove(&key).expect("just found");
+            self.plan(0, event);
+        }
+    }
+
+    /// A process is paused while another may take its slot; then the store forgets that, and the process
+    /// is the first to come back. Or the store is lost twice; or wiped twice.
+    fn story(&mut self, at: usize) {
+        if self.processes[at].holder.grant().is_none() || self.paused(at).is_some() {
+            return;
+        }
+        if self.store.kind == Kind::Lossy && !self.store.keeps_meta && self.random.u8(..3) == 0 {
+            // What is sent between the two may arrive after both.
+            self.wipe();
+            let again = self.reach_ms + self.random.u64(..2 * self.reach_ms);
+            self.plan(again, Event::Turn(Turn::Wipe));
+            return;
+        }
+        let (id, saved) = (self.processes[at].id, self.store.save());
+        let far = self.processes[at].terms.ahead_ticks * self.processes[at].terms.layout.tick_ms() > 5_000;
+        if far || self.random.bool() {
+            self.note(|| format!("p{id} will extend, and then lose the store twice"));
+            self.plan(self.reach_ms, Event::Turn(Turn::Ahead { at, saved }));
+            return;
+        }
+        let away = self.random.u64(..self.reach_ms * 3 / 2);
+        let ahead = self.random.bool();
+        self.note(|| format!("p{id} is paused for {away}, and will find the store as it is now; others ahead {ahead}"));
+        self.processes[at].paused_until = self.at + away;
+        for other in (0..self.processes.len()).filter(|other| ahead && *other != at) {
+            self.processes[other].offset_ms = self.processes[other].terms.allowance_ms as i64 * 9 / 10;
+            self.wake_in(other, 1);
+        }
+        self.plan(away, Event::Turn(Turn::Revive { at, saved: Some(saved) }));
+    }
+
+    fn turn(&mut self, turn: Turn) {
+        let skew_ms = self.random.i64(-SKEW_MS..=SKEW_MS);
+        if self.calm {
+            return;
+        }
+        match turn {
+            Turn::Revive { at, saved } => {
+                let id = self.processes[at].id;
+                self.note(|| format!("p{id} goes on; the store is what it was {}", saved.is_some()));
+                if let Some(saved) = saved {
+                    self.store.restore(saved, skew_ms);
+                    self.hasten();
+                }
+                self.processes[at].paused_until = 0;
+                let in_ms = self.random.u64(..=LATENCY_MS);
+                self.wake_in(at, in_ms);
+            }
+            Turn::Wipe => self.wipe(),
+            Turn::Ahead { at, saved } => {
+                // Its words may be ahead of its clock already: a little less than A, both together.
+                let terms = &self.processes[at].terms;
+                let words_ms = terms.ahead_ticks * terms.layout.tick_ms();
+                self.processes[at].offset_ms = if words_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
+                let renew_ms = self.processes[at].terms.renew_ms;
+                self.plan(renew_ms * 3 / 2, Event::Turn(Turn::Lose { at, saved }));
+            }
+            Turn::Lose { at, saved } => {
+                self.note(|| "the store is what it was, and may be again".to_owned());
+                self.store.restore(saved.clone(), skew_ms);
+                let terms = &self.processes[at].terms;
+                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(terms.window_ms));
+                self.processes[at].paused_until = self.at + away;
+                let saved = self.random.bool().then_some(saved);
+                self.plan(away, Event::Turn(Turn::Revive { at, saved }));
+            }
+        }
+    }
+
+    /// A virtual machine is copied while it runs: both may repeat each other up to the bound, and no further.
+    /// Where the store forgets as well, what one of the two was confirmed may be confirmed to the other again.
+    fn clone_machine(&mut self, at: usize) {
+        let room = self.processes.len() < MOST_PROCESSES;
+        let process = &mut self.processes[at];
+        if !room || process.call.is_some() || process.terms.disposable || process.holder.trouble().is_some() {
+            return;
+        }
+        self.starts += 1;
+        let (id, copy) = (process.id, process.copy(self.starts));
+        let copied = copy.id;
+        self.note(|| format!("p{id} is copied as p{copied}"));
+        self.processes.push(copy);
+        self.plan(1, Event::Mint(self.processes.len() - 1));
+        self.wake_in(self.processes.len() - 1, 1);
+    }
+
+    /// Nothing goes wrong any more, and all clocks are right again, more or less.
+    fn calm(&mut self) {
+        self.note(|| "calm".to_owned());
+        self.calm = true;
+        self.store.reachable = true;
+        for at in 0..self.processes.len() {
+            let offset_ms = self.random.i64(-200..=200);
+            let process = &mut self.processes[at];
+            process.offset_ms = offset_ms;
+            process.paused_until = 0;
+            process.back_at = process.back_at.map(|_| 0);
+            self.wake_in(at, 0);
+        }
+        let layout = &self.processes[0].terms.layout;
+        let poisoned = self.poisoned();
+        self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].terms.disposable;
+        self.lively = !poisoned;
+        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].terms.renew_ms + 4 * layout.tick_ms();
+        self.plan(settle_ms, Event::Measure);
+        self.plan(settle_ms + self.measure_ms, Event::End);
+    }
+
+    /// Where no store's clock stood against it, a clock that was hours ahead has used those hours up.
+    fn poisoned(&self) -> bool {
+        let layout = &self.processes[0].terms.layout;
+        let highest = self.processes.iter().map(Process::next).fold(self.store.highest_bound(), u64::max);
+        layout.tick_start_ms(highest >> layout.sequence().bits()) > self.true_ms() + 2 * self.reach_ms as i64
+    }
+
+    /// No two leases of a node number have a word in common.
+    fn no_duplicate(&self) -> Result<(), String> {
+        let mut spans: Vec<_> =
+            self.spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
+        spans.sort_unstable();
+        for (span, next) in spans.iter().zip(spans.iter().skip(1)) {
+            let ((node, first, last, process, token), (other, from, to, rival, theirs)) = (span, next);
+            if node == other && from <= last {
+                return Err(format!(
+                    "duplicate on node {node}: p{process} under {token:016x} mints {first}..={last}, p{rival} under {theirs:016x} {from}..={to}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// After the calm whoever can have a lease has one and mints, and nobody asks the store all the time.
+    fn liveness(&self) -> Result<(), String> {
+        if self.beyond_cap {
+            return Err("a bound lies beyond the cap".to_owned());
+        }
+        let mut groups: BTreeMap<Vec<u64>, Vec<&Process>> = BTreeMap::new();
+        for process in &self.processes {
+            let candidates = &process.terms.candidates;
+            groups.entry((0..candidates.count()).map(|n| candidates.nth(n)).collect()).or_default().push(process);
+        }
+        let nodes: usize = groups.keys().map(Vec::len).sum();
+        let distinct: std::collections::BTreeSet<_> = groups.keys().flatten().collect();
+        let apart = nodes == distinct.len();
+        for (candidates, processes) in &groups {
+            let well: Vec<_> = processes
+                .iter()
+                .filter(|process| {
+                    process.holder.grant().is_some()
+                        && process.minted_at + 15 * process.terms.renew_ms + 2 * process.terms.layout.tick_ms() > self.at
+                })
+                .collect();
+            let disposable = processes[0].terms.disposable;
+            if self.lively && apart && !disposable && well.len() < processes.len().min(candidates.len()) {
+                let ill: Vec<_> = processes
+                    .iter()
+                    .map(|p| format!("p{} {:?} {:?} next {}", p.id, p.holder.grant(), p.holder.trouble(), p.next()))
+                    .collect();
+                return Err(format!("not alive: {} of {} on {candidates:?}: {ill:?}", well.len(), processes.len()));
+            }
+        }
+        for process in &self.processes {
+            let renewals = self.measure_ms / process.terms.renew_ms;
+            let most = match process.holder.grant() {
+                Some(_) if self.lively => renewals + 1,
+                _ => 4 * renewals,
+            };
+            if process.calls > most {
+                return Err(format!(
+                    "p{} asked the store {} times in {renewals} times R: {:?}",
+                    process.id,
+                    process.calls,
+                    process.holder.trouble()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_answer() -> Error {
+    Error::new(ErrorKind::StoreUnreachable, "no answer")
+}

@@ -1,0 +1,188 @@
+//! `store=etcd://[user:password@]host[:port][,host2...]`: records as keys of etcd, through its JSON gateway.
+//!
+//! `etcds://` is the same over TLS, with the system's root certificates or `?ca=FILE`, and `cert=FILE&key=FILE`
+//! where the cluster wants a client's certificate.
+//!
+//! ```text
+//! /frazil/NAMESPACE/meta
+//! /frazil/NAMESPACE/slot/00000000000000000007     the node number, in 20 digits
+//! ```
+//! No key has a lease of etcd's: one that went with its owner would take the bound along. A swap is one
+//! transaction that compares the values themselves, not the revisions at which they were written: every
+//! version of a record differs from the ones before, a value says what the caller believes in without a
+//! read before the write, and it holds across a change of connection. Reads need the cluster's majority.
+//!
+//! `server` is the cluster's ID. A transaction cannot compare it, so it is compared with what the
+//! connection saw last, and again with what the transaction's answer says. Two clusters with the same
+//! members' URLs and the same `--initial-cluster-token` have the same ID, a restored one too: what tells these
+//! apart is the revision, which never goes back within a history.
+
+mod gateway;
+
+use super::history::History;
+use super::hosts::{Hosts, deadline};
+use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use crate::error::{Error, ErrorKind, Result};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use gateway::Gateway;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const TRANSACTION: &str = "/v3/kv/txn";
+
+/// A connection to a cluster.
+struct Etcd {
+    gateway: Gateway,
+    timeout: Duration,
+    /// The ID of the cluster that answered last.
+    cluster: String,
+    history: History,
+}
+
+/// # Errors
+/// `SPEC`, `STORE_*`.
+pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    let deadline = deadline(timeout);
+    let hosts = Hosts::parse(url, 2379)?;
+    if !hosts.path.is_empty() {
+        return Err(hosts.wrong("etcd has no databases: expected nothing, or ?ca=FILE, after the host"));
+    }
+    // A key of a namespace that cannot be: a member without a majority has no answer.
+    let (gateway, answer) = Gateway::open(hosts, TRANSACTION, &reading(vec![range("/frazil/?")]), deadline)?;
+    let (cluster, revision) = header(&gateway, &answer)?;
+    let history = History::of(gateway.address(), &cluster);
+    history.reached(revision);
+    Ok(Box::new(Etcd { gateway, timeout, cluster, history }))
+}
+
+impl Etcd {
+    /// Asks, and checks that the answer belongs to the history that this process knows.
+    fn ask(&mut self, question: &Value) -> Result<(String, Value)> {
+        let floor = self.history.highest();
+        let answer = self.gateway.ask(TRANSACTION, question, deadline(self.timeout))?;
+        let (cluster, revision) = header(&self.gateway, &answer)?;
+        if cluster == self.cluster {
+            self.history.check(floor, revision).map_err(|(kind, text)| self.gateway.wrong(kind, &text))?;
+        } else {
+            self.history = History::of(self.gateway.address(), &cluster);
+            self.cluster.clone_from(&cluster);
+        }
+        Ok((cluster, answer))
+    }
+
+    fn unreadable(&self, what: &str) -> Error {
+        self.gateway.wrong(ErrorKind::StoreCorrupt, what)
+    }
+
+    /// The keys and texts of an answer's ranges.
+    fn records(&self, answer: &Value) -> Result<Vec<(String, String)>> {
+        let responses = answer["responses"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let kvs = responses.iter().filter_map(|response| response["response_range"]["kvs"].as_array()).flatten();
+        kvs.map(|kv| {
+            let text = |name: &str| match &kv[name] {
+                // JSON leaves an empty value out.
+                Value::Null => Some(String::new()),
+                value => BASE64_STANDARD.decode(value.as_str()?).ok().and_then(|bytes| String::from_utf8(bytes).ok()),
+            };
+            let key = text("key").ok_or_else(|| self.unreadable("a key below /frazil/ is no UTF-8"))?;
+            let value = text("value").ok_or_else(|| self.unreadable(&format!("the value of the key {key} is no UTF-8")))?;
+            Ok((key, value))
+        })
+        .collect()
+    }
+}
+
+impl Store for Etcd {
+    fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
+        let meta = key(namespace, Key::Meta);
+        let ranges = match which {
+            // '0' follows '/': the end of everything in the namespace.
+            Which::All => {
+                vec![json!({ "key": base64(&format!("/frazil/{namespace}/")), "range_end": base64(&format!("/frazil/{namespace}0")) })]
+            }
+            Which::One(node) => vec![range(&meta), range(&key(namespace, Key::Slot(node)))],
+        };
+        let (server, answer) = self.ask(&reading(ranges))?;
+        let mut loaded = Loaded { server, ..Loaded::default() };
+        for (name, text) in self.records(&answer)? {
+            if name == meta {
+                loaded.meta = Some(text);
+            } else if let Some(node) = node(namespace, &name) {
+                loaded.slots.push((node, text));
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
+        if swap.server != self.cluster || (swap.key == Key::Meta && swap.old != swap.meta) {
+            return Ok(Swapped::Differs);
+        }
+        let (meta, record) = (key(namespace, Key::Meta), key(namespace, swap.key));
+        let mut compare = vec![equal(&meta, swap.meta.as_deref())];
+        if swap.key != Key::Meta {
+            compare.push(equal(&record, swap.old.as_deref()));
+        }
+        let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
+        let (cluster, answer) = self.ask(&json!({ "compare": compare, "success": [put] }))?;
+        match (answer["succeeded"].as_bool().unwrap_or(false), cluster == swap.server) {
+            (false, _) => Ok(Swapped::Differs),
+            (true, true) => Ok(Swapped::Done),
+            (true, false) => {
+                let why = format!("the cluster {cluster} answered a write that was meant for the cluster {}", swap.server);
+                Err(self.gateway.wrong(ErrorKind::StoreChanged, &why))
+            }
+        }
+    }
+}
+
+fn base64(text: &str) -> String {
+    BASE64_STANDARD.encode(text)
+}
+
+fn key(namespace: &str, key: Key) -> String {
+    match key {
+        Key::Meta => format!("/frazil/{namespace}/meta"),
+        Key::Slot(node) => format!("/frazil/{namespace}/slot/{node:020}"),
+    }
+}
+
+/// The node number of a slot's key; other keys that somebody put there are not frazil's to judge.
+fn node(namespace: &str, name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("/frazil/")?.strip_prefix(namespace)?.strip_prefix("/slot/")?;
+    let all = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| all)
+}
+
+fn range(key: &str) -> Value {
+    json!({ "key": base64(key) })
+}
+
+/// Several ranges in one transaction are read at one revision.
+fn reading(ranges: Vec<Value>) -> Value {
+    let success: Vec<_> = ranges.into_iter().map(|range| json!({ "request_range": range })).collect();
+    json!({ "success": success })
+}
+
+/// Compares a key's whole text; a key that is not there equals no text, not even the empty one.
+fn equal(key: &str, text: Option<&str>) -> Value {
+    match text {
+        Some(text) => json!({ "key": base64(key), "target": "VALUE", "result": "EQUAL", "value": base64(text) }),
+        None => json!({ "key": base64(key), "target": "CREATE", "result": "EQUAL", "create_revision": "0" }),
+    }
+}
+
+/// The cluster's ID and its revision. The gateway writes 64-bit numbers as texts.
+fn header(gateway: &Gateway, answer: &Value) -> Result<(String, i64)> {
+    let header = &answer["header"];
+    let number = |name: &str| match &header[name] {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let found = number("cluster_id").zip(number("revision").and_then(|revision| revision.parse().ok()));
+    found.ok_or_else(|| gateway.wrong(ErrorKind::StoreUnsuitable, "an answer without a cluster ID and a revision is none of etcd's"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
+
+use super::super::hosts::{Failure, Hosts, said};
+use crate::error::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use ureq::Agent;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+
+/// More than a namespace of ten thousand slots; a server that sends more is none of ours.
+const LARGEST_ANSWER: u64 = 256 << 20;
+
+/// The cluster's member that answered.
+pub(super) struct Gateway {
+    hosts: Hosts,
+    member: Member,
+}
+
+/// How to talk with one member.
+struct Member {
+    agent: Agent,
+    scheme: &'static str,
+    /// The host and its port.
+    host: String,
+    login: Option<(String, String)>,
+    token: Option<String>,
+}
+
+/// An answer that is no success.
+struct Refusal {
+    failure: Failure,
+    /// etcd did not look at the request, because the token was no longer good.
+    stale_token: bool,
+}
+
+impl Gateway {
+    /// Takes the first member that answers a question which needs the cluster's majority, and returns the
+    /// answer too.
+    ///
+    /// # Errors
+    /// `STORE_*`: what each of the members said, if none was good.
+    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Instant) -> Result<(Self, Value)> {
+        let scheme = if hosts.scheme == "etcds" { "https" } else { "http" };
+        let agent = agent(&hosts)?;
+        let (member, answer) = hosts.first_good(deadline, |host, deadline| {
+            let mut member = Member { agent: agent.clone(), scheme, host: host.to_owned(), login: hosts.login.clone(), token: None };
+            member.log_in(deadline).map_err(|refusal| with_advice(refusal.failure, scheme))?;
+            let answer = member.ask(path, question, deadline).map_err(|failure| with_advice(failure, scheme))?;
+            Ok((member, answer))
+        })?;
+        Ok((Gateway { hosts, member }, answer))
+    }
+
+    /// One question and its answer. Nothing is sent twice, but for what etcd refused unread.
+    ///
+    /// # Errors
+    /// `STORE_*`; whether etcd did what it was asked is not known.
+    pub(super) fn ask(&mut self, path: &str, question: &Value, deadline: Instant) -> Result<Value> {
+        self.member.ask(path, question, deadline).map_err(|(kind, text)| self.wrong(kind, &text))
+    }
+
+    /// The address, for errors and to know the store again.
+    pub(super) fn address(&self) -> &str {
+        &self.hosts.shown
+    }
+
+    /// An error that names the store, and the member if there are several.
+    pub(super) fn wrong(&self, kind: ErrorKind, text: &str) -> Error {
+        let text = if self.hosts.hosts.len() > 1 { format!("{}: {text}", self.member.host) } else { text.to_owned() };
+        self.hosts.error((kind, text))
+    }
+}
+
+impl Member {
+    fn ask(&mut self, path: &str, question: &Value, deadline: Instant) -> Result<Value, Failure> {
+        let mut answer = self.post(path, question, deadline);
+        if matches!(&answer, Err(refusal) if refusal.stale_token) && self.login.is_some() {
+            // Tokens end after some minutes, and with every change of the users.
+            answer = self.log_in(deadline).and_then(|()| self.post(path, question, deadline));
+        }
+        answer.map_err(|refusal| refusal.failure)
+    }
+
+    fn log_in(&mut self, deadline: Instant) -> Result<(), Refusal> {
+        let Some((user, password)) = &self.login else { return Ok(()) };
+        let question = json!({ "name": user, "password": password });
+        self.token = None;
+        match self.post("/v3/auth/authenticate", &question, deadline) {
+            Ok(answer) => {
+                let token = answer["token"].as_str().ok_or_else(|| not_etcd(200, "a login without a token"))?;
+                self.token = Some(token.to_owned());
+                Ok(())
+            }
+            // As etcd's own clients do: a password may be rolled out before the cluster asks for it.
+            Err(refusal) if refusal.failure.1.contains("authentication is not enabled") => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    fn post(&self, path: &str, question: &Value, deadline: Instant) -> Result<Value, Refusal> {
+        // Zero would mean no time limit at all.
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let mut request = self.agent.post(format!("{}://{}{path}", self.scheme, self.host)).content_type("application/json");
+        if let Some(token) = &self.token {
+            request = request.header("Authorization", token);
+        }
+        let sent = request.config().timeout_global(Some(left)).build().send(question.to_string());
+        let mut response = sent.map_err(|error| lost(&error))?;
+        let status = response.status().as_u16();
+        let body = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_vec().map_err(|error| lost(&error))?;
+        let answer = serde_json::from_slice::<Value>(&body);
+        match answer {
+            Ok(answer) if status == 200 && answer.is_object() => Ok(answer),
+            Ok(answer) if answer.is_object() => Err(refused(status, &answer)),
+            _ => Err(not_etcd(status, &String::from_utf8_lossy(&body))),
+        }
+    }
+}
+
+/// The HTTP client: no proxy from the environment, no redirects, and errors read from the body.
+fn agent(hosts: &Hosts) -> Result<Agent> {
+    let (mut roots, mut certificate, mut key) = (RootCerts::PlatformVerifier, None, None);
+    for (name, file) in &hosts.options {
+        let pem = || pem(hosts, name, file);
+        match name.as_str() {
+            "ca" => roots = RootCerts::new_with_certs(&certificates(pem()?)),
+            "cert" => certificate = Some(certificates(pem()?)),
+            "key" => key = pem()?.into_iter().find_map(|item| if let PemItem::PrivateKey(key) = item { Some(key) } else { None }),
+            _ => return Err(hosts.wrong(&format!("the options are ca, cert and key (each a PEM file), not {}", said(name)))),
+        }
+    }
+    if hosts.scheme != "etcds" && !hosts.options.is_empty() {
+        return Err(hosts.wrong("ca, cert and key are for etcds://"));
+    }
+    let identity = match (certificate, key) {
+        (Some(chain), Some(key)) => Some(ClientCert::new_with_certs(&chain, PrivateKey::to_owned(&key))),
+        (None, None) => None,
+        _ => return Err(hosts.wrong("cert and key are given together: the client's certificate, and its private key")),
+    };
+    let tls = TlsConfig::builder().root_certs(roots).client_cert(identity).build();
+    let config = Agent::config_builder().proxy(None).max_redirects(0).max_redirects_will_error(false).http_status_as_error(false);
+    Ok(config.tls_config(tls).build().into())
+}
+
+/// Reads a file of certificates and keys, and finds at least one.
+fn pem(hosts: &Hosts, name: &str, file: &str) -> Result<Vec<PemItem<'static>>> {
+    let text = std::fs::read(file).map_err(|error| hosts.wrong(&format!("{name}={file}: {error}")))?;
+    let items = parse_pem(&text).collect::<Result<Vec<_>, _>>().unwrap_or_default();
+    let wanted = |item: &PemItem<'_>| matches!((name, item), ("key", PemItem::PrivateKey(_)) | ("ca" | "cert", PemItem::Certificate(_)));
+    if !items.iter().any(wanted) {
+        let what = if name == "key" { "private key" } else { "certificate" };
+        return Err(hosts.wrong(&format!("{name}={file}: no {what} in PEM form in it")));
+    }
+    Ok(items)
+}
+
+fn certificates(items: Vec<PemItem<'static>>) -> Vec<Certificate<'static>> {
+    items.into_iter().filter_map(|item| if let PemItem::Certificate(one) = item { Some(one) } else { None }).collect()
+}
+
+fn refusal(kind: ErrorKind, text: impl Into<String>) -> Refusal {
+    Refusal { failure: (kind, text.into()), stale_token: false }
+}
+
+/// Nothing that can be read came back.
+fn lost(error: &ureq::Error) -> Refusal {
+    let text = match error {
+        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::HostNotFound => "the host's name is not known".to_owned(),
+        ureq::Error::Io(error) => error.to_string(),
+        other => said(&other.to_string()),
+    };
+    refusal(ErrorKind::StoreUnreachable, text)
+}
+
+/// What to try when the first contact fails in a way that TLS has.
+fn with_advice((kind, text): Failure, scheme: &str) -> Failure {
+    let cut = ["Peer disconnected", "Broken pipe", "reset by peer"].iter().any(|part| text.contains(part));
+    let advice = match scheme {
+        "https" if text.contains("UnknownIssuer") => "; name the file of the authority that signed it with ?ca=FILE",
+        "https" if cut || text.contains("CertificateRequired") => "; if the cluster wants a client's certificate, add cert=FILE&key=FILE",
+        "http" if cut => "; if this server wants TLS, write etcds://",
+        _ => "",
+    };
+    (kind, text + advice)
+}
+
+/// An answer that etcd's gateway would not give.
+fn not_etcd(status: u16, body: &str) -> Refusal {
+    if body.contains("HTTP request to an HTTPS server") {
+        return refusal(ErrorKind::StoreUnreachable, "this server wants TLS: write etcds://");
+    }
+    let text = format!(
+        "HTTP status {status} with {} is no answer of etcd: it needs etcd 3.4 or newer with its JSON gateway (--enable-grpc-gateway)",
+        said(body)
+    );
+    // A proxy says so while what is behind it is away; a redirect may be gone tomorrow.
+    let passing = status / 100 == 5 || status / 100 == 3;
+    refusal(if passing { ErrorKind::StoreUnreachable } else { ErrorKind::StoreUnsuitable }, text)
+}
+
+/// etcd says no: `{"code": gRPC's code, "error" or "message": text}`.
+fn refused(status: u16, answer: &Value) -> Refusal {
+    let text = answer["error"].as_str().or(answer["message"].as_str());
+    let (Some(text), Some(code)) = (text, answer["code"].as_i64()) else { return not_etcd(status, &answer.to_string()) };
+    let has = |part: &str| text.contains(part);
+    let kind = match code {
+        7 | 16 => ErrorKind::StoreAuth,
+        _ if has("authentication failed") || has("user name is empty") || has("auth store is old") => ErrorKind::StoreAuth,
+        _ if has("database space exceeded") => ErrorKind::StoreReadonly,
+        _ if has("corrupt cluster") => ErrorKind::StoreCorrupt,
+        _ if has("request is too large") || has("too many operations") => ErrorKind::StoreUnsuitable,
+        5 | 12 if !has("learner") => return not_etcd(status, text),
+        _ => ErrorKind::StoreUnreachable,
+    };
+    let advice = match kind {
+        ErrorKind::StoreReadonly => ": compact and defragment it, or raise --quota-backend-bytes; then `etcdctl alarm disarm`",
+        ErrorKind::StoreAuth if code == 7 => ": the user needs a role with `readwrite --prefix /frazil/`",
+        ErrorKind::StoreAuth if has("user name is empty") => ": write etcd://user:password@host",
+        _ => "",
+    };
+    let stale_token = code == 16 || has("user name is empty") || has("auth store is old");
+    Refusal { failure: (kind, format!("{}{advice}", said(text.trim_start_matches("etcdserver: ")))), stale_token }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(status: u16, body: Value) -> (ErrorKind, bool) {
+        let refusal = refused(status, &body);
+        (refusal.failure.0, refusal.stale_token)
+    }
+
+    #[test]
+    fn refusals() {
+        // 3.4 and 3.5 write "error", 3.6 only "message".
+        for field in ["error", "message"] {
+            let say = |code: i64, text: &str| kind(400, json!({ "code": code, field: text }));
+            assert_eq!(say(3, "etcdserver: authentication failed, invalid user ID or password"), (ErrorKind::StoreAuth, false));
+            assert_eq!(say(3, "etcdserver: user name is empty"), (ErrorKind::StoreAuth, true));
+            assert_eq!(say(3, "etcdserver: revision of auth store is old"), (ErrorKind::StoreAuth, true));
+            assert_eq!(say(16, "etcdserver: invalid auth token"), (ErrorKind::StoreAuth, true));
+            assert_eq!(say(7, "etcdserver: permission denied"), (ErrorKind::StoreAuth, false));
+            assert_eq!(say(8, "etcdserver: mvcc: database space exceeded"), (ErrorKind::StoreReadonly, false));
+            assert_eq!(say(8, "etcdserver: too many requests"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(15, "etcdserver: corrupt cluster"), (ErrorKind::StoreCorrupt, false));
+            assert_eq!(say(3, "etcdserver: request is too large"), (ErrorKind::StoreUnsuitable, false));
+            assert_eq!(say(14, "etcdserver: no leader"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(14, "etcdserver: request timed out"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(12, "etcdserver: rpc not supported for learner"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(5, "Not Found"), (ErrorKind::StoreUnsuitable, false));
+        }
+        assert_eq!(kind(503, json!({ "status": "away" })).0, ErrorKind::StoreUnreachable);
+        assert_eq!(not_etcd(404, "404 page not found").failure.0, ErrorKind::StoreUnsuitable);
+        assert_eq!(not_etcd(302, "").failure.0, ErrorKind::StoreUnreachable);
+    }
+}

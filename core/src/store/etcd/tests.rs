@@ -1,0 +1,211 @@
+use super::*;
+use crate::store::suite;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Instant;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn server() -> String {
+    std::env::var("FRAZIL_TEST_ETCD").expect("FRAZIL_TEST_ETCD: the URL of an etcd to test with")
+}
+
+/// A server that gives these answers, one after the other, to whatever it is asked; then it is silent.
+fn fake(answers: &[(u16, &str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("etcd://u:s3cret@{}", listener.local_addr().unwrap());
+    let mut answers: Vec<_> = answers.iter().map(|(status, body)| (*status, (*body).to_owned())).rev().collect();
+    std::thread::spawn(move || {
+        while let Ok((stream, _)) = listener.accept() {
+            let mut lines = BufReader::new(stream);
+            while let Some(()) = read_request(&mut lines) {
+                let Some((status, body)) = answers.pop() else {
+                    std::thread::sleep(PATIENCE);
+                    return;
+                };
+                let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n", body.len());
+                lines.get_mut().write_all((head + &body).as_bytes()).unwrap();
+            }
+        }
+    });
+    url
+}
+
+fn read_request(lines: &mut BufReader<TcpStream>) -> Option<()> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if lines.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    lines.read_exact(&mut vec![0; length]).ok()
+}
+
+const LOGIN: (u16, &str) = (200, r#"{"token":"t"}"#);
+
+fn at(cluster: &str, revision: i64, rest: &str) -> String {
+    format!(r#"{{"header":{{"cluster_id":"{cluster}","revision":"{revision}"}}{rest}}}"#)
+}
+
+fn refused(url: &str) -> Error {
+    let error = connect(url, Duration::from_millis(500)).err().unwrap();
+    assert!(!error.to_string().contains("s3cret"), "{error}");
+    error
+}
+
+fn a_swap(server: &str) -> Swap {
+    let old = Some("m".to_owned());
+    let (earliest_ms, latest_ms) = (i64::MIN, i64::MAX);
+    Swap { meta: old.clone(), server: server.into(), key: Key::Meta, old, new: "n".into(), earliest_ms, latest_ms }
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+fn the_suite() {
+    let url = server();
+    suite::run(&|| connect(&url, PATIENCE).unwrap());
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+fn a_namespace_larger_than_grpc_messages() {
+    let mut store = connect(&server(), Duration::from_secs(30)).unwrap();
+    let namespace = format!("large-{:?}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
+    let loaded = store.load(&namespace, Which::All).unwrap();
+    let text = "x".repeat(1024);
+    let new = |key, meta: Option<&str>| {
+        let (earliest_ms, latest_ms) = (i64::MIN, i64::MAX);
+        Swap { meta: meta.map(str::to_owned), server: loaded.server.clone(), key, old: None, new: text.clone(), earliest_ms, latest_ms }
+    };
+    assert_eq!(store.swap(&namespace, &new(Key::Meta, None)).unwrap(), Swapped::Done);
+    for node in 0..6000 {
+        assert_eq!(store.swap(&namespace, &new(Key::Slot(node), Some(&text))).unwrap(), Swapped::Done);
+    }
+    assert_eq!(store.load(&namespace, Which::All).unwrap().slots.len(), 6000);
+}
+
+#[test]
+fn keys() {
+    assert_eq!(key("a", Key::Slot(7)), "/frazil/a/slot/00000000000000000007");
+    assert_eq!(node("a", "/frazil/a/slot/00000000000000000007"), Some(7));
+    for other in ["/frazil/a/slot/7", "/frazil/a/slot/+0000000000000000007", "/frazil/b/slot/00000000000000000007", "/frazil/a/meta", ""] {
+        assert_eq!(node("a", other), None, "{other}");
+    }
+}
+
+#[test]
+fn nobody_there() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = refused(&format!("etcd://u:s3cret@{free}"));
+    assert_eq!(error.kind(), ErrorKind::StoreUnreachable);
+    assert!(error.to_string().starts_with(&format!("etcd://***@{free}: ")), "{error}");
+    assert_eq!(refused("etcd://h/db").kind(), ErrorKind::Spec);
+    assert_eq!(refused("etcd://h?x=1").kind(), ErrorKind::Spec);
+    assert_eq!(refused("etcd://h?ca=/x").kind(), ErrorKind::Spec);
+    assert_eq!(refused("etcds://h?ca=/no/such/file").kind(), ErrorKind::Spec);
+}
+
+/// As a stopped process does: the kernel accepts, and nothing comes.
+#[test]
+fn a_silent_member_leaves_time_for_the_others() {
+    let silent = fake(&[]);
+    let started = Instant::now();
+    assert_eq!(refused(&silent).kind(), ErrorKind::StoreUnreachable);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+
+    let good = fake(&[LOGIN, (200, &at("1", 5, ""))]);
+    let good = good.rsplit('@').next().unwrap();
+    let started = Instant::now();
+    connect(&format!("{silent},{good}"), Duration::from_secs(1)).unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
+fn an_answer_that_stops_half_way() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("etcd://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for _ in 0..50 {
+            // A byte now and then must not stretch the time.
+            let _ = stream.write_all(b"H");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let started = Instant::now();
+    assert_eq!(refused(&url).kind(), ErrorKind::StoreUnreachable);
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
+fn no_etcd() {
+    assert_eq!(refused(&fake(&[(404, "404 page not found")])).kind(), ErrorKind::StoreUnsuitable);
+    assert_eq!(refused(&fake(&[LOGIN, (200, "{}")])).kind(), ErrorKind::StoreUnsuitable);
+    assert_eq!(refused(&fake(&[LOGIN, (200, "<html>")])).kind(), ErrorKind::StoreUnsuitable);
+    assert_eq!(refused(&fake(&[LOGIN, (503, "<html>")])).kind(), ErrorKind::StoreUnreachable);
+    assert_eq!(refused(&fake(&[LOGIN, (307, "")])).kind(), ErrorKind::StoreUnreachable);
+}
+
+#[test]
+fn a_token_that_ended_is_renewed_once() {
+    let ended = (401, r#"{"error":"etcdserver: invalid auth token","code":16}"#);
+    let start = at("9", 1, "");
+    let done = at("9", 2, r#","succeeded":true"#);
+    let url = fake(&[LOGIN, (200, &start), ended, LOGIN, (200, &done), ended, LOGIN, ended]);
+    let mut store = connect(&url, PATIENCE).unwrap();
+    assert_eq!(store.swap("n", &a_swap("9")).unwrap(), Swapped::Done);
+    assert_eq!(store.swap("n", &a_swap("9")).unwrap_err().kind(), ErrorKind::StoreAuth);
+}
+
+#[test]
+fn a_history_that_goes_back() {
+    let answers = [at("1", 10, ""), at("1", 10, ""), at("1", 9, ""), at("1", 9, r#","succeeded":true"#)];
+    let answers: Vec<_> = [LOGIN].into_iter().chain(answers.iter().map(|body| (200, body.as_str()))).collect();
+    let mut store = connect(&fake(&answers), PATIENCE).unwrap();
+    assert_eq!(store.load("n", Which::All).unwrap().server, "1");
+    assert_eq!(store.load("n", Which::All).unwrap_err().kind(), ErrorKind::StoreChanged);
+    assert_eq!(store.swap("n", &a_swap("1")).unwrap_err().kind(), ErrorKind::StoreChanged);
+}
+
+#[test]
+fn another_cluster() {
+    let answers = [
+        at("1", 10, ""),
+        at("1", 10, ""),
+        at("2", 3, r#","succeeded":true"#),
+        at("3", 1, ""),
+        at("3", 1, ""),
+        at("3", 2, r#","succeeded":true"#),
+    ];
+    let answers: Vec<_> = [LOGIN].into_iter().chain(answers.iter().map(|body| (200, body.as_str()))).collect();
+    let mut store = connect(&fake(&answers), PATIENCE).unwrap();
+    assert_eq!(store.load("n", Which::All).unwrap().server, "1");
+    assert_eq!(store.swap("n", &a_swap("1")).unwrap_err().kind(), ErrorKind::StoreChanged, "written elsewhere");
+    // From here on the connection knows where it is: nothing is sent for the first cluster.
+    assert_eq!(store.swap("n", &a_swap("1")).unwrap(), Swapped::Differs);
+    assert_eq!(store.swap("n", &a_swap("2")).unwrap(), Swapped::Differs, "refused by the third cluster");
+    assert_eq!(store.load("n", Which::All).unwrap().server, "3");
+    assert_eq!(store.swap("n", &a_swap("3")).unwrap(), Swapped::Done);
+}
+
+#[test]
+fn values_that_are_no_text() {
+    let kv = |key: &str, value: &[u8]| {
+        let (key, value) = (base64(key), BASE64_STANDARD.encode(value));
+        at("1", 10, &format!(r#","responses":[{{"response_range":{{"kvs":[{{"key":"{key}","value":"{value}"}}]}}}}]"#))
+    };
+    let first = at("1", 10, "");
+    let (bad, good) = (kv("/frazil/n/meta", &[0xff]), kv("/frazil/n/meta", "\u{e4}".as_bytes()));
+    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &bad), (200, &good)]), PATIENCE).unwrap();
+    let error = store.load("n", Which::All).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreCorrupt);
+    assert!(error.to_string().contains("/frazil/n/meta"), "{error}");
+    assert_eq!(store.load("n", Which::All).unwrap().meta.as_deref(), Some("\u{e4}"));
+}

@@ -1,0 +1,196 @@
+//! The folder: where it is, whose it is, and whether its file system can keep a lease.
+
+use super::refusal::{self, Refuse};
+use crate::error::{Error, ErrorKind, Result};
+use rustix::process::geteuid;
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const WAYS_OUT: &str = "set FRAZIL_HOME, or give store=file:DIR on a volume that lasts, or a node number such as worker=hostname";
+const ELSEWHERE: &str = "give store=file:DIR on a local disk or volume, a store on the network, or a node number such as worker=hostname";
+
+/// What a folder must be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// The user named it.
+    pub(super) explicit: bool,
+    /// It is for one account: mode 0700, and nobody else may have a hand in it.
+    pub(super) private: bool,
+}
+
+/// The folder of `store=local`: `$FRAZIL_HOME`, else `$XDG_STATE_HOME/frazil`, else `$HOME/.local/state/frazil`.
+///
+/// Never one in /tmp of its own accord: what empties that folder would empty the store.
+///
+/// # Errors
+/// `STORE_UNSUITABLE` where the account has no home, `SPEC` for a `FRAZIL_HOME` that is not absolute.
+pub(in crate::store) fn local_dir() -> Result<PathBuf> {
+    local_dir_of(|name| env::var_os(name))
+}
+
+/// Whether the user named the folder of `store=local`.
+pub(super) fn is_given() -> bool {
+    env::var_os("FRAZIL_HOME").is_some_and(|home| !home.is_empty())
+}
+
+fn local_dir_of(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
+    let path = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(home) = path("FRAZIL_HOME") {
+        return if home.is_absolute() {
+            Ok(home)
+        } else {
+            let why = format!("FRAZIL_HOME={home:?} is not an absolute path: processes in other folders would not meet there");
+            Err(Error::new(ErrorKind::Spec, why))
+        };
+    }
+    // The XDG specification has relative paths ignored.
+    let state = path("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let home = || path("HOME").filter(|path| path.is_absolute()).map(|home| home.join(".local/state"));
+    let Some(state) = state.or_else(home) else {
+        return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store=local: this account has no home folder: {WAYS_OUT}")));
+    };
+    if ["/tmp", "/var/tmp"].iter().any(|tmp| state.starts_with(tmp)) {
+        let why = format!("store=local would be in {}, where files do not last: {WAYS_OUT}", state.display());
+        return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+    }
+    Ok(state.join("frazil"))
+}
+
+/// Makes the folder if it is not there, and refuses one that does not follow the rules.
+pub(super) fn prepare(dir: &Path, rules: Rules) -> Result<()> {
+    // What is there already says which file system it will be; a folder that is then refused is not left behind.
+    let existing = dir.ancestors().find(|folder| folder.exists()).unwrap_or(dir);
+    check_file_system(dir, existing, rules.explicit)?;
+    // The folders on the way to a private one are the user's own too, as those of the XDG specification.
+    let mode = if rules.private { 0o700 } else { 0o777 };
+    DirBuilder::new().recursive(true).mode(mode).create(dir).refuse(dir, dir)?;
+    let status = fs::metadata(dir).refuse(dir, dir)?;
+    if !status.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::NotADirectory)).refuse(dir, dir);
+    }
+    if rules.private {
+        let (owner, account, mode) = (status.uid(), geteuid().as_raw(), status.mode() & 0o7777);
+        if owner != account {
+            let why = format!("the folder belongs to account {owner}, and this is {account}: {WAYS_OUT}");
+            return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
+        }
+        if mode & 0o022 != 0 {
+            let why = format!("other accounts may write to the folder (mode {mode:04o}): chmod 700 it, or name it with store=file:");
+            return Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a namespace's folder, with the rights that the account's umask leaves.
+pub(super) fn make(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+/// Asks the kernel what file system a folder is on. Only Linux has numbers for them; elsewhere all pass,
+/// and a folder on a network is the user's to avoid.
+#[cfg(target_os = "linux")]
+fn check_file_system(dir: &Path, existing: &Path, explicit: bool) -> Result<()> {
+    let kind = rustix::fs::statfs(existing).map_err(io::Error::from).refuse(dir, dir)?.f_type;
+    judge(dir, explicit, kind as u32)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn check_file_system(_: &Path, _: &Path, _: bool) -> Result<()> {
+    Ok(())
+}
+
+/// File systems with a network or a daemon behind them: their locks may not reach the other machines, their fsync
+/// may promise nothing, and a call to them may never return.
+const REMOTE: &[(u32, &str)] = &[
+    (0x6969, "NFS"),
+    (0x6573_5546, "FUSE"),
+    (0xff53_4d42, "CIFS"),
+    (0xfe53_4d42, "SMB"),
+    (0x517b, "SMB"),
+    (0x0102_1997, "9P"),
+    (0x5346_414f, "AFS"),
+    (0x6b41_4653, "AFS"),
+    (0x7375_7245, "Coda"),
+    (0x00c3_6400, "Ceph"),
+    (0x0bd0_0bd0, "Lustre"),
+    (0x4750_4653, "GPFS"),
+    (0x786f_4256, "a VirtualBox share"),
+];
+
+/// File systems that end with the container or the machine's uptime.
+const PASSING: &[(u32, &str)] = &[
+    (0x794c_7630, "an overlay, which ends with its container"),
+    (0x6175_6673, "an overlay, which ends with its container"),
+    (0x0102_1994, "a tmpfs, which ends at the next boot"),
+    (0x8584_58f6, "a ramfs, which ends at the next boot"),
+];
+
+fn judge(dir: &Path, explicit: bool, kind: u32) -> Result<()> {
+    let named = |table: &[(u32, &'static str)]| table.iter().find(|row| row.0 == kind).map(|row| row.1);
+    let why = match (named(REMOTE), named(PASSING)) {
+        (Some(name), _) => format!("the folder is on {name}, which keeps no lease: {ELSEWHERE}"),
+        (_, Some(name)) if !explicit => format!("the folder is on {name}: {WAYS_OUT}"),
+        _ => return Ok(()),
+    };
+    Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn local(variables: &[(&str, &str)]) -> Result<PathBuf> {
+        local_dir_of(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn the_first_variable_wins() {
+        let all = [("FRAZIL_HOME", "/f"), ("XDG_STATE_HOME", "/x"), ("HOME", "/h")];
+        assert_eq!(local(&all).unwrap(), Path::new("/f"));
+        assert_eq!(local(&all[1..]).unwrap(), Path::new("/x/frazil"));
+        assert_eq!(local(&all[2..]).unwrap(), Path::new("/h/.local/state/frazil"));
+        let empty = [("FRAZIL_HOME", ""), ("XDG_STATE_HOME", ""), ("HOME", "/h")];
+        assert_eq!(local(&empty).unwrap(), Path::new("/h/.local/state/frazil"));
+        assert_eq!(local(&[("XDG_STATE_HOME", "x"), ("HOME", "/h")]).unwrap(), Path::new("/h/.local/state/frazil"));
+    }
+
+    #[test]
+    fn no_home_names_the_ways_out() {
+        for variables in [&[][..], &[("HOME", "")], &[("HOME", "relative")], &[("HOME", "/tmp")], &[("XDG_STATE_HOME", "/var/tmp/x")]] {
+            let error = local(variables).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::StoreUnsuitable);
+            for way in ["FRAZIL_HOME", "store=file:", "worker=hostname"] {
+                assert!(error.to_string().contains(way), "{error}");
+            }
+        }
+        assert_eq!(local(&[("FRAZIL_HOME", "f"), ("HOME", "/h")]).unwrap_err().kind(), ErrorKind::Spec);
+        assert_eq!(local(&[("FRAZIL_HOME", "/tmp/f")]).unwrap(), Path::new("/tmp/f"), "the user may");
+    }
+
+    #[test]
+    fn what_a_network_or_a_daemon_stands_behind_is_refused() {
+        let dir = Path::new("/d");
+        for (kind, name) in REMOTE {
+            for explicit in [true, false] {
+                let error = judge(dir, explicit, *kind).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::StoreUnsuitable);
+                let text = error.to_string();
+                assert!(["file:/d", name, "store=file:", "worker=hostname"].iter().all(|part| text.contains(part)), "{error}");
+            }
+        }
+        for (kind, _) in PASSING {
+            judge(dir, true, *kind).unwrap();
+            let error = judge(dir, false, *kind).unwrap_err();
+            assert!(error.to_string().contains("worker=hostname") && error.to_string().contains("store=file:"), "{error}");
+        }
+        judge(dir, false, 0xef53).unwrap();
+    }
+}

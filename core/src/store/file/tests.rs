@@ -1,0 +1,554 @@
+//! The file store on real folders: the common suite, several processes, interrupted writes, and what the
+//! operating system refuses.
+//!
+//! What needs another process, a mount or fewer rights runs in one: this test binary again, with the
+//! scenario in a variable.
+
+use super::super::{Key, Store, Swap, Swapped, Which, suite};
+use super::{Lock, connect, folder, record};
+use crate::error::{Error, ErrorKind, Result};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const NS: &str = "default";
+const META: &str = "meta text";
+
+/// A folder that is removed at the end.
+struct Temp(PathBuf);
+
+impl Temp {
+    fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("frazil-file-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let dir = std::env::temp_dir().join(name);
+        fs::create_dir(&dir).unwrap();
+        Temp(dir)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(NS).join(name)
+    }
+
+    fn store(&self) -> Box<dyn Store> {
+        at(&self.0)
+    }
+
+    /// With a meta record and slot 7.
+    fn filled() -> Self {
+        let temp = Temp::new();
+        assert_eq!(set(&mut *temp.store(), Key::Meta, None, META).unwrap(), Swapped::Done);
+        assert_eq!(set(&mut *temp.store(), Key::Slot(7), None, "old").unwrap(), Swapped::Done);
+        temp
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn at(dir: &Path) -> Box<dyn Store> {
+    connect(dir, true, TIMEOUT).unwrap()
+}
+
+fn set(store: &mut dyn Store, key: Key, old: Option<&str>, new: &str) -> Result<Swapped> {
+    let meta = if key == Key::Meta { old } else { Some(META) };
+    let (earliest_ms, latest_ms) = (i64::MIN, i64::MAX);
+    let text = |text: &str| text.to_owned();
+    store.swap(NS, &Swap { meta: meta.map(text), server: String::new(), key, old: old.map(text), new: text(new), earliest_ms, latest_ms })
+}
+
+fn get(store: &mut dyn Store, node: u64) -> Option<String> {
+    store.load(NS, Which::One(node)).unwrap().slots.pop().map(|slot| slot.1)
+}
+
+/// Adds one to the number in slot 7, `times` times, against whoever else does the same.
+fn count(store: &mut dyn Store, times: u32) {
+    for _ in 0..times {
+        loop {
+            let old = get(store, 7).unwrap();
+            let new = old.parse::<u32>().unwrap() + 1;
+            if set(store, Key::Slot(7), Some(&old), &new.to_string()).unwrap() == Swapped::Done {
+                break;
+            }
+        }
+    }
+}
+
+// ---- other processes
+
+const SCENARIO: &str = "FRAZIL_TEST_FILE_SCENARIO";
+const DIR: &str = "FRAZIL_TEST_FILE_DIR";
+
+/// Makes a command run `scenario` in this binary, through `wrapper`.
+fn command(wrapper: &[&str], scenario: &str, dir: &Path) -> Command {
+    let this = std::env::current_exe().unwrap();
+    let mut words: Vec<_> = wrapper.iter().map(Into::into).collect();
+    words.push(this.into_os_string());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).args(["--exact", "--nocapture", "store::file::tests::scenario"]);
+    command.env(SCENARIO, scenario).env(DIR, dir).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    command
+}
+
+fn finish(child: Child) -> String {
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    assert!(status.success() && stdout.contains("1 passed"), "{status}\n{stdout}\n{stderr}");
+    stdout.into_owned()
+}
+
+fn run(wrapper: &[&str], scenario: &str, dir: &Path) -> String {
+    finish(command(wrapper, scenario, dir).spawn().unwrap())
+}
+
+/// With mounts of its own, which end with it; where this is not root, with a user namespace for that.
+#[cfg(target_os = "linux")]
+fn mounting(mount: &str) -> Vec<String> {
+    let map = if rustix::process::geteuid().is_root() { "-m" } else { "-Urm" };
+    ["unshare", map, "sh", "-ec", &format!("{mount}; exec \"$@\""), "sh"].map(str::to_owned).to_vec()
+}
+
+#[cfg(target_os = "linux")]
+fn run_mounted(mount: &str, scenario: &str, dir: &Path) -> String {
+    let wrapper = mounting(&mount.replace("DIR", dir.to_str().unwrap()));
+    run(&wrapper.iter().map(String::as_str).collect::<Vec<_>>(), scenario, dir)
+}
+
+/// Without the capabilities that let root pass over a folder's mode.
+fn without_rights() -> &'static [&'static str] {
+    if rustix::process::geteuid().is_root() { &["setpriv", "--bounding-set=-all", "--inh-caps=-all"] } else { &["env"] }
+}
+
+/// Not a test of its own: what the other tests start processes for.
+#[test]
+fn scenario() {
+    let Ok(scenario) = std::env::var(SCENARIO) else { return };
+    let dir = PathBuf::from(std::env::var_os(DIR).unwrap());
+    let refused = |explicit| connect(&dir, explicit, TIMEOUT).map(|_| ()).unwrap_err();
+    match scenario.as_str() {
+        "count" => count(&mut *at(&dir), 50),
+        "hold the lock" => {
+            let _lock = Lock::take(&dir, &dir.join(NS), TIMEOUT).unwrap().unwrap();
+            fs::write(dir.join("held"), "").unwrap();
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        "suite" => suite::run(&|| at(&dir)),
+        "time" => {
+            let here = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+            println!("here={here}\ntime={}", at(&dir).load(NS, Which::All).unwrap().time_ms.unwrap());
+        }
+        "no space" => no_space(&dir),
+        "read only" => {
+            let error = at(&dir).load(NS, Which::All).unwrap_err();
+            expect(&error, ErrorKind::StoreReadonly, &["Read-only"]);
+        }
+        "no rights" => {
+            let error = at(&dir).load(NS, Which::All).unwrap_err();
+            expect(&error, ErrorKind::StoreAuth, &["ermission denied", "read and write"]);
+            let error = at(&dir).load("other", Which::All).unwrap_err();
+            expect(&error, ErrorKind::StoreAuth, &["ermission denied", "other"]);
+        }
+        "no rights above" => expect(&refused(true), ErrorKind::StoreAuth, &["ermission denied"]),
+        "passing" => {
+            expect(&refused(false), ErrorKind::StoreUnsuitable, &["store=file:", "worker=hostname", "FRAZIL_HOME"]);
+            suite::run(&|| at(&dir));
+        }
+        "open files" => {
+            let mut store = at(&dir);
+            let mut open = Vec::new();
+            while let Ok(file) = File::open("/dev/null") {
+                open.push(file);
+            }
+            let error = store.load(NS, Which::All).unwrap_err();
+            drop(open);
+            expect(&error, ErrorKind::StoreUnreachable, &["open files", "ulimit"]);
+            assert_eq!(get(&mut *store, 7).as_deref(), Some("old"));
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// The error's kind, and that its text names the store and all of `parts`.
+fn expect(error: &Error, kind: ErrorKind, parts: &[&str]) {
+    assert_eq!(error.kind(), kind, "{error}");
+    let text = error.to_string();
+    assert!(text.starts_with("file:/") && parts.iter().all(|part| text.contains(part)), "{text}");
+}
+
+// ---- the tests
+
+#[test]
+fn the_suite() {
+    let temp = Temp::new();
+    suite::run(&|| temp.store());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_suite_on_a_tmpfs_that_is_named() {
+    run_mounted("mount -t tmpfs -o mode=700 none DIR", "passing", &Temp::new().0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_suite_on_an_overlay_that_is_named() {
+    let mount = "mount -t tmpfs none DIR; cd DIR; mkdir lower upper work merged;
+        mount -t overlay none -o lowerdir=lower,upperdir=upper,workdir=work DIR/merged; mount --bind DIR/merged DIR";
+    run_mounted(mount, "passing", &Temp::new().0);
+}
+
+#[test]
+fn four_processes_count_to_two_hundred() {
+    let temp = Temp::filled();
+    set(&mut *temp.store(), Key::Slot(7), Some("old"), "0").unwrap();
+    let children: Vec<_> = (0..4).map(|_| command(&["env"], "count", &temp.0).spawn().unwrap()).collect();
+    children.into_iter().for_each(|child| drop(finish(child)));
+    assert_eq!(get(&mut *temp.store(), 7).as_deref(), Some("200"));
+}
+
+#[test]
+fn processes_that_are_killed_leave_whole_records() {
+    let temp = Temp::filled();
+    set(&mut *temp.store(), Key::Slot(7), Some("old"), "0").unwrap();
+    let mut last = 0;
+    for round in 0..20 {
+        let mut child = command(&["env"], "count", &temp.0).spawn().unwrap();
+        // After the time that it takes to start, more or less.
+        std::thread::sleep(Duration::from_millis(5 + 3 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let now = get(&mut *temp.store(), 7).unwrap().parse().unwrap();
+        assert!(now >= last, "from {last} to {now}");
+        last = now;
+    }
+    count(&mut *temp.store(), 1);
+    assert_eq!(get(&mut *temp.store(), 7), Some((last + 1u32).to_string()));
+}
+
+#[test]
+fn a_held_lock_is_waited_for_and_then_reported() {
+    let temp = Temp::filled();
+    let mut child = command(&["env"], "hold the lock", &temp.0).spawn().unwrap();
+    while !temp.0.join("held").exists() {
+        assert!(child.try_wait().unwrap().is_none());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut store = connect(&temp.0, true, Duration::from_millis(300)).unwrap();
+    let began = Instant::now();
+    let error = store.load(NS, Which::All).unwrap_err();
+    let took = began.elapsed();
+    assert!((Duration::from_millis(250)..Duration::from_millis(600)).contains(&took), "{took:?}");
+    expect(&error, ErrorKind::StoreUnreachable, &["300 ms", ".lock", "process"]);
+    if cfg!(target_os = "linux") {
+        assert!(error.to_string().contains(&format!("process {} ", child.id())), "{error}");
+    }
+    store.load("another", Which::All).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(get(&mut *store, 7).as_deref(), Some("old"), "a lock ends with its process");
+}
+
+/// A lock on a file that is no longer there guards nothing: who waited for it takes the new file's.
+#[test]
+fn a_lock_is_on_the_file_that_the_name_leads_to() {
+    let temp = Temp::filled();
+    let folder = temp.0.join(NS);
+    let old = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    let waiter = std::thread::spawn({
+        let (dir, folder) = (temp.0.clone(), folder.clone());
+        move || Lock::take(&dir, &folder, TIMEOUT).unwrap().unwrap()
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    fs::remove_dir_all(&folder).unwrap();
+    fs::create_dir(&folder).unwrap();
+    let new = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    drop(old);
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!waiter.is_finished(), "two locks at once");
+    drop(new);
+    let _third = waiter.join().unwrap();
+    assert!(Lock::take(&temp.0, &folder, Duration::ZERO).is_err());
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up() {
+    let temp = Temp::filled();
+    let mut store = connect(&temp.0, true, Duration::ZERO).unwrap();
+    expect(&store.load(NS, Which::All).unwrap_err(), ErrorKind::StoreUnreachable, &["call's time"]);
+    assert_eq!(get(&mut *store, 7).as_deref(), Some("old"));
+}
+
+/// fork(2) copies the descriptor; the child must not keep the lock that its parent gives back.
+#[test]
+fn a_forked_child_holds_no_lock() {
+    let temp = Temp::filled();
+    let lock = Lock::take(&temp.0, &temp.0.join(NS), TIMEOUT).unwrap().unwrap();
+    // SAFETY: the child calls nothing but pause, which is async-signal-safe.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: it waits for a signal and touches no memory.
+            unsafe { libc::pause() };
+        }
+    }
+    drop(lock);
+    let began = Instant::now();
+    let found = temp.store().load(NS, Which::One(7));
+    let took = began.elapsed();
+    // SAFETY: the child is this test's own and not yet waited for.
+    unsafe { (libc::kill(child, libc::SIGKILL), libc::waitpid(child, std::ptr::null_mut(), 0)) };
+    assert_eq!(found.unwrap().slots.len(), 1);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+/// A write that stops after any of its steps has either happened or not, for every reader after it.
+#[test]
+fn a_write_that_stops_anywhere() {
+    for (node, old) in [(7, Some("old")), (8, None)] {
+        let mut outcomes = Vec::new();
+        for steps in 0.. {
+            let temp = Temp::filled();
+            record::faults::after(steps);
+            let stopped = set(&mut *temp.store(), Key::Slot(node), old, "new");
+            record::faults::after(u32::MAX);
+            let found = get(&mut *temp.store(), node);
+            assert_eq!(get(&mut *temp.store(), node), found, "and it stays so");
+            assert!(found.as_deref() == Some("new") || found.as_deref() == old, "{found:?} after {steps} steps");
+            let next = set(&mut *temp.store(), Key::Slot(node), found.as_deref(), "next").unwrap();
+            assert_eq!((next, get(&mut *temp.store(), node).as_deref()), (Swapped::Done, Some("next")));
+            outcomes.push(found.as_deref() == Some("new"));
+            if let Ok(swapped) = stopped {
+                assert_eq!((swapped, found.as_deref()), (Swapped::Done, Some("new")));
+                break;
+            }
+        }
+        assert!(outcomes.len() >= 4 && outcomes.is_sorted() && !outcomes[0], "{outcomes:?}");
+    }
+}
+
+/// What a failed fdatasync leaves can be read, but it is not believed before it is on the disk.
+#[test]
+fn what_was_not_synced_is_written_anew_before_it_counts() {
+    let temp = Temp::filled();
+    let file = temp.path("7");
+    let before = fs::metadata(&file).unwrap().ino();
+    // Open, write: the third step, fdatasync, fails.
+    record::faults::after(2);
+    assert_eq!(set(&mut *temp.store(), Key::Slot(7), Some("old"), "new").unwrap_err().kind(), ErrorKind::StoreUnreachable);
+    assert_eq!(fs::metadata(&file).unwrap().ino(), before);
+    // The disk is still bad: the reader learns nothing, and neither does a writer who guesses right.
+    record::faults::after(0);
+    assert_eq!(temp.store().load(NS, Which::All).unwrap_err().kind(), ErrorKind::StoreUnreachable);
+    assert_eq!(set(&mut *temp.store(), Key::Slot(7), Some("new"), "newer").unwrap_err().kind(), ErrorKind::StoreUnreachable);
+    record::faults::after(u32::MAX);
+    assert_eq!(get(&mut *temp.store(), 7).as_deref(), Some("new"));
+    let after = fs::metadata(&file).unwrap().ino();
+    assert_ne!(after, before, "in a new file");
+    assert_eq!(get(&mut *temp.store(), 7).as_deref(), Some("new"));
+    assert_eq!(fs::metadata(&file).unwrap().ino(), after, "once");
+}
+
+#[test]
+fn a_damaged_slot_is_out_of_use_and_no_other() {
+    let temp = Temp::filled();
+    set(&mut *temp.store(), Key::Slot(8), None, "eight").unwrap();
+    for damage in [&b""[..], b"nonsense", &[0; 8192], &[0xff; 9000]] {
+        fs::write(temp.path("7"), damage).unwrap();
+        let mut slots = temp.store().load(NS, Which::All).unwrap().slots;
+        slots.sort();
+        assert_eq!(slots[1], (8, "eight".to_owned()));
+        let (node, text) = &slots[0];
+        assert_eq!((*node, slots.len()), (7, 2));
+        assert!(text.starts_with("corrupt ") && text.contains(temp.path("7").to_str().unwrap()) && !text.contains('\n'), "{text}");
+        for old in [None, Some("old"), Some(text.as_str())] {
+            assert_eq!(set(&mut *temp.store(), Key::Slot(7), old, "new").unwrap(), Swapped::Differs);
+        }
+        assert_eq!(fs::read(temp.path("7")).unwrap(), damage, "left for whoever wants to look at it");
+    }
+    assert_eq!(set(&mut *temp.store(), Key::Slot(8), Some("eight"), "new").unwrap(), Swapped::Done);
+}
+
+#[test]
+fn a_damaged_meta_record_stops_the_namespace() {
+    let temp = Temp::filled();
+    fs::write(temp.path("meta"), "nonsense").unwrap();
+    let parts = [temp.path("meta").to_str().unwrap().to_owned(), "damaged".into(), "another namespace".into()];
+    let parts = parts.each_ref().map(String::as_str);
+    expect(&temp.store().load(NS, Which::All).unwrap_err(), ErrorKind::StoreCorrupt, &parts);
+    expect(&set(&mut *temp.store(), Key::Slot(7), Some("old"), "new").unwrap_err(), ErrorKind::StoreCorrupt, &parts);
+    expect(&set(&mut *temp.store(), Key::Meta, None, "new").unwrap_err(), ErrorKind::StoreCorrupt, &parts);
+    temp.store().load("another", Which::All).unwrap();
+}
+
+/// A bit of the newest record rots: the one before it, which is whole, must not come back.
+#[test]
+fn rot_does_not_bring_back_the_record_before() {
+    let temp = Temp::filled();
+    for (old, new, half) in [("old", "newer", 1), ("newer", "newest", 0)] {
+        set(&mut *temp.store(), Key::Slot(7), Some(old), new).unwrap();
+        let whole = fs::read(temp.path("7")).unwrap();
+        let file = File::options().write(true).open(temp.path("7")).unwrap();
+        file.write_all_at(b"X", half * 4096 + 37).unwrap();
+        assert!(get(&mut *temp.store(), 7).unwrap().starts_with("corrupt "));
+        fs::write(temp.path("7"), whole).unwrap();
+        assert_eq!(get(&mut *temp.store(), 7).as_deref(), Some(new));
+    }
+}
+
+#[test]
+fn what_is_no_record_is_left_alone() {
+    let temp = Temp::filled();
+    for name in [".new", "007", "-1", "+7", "7~", "notes.txt", "99999999999999999999", "meta.bak"] {
+        fs::write(temp.path(name), "left over").unwrap();
+    }
+    fs::create_dir(temp.path("folder")).unwrap();
+    assert_eq!(temp.store().load(NS, Which::All).unwrap().slots, [(7, "old".to_owned())]);
+    assert_eq!(set(&mut *temp.store(), Key::Slot(8), None, "new").unwrap(), Swapped::Done);
+    assert_eq!(fs::metadata(temp.path("8")).unwrap().len(), 8192);
+    assert!(!temp.path(".new").exists(), "the left-over became the new record's file");
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    let temp = Temp::new();
+    for namespace in ["", ".", ".."] {
+        assert_eq!(temp.store().load(namespace, Which::All).unwrap_err().kind(), ErrorKind::Spec);
+    }
+    assert_eq!(fs::read_dir(&temp.0).unwrap().count(), 0);
+    assert_eq!(connect(Path::new(""), true, TIMEOUT).map(|_| ()).unwrap_err().kind(), ErrorKind::Spec);
+    for relative in ["frazil", "./frazil", "~/frazil"] {
+        let error = connect(Path::new(relative), true, TIMEOUT).map(|_| ()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Spec && error.to_string().contains("absolute"), "{error}");
+    }
+    let long = temp.0.join("x".repeat(300));
+    expect(&connect(&long, true, TIMEOUT).map(|_| ()).unwrap_err(), ErrorKind::Spec, &[]);
+}
+
+#[test]
+fn a_file_where_a_folder_belongs() {
+    let temp = Temp::filled();
+    let file = temp.path("7");
+    for dir in [file.clone(), file.join("below")] {
+        expect(&connect(&dir, true, TIMEOUT).map(|_| ()).unwrap_err(), ErrorKind::StoreUnsuitable, &["folder is needed"]);
+    }
+    fs::write(temp.0.join("occupied"), "").unwrap();
+    expect(&temp.store().load("occupied", Which::All).unwrap_err(), ErrorKind::StoreUnsuitable, &["occupied"]);
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    expect(&temp.store().load(NS, Which::All).unwrap_err(), ErrorKind::StoreUnsuitable, &["file is needed"]);
+}
+
+#[test]
+fn a_removed_folder_is_made_again_and_empty() {
+    let temp = Temp::filled();
+    let mut store = temp.store();
+    fs::remove_dir_all(&temp.0).unwrap();
+    let loaded = store.load(NS, Which::All).unwrap();
+    assert_eq!((loaded.meta, loaded.slots), (None, vec![]));
+    assert_eq!(set(&mut *store, Key::Slot(7), Some("old"), "new").unwrap(), Swapped::Differs);
+}
+
+#[test]
+fn a_text_that_does_not_fit_is_refused() {
+    let temp = Temp::filled();
+    let longest = "x".repeat(record::LONGEST);
+    assert_eq!(set(&mut *temp.store(), Key::Slot(7), Some("old"), &longest).unwrap(), Swapped::Done);
+    let error = set(&mut *temp.store(), Key::Slot(7), Some(&longest), &format!("{longest}x")).unwrap_err();
+    expect(&error, ErrorKind::StoreUnsuitable, &["4061", "4060"]);
+    assert_eq!(get(&mut *temp.store(), 7), Some(longest));
+}
+
+#[test]
+fn a_private_folder_is_made_so_and_must_stay_so() {
+    let temp = Temp::new();
+    let dir = temp.0.join("a/b");
+    let rules = folder::Rules { explicit: true, private: true };
+    folder::prepare(&dir, rules).unwrap();
+    for made in [&dir, &temp.0.join("a")] {
+        assert_eq!(fs::metadata(made).unwrap().mode() & 0o777, 0o700);
+    }
+    for mode in [0o720, 0o702, 0o777, 0o1777] {
+        fs::set_permissions(&dir, fs::Permissions::from_mode(mode)).unwrap();
+        expect(&folder::prepare(&dir, rules).unwrap_err(), ErrorKind::StoreUnsuitable, &[&format!("{mode:04o}"), "chmod 700"]);
+        folder::prepare(&dir, folder::Rules { private: false, ..rules }).unwrap();
+    }
+    // The root folder is root's; root, for whom it is its own, gives one away.
+    let foreign = if rustix::process::geteuid().is_root() {
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        std::os::unix::fs::chown(&dir, Some(65534), None).unwrap();
+        dir
+    } else {
+        PathBuf::from("/")
+    };
+    expect(&folder::prepare(&foreign, rules).unwrap_err(), ErrorKind::StoreUnsuitable, &["belongs to account", "FRAZIL_HOME"]);
+}
+
+#[test]
+fn too_many_open_files() {
+    run(&["sh", "-c", "ulimit -n 64; exec \"$@\"", "sh"], "open files", &Temp::filled().0);
+}
+
+#[test]
+fn a_folder_without_rights() {
+    let temp = Temp::filled();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(&temp.path(".lock"), 0o444);
+    mode(&temp.0, 0o555);
+    run(without_rights(), "no rights", &temp.0);
+    run(without_rights(), "no rights above", &temp.0.join("below"));
+    mode(&temp.0, 0o755);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_system_that_is_read_only() {
+    run_mounted("mount --bind DIR DIR; mount -o remount,bind,ro DIR", "read only", &Temp::filled().0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk() {
+    run_mounted("mount -t tmpfs -o size=64k none DIR", "no space", &Temp::new().0);
+}
+
+/// On a file system of 64 KiB: new slots are refused, those that there are go on.
+fn no_space(dir: &Path) {
+    let mut store = at(dir);
+    set(&mut *store, Key::Meta, None, META).unwrap();
+    let refused = (0..100).find_map(|node| set(&mut *store, Key::Slot(node), None, "old").err().map(|error| (node, error)));
+    let (node, error) = refused.expect("100 slots do not fit into 64 KiB");
+    expect(&error, ErrorKind::StoreReadonly, &["no space left"]);
+    assert!(node >= 4);
+    assert_eq!(get(&mut *store, node), None);
+    for round in 0..4 {
+        let (old, new) = if round % 2 == 0 { ("old", "new") } else { ("new", "old") };
+        for node in 0..node {
+            assert_eq!(set(&mut *store, Key::Slot(node), Some(old), new).unwrap(), Swapped::Done);
+        }
+    }
+    fs::remove_file(dir.join(NS).join("0")).unwrap();
+    assert_eq!(set(&mut *store, Key::Slot(node), None, "old").unwrap(), Swapped::Done, "there is room again");
+}
+
+/// libfaketime turns a process's clock and its fstat; the store's clock is the machine's all the same.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_faked_clock_does_not_turn_the_stores() {
+    let multiarch = ["x86_64", "aarch64"].map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1"));
+    let library = multiarch.iter().find(|path| Path::new(path).exists()).expect("libfaketime is missing: run scripts/setup.sh");
+    let temp = Temp::filled();
+    let before = temp.store().load(NS, Which::All).unwrap().time_ms.unwrap();
+    let mut faked = command(&["env"], "time", &temp.0);
+    faked.envs([("LD_PRELOAD", library.as_str()), ("FAKETIME", "-3600s"), ("FAKETIME_DONT_FAKE_MONOTONIC", "1")]);
+    let stdout = finish(faked.spawn().unwrap());
+    let value = |key| stdout.split(key).nth(1).and_then(|rest| rest.lines().next()).unwrap().trim().parse::<i64>().unwrap();
+    assert!(value("here=") < before - 3_000_000, "libfaketime did not turn the clock: {stdout}");
+    assert!((before..before + 60_000).contains(&value("time=")), "before: {before}, then: {stdout}");
+}

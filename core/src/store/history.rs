@@ -1,0 +1,91 @@
+//! How far the histories of the stores without a clock have come that this process talks with.
+//!
+//! etcd numbers its revisions, ZooKeeper its transactions, and what a majority has acknowledged never goes
+//! back: unless the store was restored from a backup. That is noticed only while the restored store is behind,
+//! so once noticed it holds until the process ends. Kept for the process, not for a connection: a restored
+//! store drops every connection first. The map is read and replaced without a lock, because a forked child
+//! inherits locks as they stood.
+
+use super::hosts::Failure;
+use crate::error::ErrorKind;
+use arc_swap::ArcSwapOption;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+type Map = HashMap<(String, String), Arc<AtomicI64>>;
+
+/// Stands for every number after one that went back.
+const WENT_BACK: i64 = i64::MAX;
+
+static SEEN: ArcSwapOption<Map> = ArcSwapOption::const_empty();
+
+/// The highest number seen of one cluster at one address.
+pub(super) struct History(Arc<AtomicI64>);
+
+impl History {
+    pub(super) fn of(address: &str, cluster: &str) -> Self {
+        let key = (address.to_owned(), cluster.to_owned());
+        SEEN.rcu(|seen| {
+            let mut map = seen.as_deref().cloned().unwrap_or_default();
+            map.entry(key.clone()).or_default();
+            Some(Arc::new(map))
+        });
+        let history = SEEN.load().as_ref().and_then(|map| map.get(&key).cloned());
+        History(history.expect("entries are added, never removed"))
+    }
+
+    /// What an answer must reach whose question leaves after this. Answers may overtake each other, so the
+    /// highest number at the time of the answer says nothing.
+    pub(super) fn highest(&self) -> i64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(super) fn reached(&self, number: i64) {
+        self.0.fetch_max(number, Ordering::AcqRel);
+    }
+
+    /// Judges an answer's number by what [`highest`](History::highest) was before the question left.
+    ///
+    /// # Errors
+    /// `STORE_CHANGED`, from then on for every answer.
+    pub(super) fn check(&self, floor: i64, number: i64) -> Result<(), Failure> {
+        if number >= floor {
+            self.reached(number);
+            return Ok(());
+        }
+        self.reached(WENT_BACK);
+        let why = "the store's history went back: it was restored from a backup, or replaced; if that is meant, run \
+                   `frazil nodes STORE --namespace NAMESPACE --accept`, and start this process again";
+        Err((ErrorKind::StoreChanged, why.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_for_each_cluster_and_address() {
+        let history = History::of("a", "1");
+        history.reached(7);
+        history.reached(5);
+        assert_eq!(history.highest(), 7);
+        assert_eq!(History::of("a", "1").highest(), 7);
+        assert_eq!(History::of("a", "2").highest(), 0);
+        assert_eq!(History::of("b", "1").highest(), 0);
+    }
+
+    #[test]
+    fn once_back_is_back_for_good() {
+        let history = History::of("back", "");
+        let floor = history.highest();
+        history.check(floor, 5).unwrap();
+        // An answer that another overtook is no step back.
+        history.check(floor, 4).unwrap();
+        assert_eq!(history.highest(), 5);
+        assert_eq!(history.check(5, 4).unwrap_err().0, ErrorKind::StoreChanged);
+        assert!(history.check(history.highest(), 1000).is_err());
+        assert!(History::of("back", "").check(History::of("back", "").highest(), 1000).is_err());
+    }
+}

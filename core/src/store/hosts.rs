@@ -1,0 +1,199 @@
+//! The URLs of stores that are several servers, and the way to one of them that answers:
+//! `scheme://[user:password@]host[:port][,host2...][/path][?name=value&...]`.
+
+use super::without_secret;
+use crate::error::{Error, ErrorKind, Result, shown};
+use std::time::{Duration, Instant};
+
+/// What a server did instead of answering well, before the store's address is put to it.
+pub(super) type Failure = (ErrorKind, String);
+
+/// A URL's parts, percent-decoded.
+#[derive(PartialEq, Eq)]
+pub(super) struct Hosts {
+    /// The URL without the user and the password, for the texts of errors.
+    pub(super) shown: String,
+    pub(super) scheme: String,
+    /// User and password.
+    pub(super) login: Option<(String, String)>,
+    /// Each `host:port`, with brackets around an IPv6 address.
+    pub(super) hosts: Vec<String>,
+    /// Without the slash before it and one behind it.
+    pub(super) path: String,
+    pub(super) options: Vec<(String, String)>,
+}
+
+impl Hosts {
+    /// # Errors
+    /// `SPEC`, with a text that shows neither user nor password.
+    pub(super) fn parse(url: &str, port: u16) -> Result<Self> {
+        let shown = without_secret(url).into_owned();
+        let wrong = |why: &str| Error::new(ErrorKind::Spec, format!("store={shown}: {why}"));
+        let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("expected scheme://host:port"))?;
+        let (servers, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if rest.contains(['@', '#']) {
+            // Most likely a password with a slash in it, which would end the host's part here.
+            return Err(wrong("write / ? # and @ in a user, a password or a path as %2F %3F %23 and %40"));
+        }
+        let (login, servers) = match servers.rsplit_once('@') {
+            Some((login, servers)) => {
+                let (user, password) = login.split_once(':').unwrap_or((login, ""));
+                let decoded = decode(user).zip(decode(password)).filter(|(user, _)| !user.is_empty());
+                (Some(decoded.ok_or_else(|| wrong("expected user:password, with %25 for %, before the @"))?), servers)
+            }
+            None => (None, servers),
+        };
+        let hosts = servers.split(',').map(|host| with_port(host, port));
+        let hosts = hosts.collect::<Option<Vec<_>>>();
+        let hosts = hosts.ok_or_else(|| wrong("expected host, host:port or [IPv6]:port, with commas between several"))?;
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let path = decode(path.strip_suffix('/').unwrap_or(path)).ok_or_else(|| wrong("the path is not percent-encoded UTF-8"))?;
+        let options = query.split('&').filter(|option| !option.is_empty()).map(|option| {
+            let (name, value) = option.split_once('=')?;
+            Some((name.to_owned(), decode(value)?))
+        });
+        let options =
+            options.collect::<Option<Vec<_>>>().ok_or_else(|| wrong("expected name=value, with & between several, after the ?"))?;
+        Ok(Hosts { scheme: scheme.to_owned(), login, hosts, path, options, shown })
+    }
+
+    /// Tries one host after the other.
+    ///
+    /// # Errors
+    /// What each of them did, if none was good. Refused credentials end the search: they are refused by all.
+    pub(super) fn first_good<T>(&self, deadline: Instant, mut attempt: impl FnMut(&str, Instant) -> Result<T, Failure>) -> Result<T> {
+        let mut failures: Vec<Failure> = Vec::new();
+        for (tried, host) in self.hosts.iter().enumerate() {
+            // One that accepts and then keeps silent must leave time for the others.
+            let left = deadline.saturating_duration_since(Instant::now());
+            let share = left / u32::try_from(self.hosts.len() - tried).unwrap_or(u32::MAX);
+            match attempt(host, Instant::now() + share) {
+                Ok(good) => return Ok(good),
+                Err(failure) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(failure)),
+                Err((kind, text)) => failures.push((kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })),
+            }
+        }
+        // A server that said something is more telling than one that is away.
+        let telling = failures.iter().map(|failure| failure.0).find(|kind| *kind != ErrorKind::StoreUnreachable);
+        let texts: Vec<_> = failures.into_iter().map(|failure| failure.1).collect();
+        Err(self.error((telling.unwrap_or(ErrorKind::StoreUnreachable), texts.join("; "))))
+    }
+
+    /// An error that names the store.
+    pub(super) fn error(&self, (kind, text): Failure) -> Error {
+        Error::new(kind, format!("{}: {text}", self.shown))
+    }
+
+    /// A refusal of the URL.
+    pub(super) fn wrong(&self, why: &str) -> Error {
+        Error::new(ErrorKind::Spec, format!("store={}: {why}", self.shown))
+    }
+}
+
+/// Checks a host, and adds the port if it has none.
+fn with_port(host: &str, port: u16) -> Option<String> {
+    let (name, given) = match host.strip_prefix('[') {
+        Some(rest) => {
+            let (address, rest) = rest.split_once(']')?;
+            address.parse::<std::net::Ipv6Addr>().ok()?;
+            (&host[..address.len() + 2], if rest.is_empty() { None } else { Some(rest.strip_prefix(':')?) })
+        }
+        None => {
+            let (name, given) = host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+            let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+            (Some(name).filter(|name| !name.is_empty() && name.bytes().all(allowed))?, given)
+        }
+    };
+    let port = match given {
+        Some(given) => given.parse().ok().filter(|port| *port > 0 && given.bytes().all(|byte| byte.is_ascii_digit()))?,
+        None => port,
+    };
+    Some(format!("{name}:{port}"))
+}
+
+/// `%41` is `A`; `None` for what is no such escape, or no UTF-8 after it.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                let (high, low) = (digit()?, digit()?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// When a call that may take `timeout` must stop to wait. Linux wakes a socket's waiter late, by up to an
+/// eighth of what it waited for.
+pub(super) fn deadline(timeout: Duration) -> Instant {
+    Instant::now() + (timeout - timeout / 8)
+}
+
+/// What a server said, shortened for an error's text.
+pub(super) fn said(text: &str) -> String {
+    shown(text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(url: &str) -> Result<Hosts> {
+        Hosts::parse(url, 2379)
+    }
+
+    #[test]
+    fn parts() {
+        let url = parse("etcds://me:p%40s%25@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&n=").unwrap();
+        assert_eq!(url.scheme, "etcds");
+        assert_eq!(url.login, Some(("me".into(), "p@s%".into())));
+        assert_eq!(url.hosts, ["a:2379", "b.c-d:1", "[::1]:2379", "[fe80::1]:65535"]);
+        assert_eq!(url.path, "x/y z");
+        assert_eq!(url.options, [("ca".into(), "/etc/ca.pem".into()), ("n".into(), String::new())]);
+        assert_eq!(url.shown, "etcds://***@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&n=");
+        let plain = parse("etcd://10.0.0.1").unwrap();
+        assert_eq!((plain.hosts, plain.login, plain.path, plain.options), (vec!["10.0.0.1:2379".to_owned()], None, String::new(), vec![]));
+        // A password may hold what needs no escape, and be empty.
+        assert_eq!(parse("etcd://u:a:b@c@h").unwrap().login, Some(("u".into(), "a:b@c".into())));
+        assert_eq!(parse("etcd://u@h").unwrap().login, Some(("u".into(), String::new())));
+    }
+
+    #[test]
+    fn refusals_keep_the_secret() {
+        for url in [
+            "etcd:h",
+            "etcd://",
+            "etcd://:1",
+            "etcd://h:",
+            "etcd://h:0",
+            "etcd://h:+1",
+            "etcd://h:65536",
+            "etcd://h,",
+            "etcd://,h",
+            "etcd://h h",
+            "etcd://::1",
+            "etcd://[::1",
+            "etcd://[h]:1",
+            "etcd://[::1]1",
+            "etcd://h/%zz",
+            "etcd://h/%ff",
+            "etcd://h?ca",
+            "etcd://:s3cret@h",
+            "etcd://u:s3cret%@h",
+            "etcd://u:s3cret/x@h",
+            "etcd://u:s3cret?x@h",
+            "etcd://u:s3cret#x@h",
+            "etcd://u:s3cret@",
+        ] {
+            let error = parse(url).err().unwrap_or_else(|| panic!("{url} was taken"));
+            assert_eq!(error.kind(), ErrorKind::Spec, "{url}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! `store=redis://...`: records in Redis, or in what is compatible with it, such as Valkey.
+//!
+//! # Addresses
+//! `redis://[user:password@]host[:port][/database]`, `rediss://...` for TLS, and on Unix
+//! `redis+unix:///path[?db=N]`. TLS trusts the system's root certificates; for an authority of one's
+//! own, set the environment variable `SSL_CERT_FILE` to its PEM file (`SSL_CERT_FILE` and `SSL_CERT_DIR`
+//! then stand for all of the system's).
+//!
+//! # Keys
+//! A namespace has two, neither ever expires, and the braces keep them together:
+//!
+//! | key | type | holds |
+//! |---|---|---|
+//! | `frazil:{NAMESPACE}:meta` | string | the meta record |
+//! | `frazil:{NAMESPACE}:slots` | hash | node number in decimal → record, and `meta` → a copy of the meta record |
+//!
+//! An account needs `ACL SETUSER name on >password ~frazil:* +eval +info +time +get +set +hget +hset
+//! +hgetall`, and `+select` for a database other than 0.
+//!
+//! # What it can promise
+//! A Redis that fails over, restarts, or loses its disk may lose acknowledged writes. What makes that
+//! visible is [`Loaded::server`]: `run_id`, which every start of a server draws anew, and
+//! `master_replid`, which every promotion draws anew. The first alone would not do: when a primary is
+//! demoted, loses its last writes to its replacement, and is promoted again, its `run_id` is as before.
+//! (`master_replid` also changes when the first replica is added, and an hour after the last one left:
+//! then caution was not needed, but does no harm.)
+//!
+//! The server must be a primary with `maxmemory-policy noeviction` (or without `maxmemory`), not part of
+//! a Redis Cluster.
+
+mod address;
+mod refusal;
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;
+mod wire;
+
+use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use crate::error::{Error, ErrorKind, Result};
+use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
+use address::Target;
+use std::time::Duration;
+use wire::Wire;
+
+const LOAD: &str = concat!(include_str!("redis/begin.lua"), include_str!("redis/load.lua"));
+const SWAP: &str = concat!(include_str!("redis/begin.lua"), include_str!("redis/swap.lua"));
+
+/// The field of the slots' hash that is no slot.
+const META: &str = "meta";
+
+/// No node number is as large.
+const NODES_END: u64 = 1 << 62;
+
+/// A connection to a server that was found suitable.
+struct Redis {
+    wire: Wire,
+}
+
+/// Connects, and looks whether the server can keep a lease.
+///
+/// # Errors
+/// `SPEC` for a malformed URL; `STORE_*` for everything else.
+pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    let target = Target::parse(url)?;
+    let mut redis = Redis { wire: Wire::open(&target, timeout)? };
+    let account = target.account();
+    if let Some(password) = account.password() {
+        redis.ask::<Value>("AUTH", cmd("AUTH").arg(account.username()).arg(password))?;
+    }
+    // Before SELECT, which a sentinel does not know.
+    let info: String = redis.ask("INFO", &cmd("INFO"))?;
+    redis.suits(&info)?;
+    if account.db() != 0 {
+        redis.ask::<Value>("SELECT", cmd("SELECT").arg(account.db()))?;
+    }
+    Ok(Box::new(redis))
+}
+
+impl Redis {
+    /// Sends a command, and reads its reply as what it must be.
+    fn ask<T: FromRedisValue>(&mut self, name: &str, command: &Cmd) -> Result<T> {
+        match self.wire.call(command)? {
+            Value::ServerError(error) => Err(refusal::server(self.wire.address(), name, error.code(), error.details().unwrap_or_default())),
+            value => from_redis_value(value).map_err(|_| refusal::not_redis(self.wire.address(), name)),
+        }
+    }
+
+    fn run<T: FromRedisValue>(&mut self, script: &str, namespace: &str, arguments: &[&str]) -> Result<T> {
+        self.wire.restart_timeout();
+        let mut command = cmd("EVAL");
+        // Always the whole script: it is 2 KiB, and so nothing hangs on what the server still remembers.
+        command.arg(script).arg(2).arg(format!("frazil:{{{namespace}}}:meta")).arg(format!("frazil:{{{namespace}}}:slots"));
+        command.arg(arguments);
+        self.ask("EVAL", &command)
+    }
+
+    /// # Errors
+    /// What makes this server no store, from the text of `INFO`.
+    fn suits(&self, info: &str) -> Result<()> {
+        let field = |name: &str| {
+            let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.unwrap_or_default().trim()
+        };
+        let refuse = |kind, why: &str| Err(Error::new(kind, format!("store={} {why}", self.wire.address())));
+        if field("loading") == "1" {
+            return refuse(ErrorKind::StoreUnreachable, "is still loading its data");
+        }
+        // Valkey has the second.
+        let mode = [field("redis_mode"), field("server_mode")].concat();
+        match (mode.as_str(), field("role")) {
+            ("sentinel", _) => refuse(
+                ErrorKind::StoreUnsuitable,
+                "is a sentinel, which keeps no data: name the primary that it watches (SENTINEL GET-MASTER-ADDR-BY-NAME tells), \
+                 or a name or proxy that follows the primary",
+            ),
+            ("cluster", _) => refuse(
+                ErrorKind::StoreUnsuitable,
+                "belongs to a Redis Cluster, which is not supported: use a server with cluster-enabled no, \
+                 alone or with replicas; a small one serves thousands of generators",
+            ),
+            (_, "master") => self.keeps(field("maxmemory"), field("maxmemory_policy")),
+            _ => refuse(ErrorKind::StoreReadonly, "is a replica, which takes no writes of its own: name the primary"),
+        }
+    }
+
+    /// # Errors
+    /// `STORE_UNSUITABLE` if the server may drop keys when its memory is full.
+    fn keeps(&self, limit: &str, policy: &str) -> Result<()> {
+        if limit == "0" || policy == "noeviction" {
+            return Ok(());
+        }
+        let address = self.wire.address();
+        let policy = if policy.is_empty() { "unknown" } else { policy };
+        let why = format!(
+            "store={address} may forget node numbers when its memory is full: maxmemory-policy is {policy} and must be noeviction; \
+             mend it with: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
+        );
+        Err(Error::new(ErrorKind::StoreUnsuitable, why))
+    }
+
+    /// # Errors
+    /// `STORE_CORRUPT` for what frazil did not write.
+    fn text(&self, namespace: &str, what: &str, record: Vec<u8>) -> Result<String> {
+        String::from_utf8(record).map_err(|_| self.foreign(namespace, &format!("the record of {what} is not text")))
+    }
+
+    fn foreign(&self, namespace: &str, what: &str) -> Error {
+        let address = self.wire.address();
+        let why = format!("store={address} namespace={namespace}: {what}; frazil did not write it: take another namespace, or remove it");
+        Error::new(ErrorKind::StoreCorrupt, why)
+    }
+
+    fn slot(&self, namespace: &str, field: Vec<u8>, record: Vec<u8>) -> Result<(u64, String)> {
+        let name = String::from_utf8_lossy(&field);
+        // "+7" and "07" would be two fields of one slot.
+        let node = name.parse().ok().filter(|node: &u64| *node < NODES_END && node.to_string() == name);
+        let node =
+            node.ok_or_else(|| self.foreign(namespace, &format!("its hash of slots has the field {}", crate::error::shown(&name))))?;
+        Ok((node, self.text(namespace, &format!("node number {node}"), record)?))
+    }
+}
+
+/// A record that may be absent, as `swap.lua` takes it.
+fn optional(record: Option<&String>) -> String {
+    record.map_or_else(|| "-".to_owned(), |text| format!("+{text}"))
+}
+
+/// The name of a record in the hash of slots.
+fn field(key: Key) -> String {
+    match key {
+        Key::Meta => META.to_owned(),
+        Key::Slot(node) => node.to_string(),
+    }
+}
+
+/// What `load.lua` replies: server, time, `maxmemory`, its policy, the meta record, and fields with
+/// their records in turn.
+type Reply = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
+
+impl Store for Redis {
+    fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
+        let wanted = match which {
+            Which::All => String::new(),
+            Which::One(node) => node.to_string(),
+        };
+        let (server, time_ms, limit, policy, meta, fields): Reply = self.run(LOAD, namespace, &[&wanted])?;
+        self.keeps(&limit, &policy)?;
+        let mut slots = Vec::with_capacity(fields.len() / 2);
+        let mut fields = fields.into_iter();
+        while let (Some(field), Some(record)) = (fields.next(), fields.next()) {
+            if field != META.as_bytes() {
+                slots.push(self.slot(namespace, field, record)?);
+            }
+        }
+        let meta = meta.map(|record| self.text(namespace, "the namespace", record)).transpose()?;
+        Ok(Loaded { meta, server, time_ms: Some(time_ms), slots })
+    }
+
+    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
+        let (meta, old) = (optional(swap.meta.as_ref()), optional(swap.old.as_ref()));
+        let (earliest, latest) = (swap.earliest_ms.to_string(), swap.latest_ms.to_string());
+        let arguments = [&swap.server, &meta, &field(swap.key), &old, &swap.new, &earliest, &latest];
+        let reply: String = self.run(SWAP, namespace, &arguments.map(String::as_str))?;
+        match reply.as_str() {
+            "done" => Ok(Swapped::Done),
+            "differs" => Ok(Swapped::Differs),
+            time => time.parse().map(Swapped::OutOfTime).map_err(|_| refusal::not_redis(self.wire.address(), "EVAL")),
+        }
+    }
+
+    fn loses_writes(&self) -> bool {
+        true
+    }
+}

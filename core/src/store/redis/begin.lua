@@ -1,0 +1,24 @@
+-- Both scripts begin so: who answers, at what time, and what stands there.
+-- KEYS: the meta record, the hash of the slots.
+local info = redis.call('INFO', 'replication')
+if not string.find(info, '\nrole:master\r', 1, true) then
+  return redis.error_reply('READONLY not a primary')
+end
+local replid = string.match(info, '\nmaster_replid:(%w+)')
+local run_id = string.match(redis.call('INFO', 'server'), '\nrun_id:(%w+)')
+if not run_id or not replid then
+  return redis.error_reply('NOIDENTITY')
+end
+local server = run_id .. '-' .. replid
+
+-- Exact: Unix milliseconds are far below 2^53.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now_text = string.format('%.0f', now)
+
+-- The copy among the slots shows that both keys are of one piece: if either was removed alone, the
+-- namespace has no meta record, as after FLUSHALL.
+local meta = redis.call('GET', KEYS[1])
+if redis.call('HGET', KEYS[2], 'meta') ~= meta then
+  meta = false
+end

@@ -1,0 +1,106 @@
+//! What a server, or the way to it, refuses: as one of frazil's errors, with the way out.
+
+use crate::error::{Error, ErrorKind, shown};
+use crate::time::show_duration;
+use rustls::{AlertDescription, CertificateError};
+use std::io;
+use std::time::Duration;
+
+/// What an account needs, as `ACL SETUSER` takes it.
+const RIGHTS: &str = "~frazil:* +eval +info +time +get +set +hget +hset +hgetall, and +select for a database other than 0";
+
+/// The first words of Redis' errors. A server's own text is left out: it may name the user.
+const CODES: &[(&str, ErrorKind, &str)] = &[
+    ("NOAUTH", ErrorKind::StoreAuth, "wants a password: write redis://[user]:password@host"),
+    ("WRONGPASS", ErrorKind::StoreAuth, "does not know this user with this password, or has disabled the user"),
+    ("DENIED", ErrorKind::StoreAuth, "is in protected mode and serves only its own machine: set a password there, or bind it"),
+    ("READONLY", ErrorKind::StoreReadonly, "is a replica, which takes no writes of its own: name the primary"),
+    ("NOREPLICAS", ErrorKind::StoreReadonly, "takes no writes now: it has fewer replicas than min-replicas-to-write asks for"),
+    ("MISCONF", ErrorKind::StoreReadonly, "takes no writes now: it cannot save to its disk (MISCONF); its log says why"),
+    ("OOM", ErrorKind::StoreUnsuitable, "takes no writes: its memory is full (OOM); raise maxmemory or remove data"),
+    ("WRONGTYPE", ErrorKind::StoreCorrupt, "has data of another type under frazil:{NAMESPACE}:meta or :slots: take another namespace"),
+    ("LOADING", ErrorKind::StoreUnreachable, "is still loading its data"),
+    ("MASTERDOWN", ErrorKind::StoreUnreachable, "is a replica that has lost its primary"),
+    ("BUSY", ErrorKind::StoreUnreachable, "is busy with somebody's script, which SCRIPT KILL ends"),
+    ("TRYAGAIN", ErrorKind::StoreUnreachable, "is moving its data"),
+    ("CLUSTERDOWN", ErrorKind::StoreUnsuitable, IN_CLUSTER),
+    ("MOVED", ErrorKind::StoreUnsuitable, IN_CLUSTER),
+    ("ASK", ErrorKind::StoreUnsuitable, IN_CLUSTER),
+    ("NOIDENTITY", ErrorKind::StoreUnsuitable, "does not tell its run_id and master_replid in INFO, so a lost write could not be seen"),
+];
+
+const IN_CLUSTER: &str = "belongs to a Redis Cluster, which is not supported: use a server with cluster-enabled no";
+
+/// A server's error reply to a command.
+pub(super) fn server(address: &str, command: &str, code: &str, details: &str) -> Error {
+    let refuse = |kind, why: &str| Error::new(kind, format!("store={address} {why}"));
+    // Redis 7 words it so inside a script, without a code.
+    if code == "NOPERM" || details.contains("The user executing the script can't") || details.contains("NOPERM") {
+        let command = details.split('\'').nth(1).filter(|_| code == "NOPERM").unwrap_or(command);
+        let why = format!("does not let this account do all that {} does: it needs {RIGHTS}", command.to_uppercase());
+        return refuse(ErrorKind::StoreAuth, &why);
+    }
+    // Redis 6 wraps a script's error into one of its own.
+    let words = || std::iter::once(code).chain(details.split(|c: char| !c.is_ascii_uppercase()));
+    if let Some((_, kind, why)) = words().find_map(|word| CODES.iter().find(|known| known.0 == word)) {
+        return refuse(*kind, why);
+    }
+    if details.contains("max number of clients") {
+        return refuse(ErrorKind::StoreUnreachable, "has as many clients as its maxclients allows");
+    }
+    let said = shown(&format!("{code} {details}"));
+    match command {
+        "AUTH" => refuse(ErrorKind::StoreAuth, &format!("refuses the user and password: {said}")),
+        "SELECT" => refuse(ErrorKind::Spec, &format!("has no such database: {said}; its setting `databases` says how many there are")),
+        _ => refuse(ErrorKind::StoreUnsuitable, &format!("refuses {command}, which frazil needs: {said}")),
+    }
+}
+
+/// Something answers, but not as Redis would.
+pub(super) fn not_redis(address: &str, to: &str) -> Error {
+    let why = format!("store={address} answers {to} as Redis never would: is it another server's port?");
+    Error::new(ErrorKind::StoreUnsuitable, why)
+}
+
+/// A connection that cannot be made, or breaks.
+pub(super) fn io(address: &str, timeout: Duration, error: &io::Error) -> Error {
+    if let Some(error) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return tls(address, error);
+    }
+    let why = match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            let limit = show_duration(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+            format!("did not answer within {limit}")
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+            let hint = if address.starts_with("redis://") { "; if it expects TLS, write rediss://" } else { "" };
+            format!("closed the connection{hint}")
+        }
+        _ => format!("cannot be reached: {error}"),
+    };
+    Error::new(ErrorKind::StoreUnreachable, format!("store={address} {why}"))
+}
+
+/// A connection that breaks before TLS stands. A Redis without TLS waits for more, or hangs up.
+pub(super) fn handshake(address: &str, timeout: Duration, error: &io::Error) -> Error {
+    let why = io(address, timeout, error);
+    match error.get_ref() {
+        Some(_) => why,
+        None => Error::new(why.kind(), format!("{why}; if it does not speak TLS, write redis://")),
+    }
+}
+
+/// TLS that fails.
+pub(super) fn tls(address: &str, error: &rustls::Error) -> Error {
+    let (kind, hint) = match error {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+            (ErrorKind::StoreUnreachable, "; set SSL_CERT_FILE to the PEM file of the authority that signed its certificate")
+        }
+        rustls::Error::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::HandshakeFailure) => {
+            (ErrorKind::StoreAuth, "; if it wants a client's certificate, which frazil has none of, set tls-auth-clients no there")
+        }
+        rustls::Error::InvalidMessage(_) => (ErrorKind::StoreUnreachable, "; if it does not speak TLS, write redis://"),
+        _ => (ErrorKind::StoreUnreachable, ""),
+    };
+    Error::new(kind, format!("store={address} cannot be reached by TLS: {error}{hint}"))
+}

@@ -1,0 +1,240 @@
+//! One connection, one request at a time, and one timeout for all of it.
+//!
+//! The `redis` crate's own connection limits each system call, so that a name server or a slow reply
+//! could take many times the timeout. Here the limit is on the whole, from the name's look-up to the
+//! reply's last byte; the crate packs the commands and parses the replies.
+
+use super::address::Target;
+use super::refusal;
+use crate::error::{Error, ErrorKind, Result};
+use ::redis::{Cmd, ConnectionAddr, Parser, Value};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use socket2::{Domain, SockAddr, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A connection. After a failure it is of no use: a late reply must not answer the next request.
+pub(super) struct Wire {
+    /// `None` once a reply was not read to its end.
+    stream: Option<Box<dyn Stream>>,
+    parser: Parser,
+    timeout: Duration,
+    address: String,
+}
+
+impl Wire {
+    /// Connects; the requests that follow share the timeout, until it is started anew.
+    ///
+    /// # Errors
+    /// `STORE_UNREACHABLE`.
+    pub(super) fn open(target: &Target, timeout: Duration) -> Result<Self> {
+        let address = target.shown.clone();
+        let clock = Clock { started: Instant::now(), timeout };
+        let failed = |error| refusal::io(&address, timeout, &error);
+        let stream: Box<dyn Stream> = match target.place() {
+            ConnectionAddr::Tcp(host, port) => {
+                let session = if target.tls { Some(session(host, &address)?) } else { None };
+                let timed = Timed { socket: dial(host, *port, clock).map_err(failed)?, clock };
+                match session {
+                    Some(session) => Box::new(StreamOwned::new(session, timed)),
+                    None => Box::new(timed),
+                }
+            }
+            #[cfg(unix)]
+            ConnectionAddr::Unix(path) => {
+                let socket = SockAddr::unix(path).and_then(|place| dial_one(Domain::UNIX, &place, clock.left()?));
+                Box::new(Timed { socket: socket.map_err(failed)?, clock })
+            }
+            _ => return Err(Error::new(ErrorKind::Spec, format!("store={address} cannot be used on this system"))),
+        };
+        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address })
+    }
+
+    /// The server's address without its credentials.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Gives the requests from here on the whole timeout again.
+    pub(super) fn restart_timeout(&mut self) {
+        if let Some(stream) = &mut self.stream {
+            stream.timed().clock.started = Instant::now();
+        }
+    }
+
+    /// Sends a command and reads its reply, which may be the server's refusal.
+    ///
+    /// # Errors
+    /// `STORE_UNREACHABLE`, and `STORE_UNSUITABLE` for what is no reply of Redis.
+    pub(super) fn call(&mut self, command: &Cmd) -> Result<Value> {
+        let Some(mut stream) = self.stream.take() else {
+            let why = format!("store={}: this connection failed before, another must be made", self.address);
+            return Err(Error::new(ErrorKind::StoreUnreachable, why));
+        };
+        let sent = stream.write_all(&command.get_packed_command()).and_then(|()| stream.flush());
+        let mut reader = Remembering { stream: &mut *stream, error: sent.err() };
+        let reply = if reader.error.is_none() { Some(self.parser.parse_value(&mut reader)) } else { None };
+        let broken = match (reply, reader.error) {
+            (Some(Ok(value)), None) => {
+                self.stream = Some(stream);
+                return Ok(value);
+            }
+            (_, Some(error)) => error,
+            (Some(Err(error)), None) if error.is_io_error() => io::ErrorKind::UnexpectedEof.into(),
+            _ => return Err(refusal::not_redis(&self.address, "a command")),
+        };
+        let refusal = if stream.handshaking() { refusal::handshake } else { refusal::io };
+        Err(refusal(&self.address, self.timeout, &broken))
+    }
+}
+
+/// How long a call may still take.
+#[derive(Clone, Copy)]
+struct Clock {
+    started: Instant,
+    timeout: Duration,
+}
+
+impl Clock {
+    /// Never zero, which would mean for ever.
+    fn left(&self) -> io::Result<Duration> {
+        match self.timeout.saturating_sub(self.started.elapsed()) {
+            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(left),
+        }
+    }
+}
+
+/// A socket whose reads and writes end in time, taken together.
+struct Timed {
+    socket: Socket,
+    clock: Clock,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.socket.set_read_timeout(Some(self.clock.left()?))?;
+            match self.socket.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.set_write_timeout(Some(self.clock.left()?))?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A [`Timed`] socket, or TLS on one.
+trait Stream: Read + Write + Send {
+    fn timed(&mut self) -> &mut Timed;
+
+    /// Whether TLS is not yet agreed on.
+    fn handshaking(&self) -> bool {
+        false
+    }
+}
+
+impl Stream for Timed {
+    fn timed(&mut self) -> &mut Timed {
+        self
+    }
+}
+
+impl Stream for StreamOwned<ClientConnection, Timed> {
+    fn timed(&mut self) -> &mut Timed {
+        &mut self.sock
+    }
+
+    fn handshaking(&self) -> bool {
+        self.conn.is_handshaking()
+    }
+}
+
+/// Keeps the error that the parser would wrap out of reach.
+struct Remembering<'a> {
+    stream: &'a mut dyn Stream,
+    error: Option<io::Error>,
+}
+
+impl Read for Remembering<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(buffer).map_err(|error| {
+            let kind = error.kind();
+            self.error = Some(error);
+            kind.into()
+        })
+    }
+}
+
+/// Tries the host's addresses in turn, each for its share of the time.
+fn dial(host: &str, port: u16, clock: Clock) -> io::Result<Socket> {
+    let places = resolve(host, port, clock)?;
+    let mut failed = io::Error::other("the name has no address");
+    for (tried, place) in places.iter().enumerate() {
+        let share = clock.left()? / u32::try_from(places.len() - tried).unwrap_or(u32::MAX);
+        match dial_one(Domain::for_address(*place), &(*place).into(), share) {
+            Ok(socket) => {
+                socket.set_tcp_nodelay(true)?;
+                return Ok(socket);
+            }
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+fn dial_one(domain: Domain, place: &SockAddr, limit: Duration) -> io::Result<Socket> {
+    let socket = Socket::new(domain, Type::STREAM, None)?;
+    socket.connect_timeout(place, limit)?;
+    Ok(socket)
+}
+
+/// Looks a name up; the system's resolver takes no timeout, so it is left behind on a thread.
+fn resolve(host: &str, port: u16, clock: Clock) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![(ip, port).into()]);
+    }
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let host = host.to_owned();
+    thread::Builder::new().name("frazil-resolve".into()).spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(|places| places.collect());
+        // Nobody listens any more if it took too long.
+        drop(sender.send(found));
+    })?;
+    receiver.recv_timeout(clock.left()?).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// TLS that trusts the system's roots. The provider is named here: the process-wide default may be
+/// missing or belong to the program.
+fn session(host: &str, address: &str) -> Result<ClientConnection> {
+    let name = ServerName::try_from(host.to_owned())
+        .map_err(|_| Error::new(ErrorKind::Spec, format!("store={address}: no certificate can be made out to such a host name")))?;
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        let mend = "install ca-certificates, or set SSL_CERT_FILE to a PEM file";
+        let text = format!("store={address}: this machine has no root certificates to check the server's with{why}: {mend}");
+        return Err(Error::new(ErrorKind::StoreUnreachable, text));
+    }
+    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map(|config| config.with_root_certificates(roots).with_no_client_auth())
+        .and_then(|config| ClientConnection::new(Arc::new(config), name))
+        .map_err(|error| refusal::tls(address, &error))
+}

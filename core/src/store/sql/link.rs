@@ -1,0 +1,231 @@
+//! A connection, its runtime and its deadline: text in, rows of text out.
+
+use super::refusal::{self, Refusal};
+use super::url::{Login, Options};
+use crate::error::{Error, ErrorKind, Result};
+use sqlx::mysql::{MySqlDatabaseError, MySqlRow};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, MySqlConnection, PgConnection, Row};
+use std::fmt;
+use std::io::ErrorKind::NotFound;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// A row, each value as text; `None` is NULL.
+pub(super) type Values = Vec<Option<String>>;
+
+enum Database {
+    Postgresql(PgConnection),
+    Mysql(MySqlConnection),
+}
+
+pub(super) struct Link {
+    /// `None` after a failure that leaves it in a state that nobody knows.
+    database: Option<Database>,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    login: Login,
+    timeout: Duration,
+    /// When the call under way must have returned.
+    deadline: Instant,
+}
+
+/// The longest timeout that is taken: no clock overflows with it, and no server's setting.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The longest wait for the server while saying goodbye, which is mere courtesy.
+const GOODBYE: Duration = Duration::from_millis(200);
+
+impl Link {
+    /// # Errors
+    /// `STORE_*`
+    pub(super) fn connect(login: Login, timeout: Duration) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
+            let why = format!("the client of the store {} cannot start: {error}", login.endpoint);
+            Error::new(ErrorKind::StoreUnreachable, why)
+        })?;
+        let timeout = timeout.min(LONGEST);
+        let mut link = Link { database: None, runtime: Some(runtime), login, timeout, deadline: Instant::now() + timeout };
+        let options = link.login.options.clone();
+        let connected = link.wait(async {
+            match options {
+                Options::Postgresql(options) => options.connect().await.map(Database::Postgresql),
+                Options::Mysql(options) => options.connect().await.map(Database::Mysql),
+            }
+        });
+        link.database = Some(connected.map_err(|refusal| link.error(&refusal))?);
+        Ok(link)
+    }
+
+    /// A new call begins: its time runs from now.
+    pub(super) fn start(&mut self) {
+        self.deadline = Instant::now() + self.timeout;
+    }
+
+    /// How long the server shall wait for a lock: less than this side waits for the server, so that it is the
+    /// server that gives up, and says why.
+    pub(super) fn patience(&self) -> Duration {
+        self.timeout * 3 / 4
+    }
+
+    /// Sends a text, and returns all its rows. Deadlocks and their like are tried again.
+    ///
+    /// # Errors
+    /// `STORE_*`
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Values>> {
+        let mut tries = 0;
+        let error = loop {
+            let refusal = match self.try_ask(sql) {
+                Ok(rows) => return Ok(rows),
+                Err(refusal) => refusal,
+            };
+            tries += 1;
+            if !refusal::nothing_written(&refusal) || tries == 10 || self.pause(tries).is_err() || self.try_ask("ROLLBACK").is_err() {
+                break refusal;
+            }
+        };
+        self.database = None;
+        Err(self.error(&error))
+    }
+
+    /// Sends a text once.
+    ///
+    /// # Errors
+    /// What stopped it: the caller looks at the code, or makes an [`Error`] of it.
+    pub(super) fn try_ask(&mut self, sql: &str) -> std::result::Result<Vec<Values>, Refusal> {
+        // It is put back only by a call that ended in time.
+        let Some(mut database) = self.database.take() else {
+            return Err(Refusal::other("the connection was given up after an earlier error"));
+        };
+        let (database, rows) = self.wait(async {
+            let rows = database.ask(sql).await;
+            Ok((database, rows))
+        })?;
+        if !matches!(rows, Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_))) {
+            self.database = Some(database);
+        }
+        rows.map_err(refused)
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = sqlx::Result<T>>) -> std::result::Result<T, Refusal> {
+        let runtime = self.runtime.as_ref().expect("it is there until the drop");
+        match runtime.block_on(async { timeout_at(self.deadline, work).await }) {
+            Ok(done) => done.map_err(refused),
+            Err(_) => Err(Refusal::other(format!("no answer within {:?}", self.timeout))),
+        }
+    }
+
+    /// Lets the others of a deadlock finish.
+    fn pause(&self, tries: u32) -> std::result::Result<(), Refusal> {
+        let pause = Duration::from_millis(fastrand::u64(1..=10 * u64::from(tries)));
+        self.wait(async {
+            sleep(pause).await;
+            Ok(())
+        })
+    }
+
+    /// # Errors
+    /// `STORE_CORRUPT` where it is NULL or missing.
+    pub(super) fn text(&self, row: &[Option<String>], column: usize) -> Result<String> {
+        row.get(column).cloned().flatten().ok_or_else(|| {
+            let why = format!("the store {} gave no value in column {column} of its answer", self.login.endpoint);
+            Error::new(ErrorKind::StoreCorrupt, why)
+        })
+    }
+
+    /// # Errors
+    /// `STORE_CORRUPT` where it is none.
+    pub(super) fn number(&self, row: &[Option<String>], column: usize) -> Result<i64> {
+        let text = self.text(row, column)?;
+        text.parse().map_err(|_| {
+            let why = format!("the store {} gave {text:?} where a number stands", self.login.endpoint);
+            Error::new(ErrorKind::StoreCorrupt, why)
+        })
+    }
+
+    /// `STORE_READONLY`, for a replica.
+    pub(super) fn readonly(&self) -> Error {
+        let why = format!("the store {} is a replica or set to read-only: name the primary, which takes writes", self.login.endpoint);
+        Error::new(ErrorKind::StoreReadonly, why)
+    }
+
+    /// `STORE_UNSUITABLE`
+    pub(super) fn unsuitable(&self, why: &str) -> Error {
+        Error::new(ErrorKind::StoreUnsuitable, format!("the store {} cannot keep leases: {why}", self.login.endpoint))
+    }
+
+    /// What the user reads of a refusal.
+    pub(super) fn error(&self, refusal: &Refusal) -> Error {
+        refusal::error(refusal, &self.login)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.login.endpoint)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.deadline = Instant::now() + GOODBYE.min(self.timeout);
+        if let Some(database) = self.database.take() {
+            // The server drops a connection that is just cut, too, but logs it as a fault.
+            let _ = self.wait(database.close());
+        }
+        // A plain drop would wait for a look-up of the host's name, which has no timeout.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Database {
+    /// In the simple protocol: no prepared statement is left in a session that a pooler gives to another client.
+    async fn ask(&mut self, sql: &str) -> sqlx::Result<Vec<Values>> {
+        // Safe: what is not constant in it is a number or hexadecimal.
+        let text = sqlx::raw_sql(AssertSqlSafe(sql));
+        match self {
+            Database::Postgresql(connection) => text.fetch_all(connection).await?.iter().map(postgresql_values).collect(),
+            Database::Mysql(connection) => text.fetch_all(connection).await?.iter().map(mysql_values).collect(),
+        }
+    }
+
+    async fn close(self) -> sqlx::Result<()> {
+        match self {
+            Database::Postgresql(connection) => connection.close().await,
+            Database::Mysql(connection) => connection.close().await,
+        }
+    }
+}
+
+fn postgresql_values(row: &PgRow) -> sqlx::Result<Values> {
+    (0..row.len()).map(|column| row.try_get_unchecked::<Option<String>, _>(column)).collect()
+}
+
+fn mysql_values(row: &MySqlRow) -> sqlx::Result<Values> {
+    let value = |column| {
+        // Binary columns are not declared to be text, though frazil's are.
+        let bytes = row.try_get_unchecked::<Option<Vec<u8>>, _>(column)?;
+        bytes.map(String::from_utf8).transpose().map_err(|error| sqlx::Error::Decode(error.into()))
+    };
+    (0..row.len()).map(value).collect()
+}
+
+fn refused(error: sqlx::Error) -> Refusal {
+    match &error {
+        sqlx::Error::Database(database) => {
+            let number = database.try_downcast_ref::<MySqlDatabaseError>().map(|mysql| mysql.number().to_string());
+            let code = number.or_else(|| database.code().map(Into::into)).unwrap_or_default();
+            Refusal { code, message: database.message().to_owned() }
+        }
+        sqlx::Error::Decode(error) => Refusal { code: refusal::UNREADABLE.to_owned(), message: error.to_string() },
+        sqlx::Error::Io(error) if error.kind() == NotFound => {
+            Refusal::other(format!("a socket, certificate or key that the URL names: {error}"))
+        }
+        sqlx::Error::Io(error) => Refusal::other(error.to_string()),
+        sqlx::Error::Tls(error) => Refusal::other(format!("TLS: {error}")),
+        _ => Refusal::other(error.to_string()),
+    }
+}

@@ -1,0 +1,138 @@
+//! `store=postgresql://...` and `store=mysql://...` (MariaDB too): one table, one message to the server per call.
+//!
+//! The table `frazil` is made on first use, or by hand (with the rights SELECT, INSERT and UPDATE on it for frazil's user):
+//! [`postgresql::TABLE`], [`mysql::TABLE`]. Slot -1 holds the meta record. A row whose record is NULL stands for a
+//! record that does not exist: it is there so that what is absent can be locked like what is present.
+//!
+//! # What makes a swap one operation
+//! The whole transaction is one text, sent at once: no pause of this process can fall between the
+//! comparison and the commit, or leave locks behind. It
+//! 1. locks the meta row, shared (exclusively where the meta record is what is written), and then the slot's row, exclusively.
+//!    Rows that are missing are inserted with NULL first, where the primary key lets one session through at a time;
+//! 2. with both locks held, compares the meta record, the server, the old record and the server's clock, and writes
+//!    only if all are as expected. Each database's module says why it compares the newest records, not a snapshot;
+//! 3. says what it found, and commits.
+//!
+//! So two writers of one slot, and a writer of a slot and one of the meta record, follow each other; the later one sees
+//! what the earlier one wrote. Everyone locks in the same order, so a deadlock is rare; its victim, of which the server
+//! says that nothing was written, is tried again.
+//!
+//! # What it does not see
+//! - A server that acknowledges a write and loses it: asynchronous replicas that are promoted, backups and snapshots that
+//!   are restored. The server's identity shows most of these; each database's module says which.
+//! - Several primaries: with Galera or group replication, send frazil to one server at a time. Each server has its own identity,
+//!   so leases move only through a change of the meta record; but shared locks are local, and a write of a slot that crosses
+//!   that change on another server may come through.
+//! - Databases that only speak the protocol. Those known for other transactions (CockroachDB, YugabyteDB, TiDB) are refused.
+//!
+//! # Threads
+//! A store has its own runtime and belongs on a thread of its own: not inside an async runtime, where waiting in place is
+//! not possible.
+
+mod link;
+mod mysql;
+mod postgresql;
+mod refusal;
+mod url;
+
+use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use crate::error::{Error, ErrorKind, Result};
+use link::Link;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// The texts that a database understands.
+trait Texts {
+    /// Rows of: clock in ms, server, slot, record; the last two NULL where there are none.
+    fn load(&self, namespace: &str, which: Which) -> String;
+
+    /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. A lock is waited for no longer than `patience`.
+    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String;
+}
+
+struct Sql {
+    link: Link,
+    texts: Box<dyn Texts>,
+}
+
+/// Connects, looks whether the database keeps what it acknowledges, and makes the table.
+///
+/// # Errors
+/// `STORE_*`, `SPEC`; all name the address.
+pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    let (link, texts): (Link, Box<dyn Texts>) = if url.starts_with("postgres") {
+        let mut link = Link::connect(url::postgresql(url)?, timeout)?;
+        let texts = postgresql::prepare(&mut link)?;
+        (link, Box::new(texts))
+    } else {
+        let mut link = Link::connect(url::mysql(url)?, timeout)?;
+        let texts = mysql::prepare(&mut link)?;
+        (link, Box::new(texts))
+    };
+    Ok(Box::new(Sql { link, texts }))
+}
+
+/// The slot under which the meta record is kept.
+const META: i64 = -1;
+
+impl Store for Sql {
+    fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
+        self.link.start();
+        let rows = self.link.ask(&self.texts.load(namespace, which))?;
+        let mut loaded = Loaded::default();
+        for row in rows {
+            loaded.time_ms = Some(self.link.number(&row, 0)?);
+            loaded.server = self.link.text(&row, 1)?;
+            if let Some(Some(record)) = row.get(3) {
+                match self.link.number(&row, 2)? {
+                    META => loaded.meta = Some(record.clone()),
+                    slot => loaded.slots.push((slot.unsigned_abs(), record.clone())),
+                }
+            }
+        }
+        Ok(loaded)
+    }
+
+    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
+        self.link.start();
+        if swap.new.len() > LONGEST {
+            let why = format!("a record of {} bytes is too long for the store {}: {LONGEST} at most", swap.new.len(), self.link);
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        }
+        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience()))?;
+        let row = rows.last().map(Vec::as_slice).unwrap_or_default();
+        match self.link.text(row, 0)?.as_str() {
+            "done" => Ok(Swapped::Done),
+            "differs" => Ok(Swapped::Differs),
+            "late" => Ok(Swapped::OutOfTime(self.link.number(row, 1)?)),
+            _ => Err(self.link.readonly()),
+        }
+    }
+}
+
+/// The column's width where it has one.
+const LONGEST: usize = 4096;
+
+/// A slot as the table has it.
+fn slot(key: Key) -> i64 {
+    match key {
+        Key::Meta => META,
+        Key::Slot(node) => number(node),
+    }
+}
+
+fn number(node: u64) -> i64 {
+    i64::try_from(node).expect("node numbers are below 2^62")
+}
+
+/// A text in hexadecimal digits, which no quote or backslash can break out of, whatever the server's settings.
+fn hex(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(2 * text.len()), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+#[cfg(test)]
+mod tests;

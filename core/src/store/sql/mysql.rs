@@ -1,0 +1,162 @@
+//! MariaDB's and MySQL's texts.
+//!
+//! Transactions are REPEATABLE READ, which every format of the binary log takes. Its snapshot is made by the first
+//! plain SELECT, and that is the one that compares: it begins after the locks are held, so it sees the newest records, and nobody
+//! else can change them before the commit. The INSERTs are the locks: one that meets the row locks it, IGNORE
+//! shared and ON DUPLICATE KEY UPDATE exclusively. Settings are made anew in each text, for proxies that
+//! share sessions; `autocommit`, because a server that has it off would keep showing the first load's snapshot.
+//!
+//! The server is told by `@@server_uuid` (MySQL) or `@@server_uid` (newer MariaDB: the machine's network
+//! card and the port), else by server_id, host name and port: that shows a promoted replica, but not a backup or a dump that
+//! is put back on the same server.
+//!
+//! A server whose settings let it forget acknowledged writes when its machine crashes is refused: `innodb_flush_log_at_trx_commit`
+//! other than 1 or 3, `sync_binlog` other than 1 where the binary log is on (after a crash the log decides what was committed).
+
+use super::link::Link;
+use super::{META, Texts, hex, number, slot};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Swap, Which};
+use std::time::Duration;
+
+/// To be run by hand where frazil's user may not create tables. Binary columns, because the others compare
+/// without regard to trailing spaces, most of them to case.
+pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS frazil (namespace VARBINARY(64) NOT NULL, slot BIGINT NOT NULL, \
+     record VARBINARY(4096) NULL, PRIMARY KEY (namespace, slot)) ENGINE = InnoDB";
+
+/// The server's identity in SQL, the most telling first.
+const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONCAT_WS('-', @@server_id, @@hostname, @@port)"];
+
+/// The statement's time, in UTC whatever the session's time zone is.
+const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
+
+/// 0 or 1, or a word in newer servers.
+const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
+
+pub(super) struct Mysql {
+    /// The identity's expression.
+    server: &'static str,
+}
+
+/// Looks at the server, and makes the table where there is none.
+///
+/// # Errors
+/// `STORE_*`
+pub(super) fn prepare(link: &mut Link) -> Result<Mysql> {
+    if !inspect(link)? {
+        create(link)?;
+        inspect(link)?;
+    }
+    for server in SERVERS {
+        match link.try_ask(&format!("SELECT {server}")) {
+            Ok(_) => return Ok(Mysql { server }),
+            // No such variable.
+            Err(refusal) if refusal.code == "1193" => {}
+            Err(refusal) => return Err(link.error(&refusal)),
+        }
+    }
+    Err(link.unsuitable("it has no @@server_id"))
+}
+
+/// Whether the table is there.
+fn inspect(link: &mut Link) -> Result<bool> {
+    let rows = link.ask(&format!(
+        "SELECT {WRITABLE}, @@global.innodb_flush_log_at_trx_commit, @@global.log_bin, @@global.sync_binlog, \
+         (SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'frazil'), \
+         (SELECT GROUP_CONCAT(COLUMN_NAME, ' ', DATA_TYPE, ' ', COLUMN_KEY ORDER BY COLUMN_NAME SEPARATOR ', ') \
+          FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'frazil'), VERSION()"
+    ))?;
+    let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+    let version = link.text(row, 6)?;
+    if version.contains("TiDB") {
+        return Err(link.unsuitable(&format!("it is {version}, whose snapshots are older than its locks")));
+    }
+    if link.number(row, 0)? != 1 {
+        return Err(link.readonly());
+    }
+    let flush = link.number(row, 1)?;
+    if flush != 1 && flush != 3 {
+        let why = format!("innodb_flush_log_at_trx_commit={flush} loses acknowledged writes in a crash; set it to 1");
+        return Err(link.unsuitable(&why));
+    }
+    let sync = link.number(row, 3)?;
+    if link.number(row, 2)? != 0 && sync != 1 {
+        let why = format!("sync_binlog={sync} with the binary log on loses acknowledged writes when the machine crashes; set it to 1");
+        return Err(link.unsuitable(&why));
+    }
+    let Some(Some(engine)) = row.get(4) else { return Ok(false) };
+    if engine != "InnoDB" {
+        return Err(link.unsuitable(&format!("its table frazil has the engine {engine}, which has no transactions: make it InnoDB")));
+    }
+    let columns = link.text(row, 5)?;
+    match columns.trim_end() {
+        "namespace varbinary PRI, record varbinary , slot bigint PRI" => Ok(true),
+        other => Err(link.unsuitable(&format!("its table frazil has the columns {other}, and was not made by: {TABLE}"))),
+    }
+}
+
+fn create(link: &mut Link) -> Result<()> {
+    match link.try_ask(TABLE) {
+        Ok(_) => Ok(()),
+        Err(refusal) if refusal.code == "1050" => Ok(()),
+        Err(refusal) if matches!(refusal.code.as_str(), "1142" | "1044") => {
+            let why = format!(
+                "the store {link} shows the user no table frazil, and the user may not create it ({}): let an administrator run {TABLE}; \
+                 and GRANT SELECT, INSERT, UPDATE ON frazil TO the user",
+                refusal.code
+            );
+            Err(Error::new(ErrorKind::StoreAuth, why))
+        }
+        Err(refusal) => Err(link.error(&refusal)),
+    }
+}
+
+impl Texts for Mysql {
+    fn load(&self, namespace: &str, which: Which) -> String {
+        let (server, namespace) = (self.server, text(namespace));
+        let one = match which {
+            Which::All => String::new(),
+            Which::One(node) => format!("AND slot IN ({META}, {})", number(node)),
+        };
+        format!(
+            "SET SESSION autocommit = 1; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
+             SELECT now.ms, now.server, slot, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
+             LEFT JOIN frazil ON namespace = {namespace} AND record IS NOT NULL {one} ORDER BY slot"
+        )
+    }
+
+    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String {
+        let Swap { earliest_ms, latest_ms, .. } = swap;
+        // In seconds; less than one cannot be said.
+        let (namespace, slot, seconds) = (text(namespace), slot(swap.key), patience.as_secs().max(1));
+        let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
+        let (expected, server, new) = (text(&swap.server), self.server, text(&swap.new));
+        let old = if slot == META { &meta } else { &old };
+        let exclusive =
+            format!("INSERT INTO frazil (namespace, slot) VALUES ({namespace}, {slot}) ON DUPLICATE KEY UPDATE slot = frazil.slot;");
+        let shared = format!("INSERT IGNORE INTO frazil (namespace, slot) VALUES ({namespace}, {META});");
+        let locks = if slot == META { exclusive } else { shared + &exclusive };
+        format!(
+            "SET SESSION autocommit = 1, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+             SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; \
+             {locks} \
+             SELECT {CLOCK}, CAST({server} AS BINARY) = {expected} \
+              AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {META} AND record <=> {meta}) \
+              AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {slot} AND record <=> {old}) \
+              INTO @frazil_ms, @frazil_same; \
+             SET @frazil_says = CASE WHEN NOT {WRITABLE} THEN 'readonly' WHEN NOT @frazil_same THEN 'differs' \
+              WHEN @frazil_ms >= {earliest_ms} AND @frazil_ms < {latest_ms} THEN 'done' ELSE 'late' END; \
+             UPDATE frazil SET record = {new} WHERE namespace = {namespace} AND slot = {slot} AND @frazil_says = 'done'; \
+             SELECT @frazil_says, @frazil_ms; \
+             COMMIT"
+        )
+    }
+}
+
+fn text(text: &str) -> String {
+    format!("x'{}'", hex(text))
+}
+
+fn optional(record: Option<&str>) -> String {
+    record.map_or_else(|| "NULL".to_owned(), text)
+}

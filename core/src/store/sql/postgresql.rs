@@ -1,0 +1,157 @@
+//! PostgreSQL's texts.
+//!
+//! Transactions are READ COMMITTED: every statement sees what was committed before it began. The statement that
+//! compares begins after the locks are held, so it sees the newest records, and nobody else can change them before the
+//! commit. Settings are LOCAL to the transaction, so a pooler that gives the session to another client after
+//! it (PgBouncer's transaction mode) does no harm.
+//!
+//! The server is told by the cluster's system identifier, its timeline, which changes when a replica is promoted or a
+//! backup is restored to a point in time, and the OIDs of the database and of the table, which change when a dump is restored.
+//! Where the user may not read the first two they are left out, and what they show goes unseen; let all programs connect with the
+//! same rights, or they take each other's server for another one. A file system snapshot that is put back shows in none of them.
+
+use super::link::Link;
+use super::{META, Texts, hex, number, slot};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Swap, Which};
+use std::time::Duration;
+
+/// To be run by hand where frazil's user may not create tables. It goes into the search path's first schema.
+pub(super) const TABLE: &str = "CREATE TABLE IF NOT EXISTS frazil (namespace TEXT COLLATE \"C\" NOT NULL, slot BIGINT NOT NULL, \
+     record TEXT COLLATE \"C\", PRIMARY KEY (namespace, slot))";
+
+/// The server's identity in SQL, the most telling first.
+const SERVERS: [&str; 4] = [
+    "concat_ws('-', (SELECT system_identifier FROM pg_control_system()), substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8), OIDS)",
+    "concat_ws('-', (SELECT system_identifier FROM pg_control_system()), OIDS)",
+    "concat_ws('-', substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8), OIDS)",
+    "concat_ws('-', OIDS)",
+];
+const OIDS: &str = "(SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass('frazil')::oid";
+
+const CLOCK: &str = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+pub(super) struct Postgresql {
+    /// The identity's expression.
+    server: String,
+}
+
+/// Looks at the server, and makes the table where there is none.
+///
+/// # Errors
+/// `STORE_*`
+pub(super) fn prepare(link: &mut Link) -> Result<Postgresql> {
+    if !inspect(link)? {
+        create(link)?;
+        inspect(link)?;
+    }
+    for server in SERVERS {
+        let server = server.replace("OIDS", OIDS);
+        match link.try_ask(&format!("SELECT {server}")) {
+            Ok(_) => return Ok(Postgresql { server }),
+            // Not allowed, not known, not supported.
+            Err(refusal) if matches!(refusal.code.as_str(), "42501" | "42883" | "0A000") => {}
+            Err(refusal) => return Err(link.error(&refusal)),
+        }
+    }
+    Err(link.unsuitable("its catalogue pg_database cannot be read"))
+}
+
+/// Whether the table is there.
+fn inspect(link: &mut Link) -> Result<bool> {
+    let rows = link.ask(
+        "SELECT pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('fsync'), \
+         t.relkind::text || t.relpersistence::text, \
+         (SELECT string_agg(attname || ' ' || atttypid::regtype::text, ', ' ORDER BY attname) FROM pg_attribute \
+          WHERE attrelid = t.oid AND attname IN ('namespace', 'slot', 'record') AND NOT attisdropped), version() \
+         FROM (SELECT to_regclass('frazil') AS oid) AS name LEFT JOIN pg_class AS t ON t.oid = name.oid",
+    )?;
+    let row = rows.first().map(Vec::as_slice).unwrap_or_default();
+    let version = link.text(row, 5)?;
+    if !version.starts_with("PostgreSQL ") || version.contains("-YB-") {
+        return Err(link.unsuitable(&format!("it is {version}, and its transactions are not PostgreSQL's")));
+    }
+    if link.text(row, 0)? == "true" || link.text(row, 1)? == "on" {
+        return Err(link.readonly());
+    }
+    if link.text(row, 2)? == "off" {
+        return Err(link.unsuitable("fsync=off loses acknowledged writes when the machine crashes; set fsync=on"));
+    }
+    let Some(Some(kind)) = row.get(3) else { return Ok(false) };
+    if kind != "rp" {
+        return Err(link.unsuitable("its table frazil is not an ordinary, logged table (UNLOGGED ones are emptied after a crash)"));
+    }
+    match link.text(row, 4)?.as_str() {
+        "namespace text, record text, slot bigint" => Ok(true),
+        other => Err(link.unsuitable(&format!("its table frazil has the columns {other}, and was not made by: {TABLE}"))),
+    }
+}
+
+fn create(link: &mut Link) -> Result<()> {
+    match link.try_ask(TABLE) {
+        Ok(_) => Ok(()),
+        // Somebody else made it in this very moment, which IF NOT EXISTS does not cover.
+        Err(refusal) if matches!(refusal.code.as_str(), "23505" | "42P07") => Ok(()),
+        Err(refusal) if matches!(refusal.code.as_str(), "42501" | "3F000") => {
+            let why = format!(
+                "the store {link} has no table frazil, and the user may not create it ({}): let an administrator run {TABLE}; \
+                 and GRANT SELECT, INSERT, UPDATE ON frazil TO the user",
+                refusal.code
+            );
+            Err(Error::new(ErrorKind::StoreAuth, why))
+        }
+        Err(refusal) => Err(link.error(&refusal)),
+    }
+}
+
+impl Texts for Postgresql {
+    fn load(&self, namespace: &str, which: Which) -> String {
+        let (server, namespace) = (&self.server, text(namespace));
+        let one = match which {
+            Which::All => String::new(),
+            Which::One(node) => format!("AND slot IN ({META}, {})", number(node)),
+        };
+        format!(
+            "SELECT now.ms::text, now.server, slot::text, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
+             LEFT JOIN frazil ON namespace = {namespace} AND record IS NOT NULL {one} ORDER BY slot"
+        )
+    }
+
+    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String {
+        let Swap { earliest_ms, latest_ms, .. } = swap;
+        let (namespace, slot, ms) = (text(namespace), slot(swap.key), patience.as_millis().max(1));
+        let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
+        let (expected, server, new) = (text(&swap.server), &self.server, text(&swap.new));
+        let old = if slot == META { &meta } else { &old };
+        // An UPDATE of the record needs the lock FOR NO KEY UPDATE, which FOR SHARE keeps out and FOR KEY SHARE would not.
+        let lock_meta = if slot == META { "FOR UPDATE" } else { "FOR SHARE" };
+        let lock = |slot: i64, how: &str| {
+            format!(
+                "INSERT INTO frazil (namespace, slot) VALUES ({namespace}, {slot}) ON CONFLICT (namespace, slot) DO NOTHING; \
+                 SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {slot} {how};"
+            )
+        };
+        let locks = if slot == META { lock(META, lock_meta) } else { lock(META, lock_meta) + &lock(slot, "FOR UPDATE") };
+        format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; \
+             SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; \
+             {locks} \
+             WITH now AS (SELECT {CLOCK} AS ms), same AS (SELECT {server} = {expected} \
+              AND EXISTS (SELECT FROM frazil WHERE namespace = {namespace} AND slot = {META} AND record IS NOT DISTINCT FROM {meta}) \
+              AND EXISTS (SELECT FROM frazil WHERE namespace = {namespace} AND slot = {slot} AND record IS NOT DISTINCT FROM {old}) AS yes), \
+             done AS (UPDATE frazil SET record = {new} FROM now, same WHERE namespace = {namespace} AND slot = {slot} \
+              AND same.yes AND now.ms >= {earliest_ms} AND now.ms < {latest_ms} RETURNING 1) \
+             SELECT CASE WHEN EXISTS (SELECT FROM done) THEN 'done' WHEN same.yes THEN 'late' ELSE 'differs' END, now.ms::text \
+             FROM now, same; \
+             COMMIT"
+        )
+    }
+}
+
+fn text(text: &str) -> String {
+    format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(text))
+}
+
+fn optional(record: Option<&str>) -> String {
+    record.map_or_else(|| "NULL".to_owned(), text)
+}

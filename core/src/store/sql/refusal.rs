@@ -1,0 +1,82 @@
+//! What a database's error codes mean for a lease.
+
+use super::url::Login;
+use crate::error::{Error, ErrorKind};
+
+/// Why a text was not executed.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    /// PostgreSQL's SQLSTATE or MySQL's number; empty where the error is not the server's.
+    pub(super) code: String,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn other(message: impl Into<String>) -> Self {
+        Refusal { code: String::new(), message: message.into() }
+    }
+}
+
+/// The code of an answer that is not UTF-8.
+pub(super) const UNREADABLE: &str = "unreadable";
+
+/// Whether the server says that it undid the transaction because of another one.
+pub(super) fn nothing_written(refusal: &Refusal) -> bool {
+    // PostgreSQL: serialization failure, deadlock. MySQL: deadlock; MariaDB: a row that is newer than the snapshot.
+    matches!(refusal.code.as_str(), "40001" | "40P01" | "1213" | "1020")
+}
+
+pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
+    use ErrorKind::{Spec, StoreAuth, StoreCorrupt, StoreReadonly, StoreUnreachable};
+    let (code, to) = (refusal.code.as_str(), &login.endpoint);
+    // The servers' texts name the user now and then.
+    let message = login.without_user(&refusal.message);
+    let pooler = if code == "08P01" { pooler(&message) } else { code };
+    let (kind, why) = match pooler {
+        // Nothing of the server's text: all of it is about the login.
+        "28P01" | "28000" | "1045" | "1698" | "1251" | "1524" | "1820" | "1862" | "4151" => (
+            StoreAuth,
+            format!("the store {to} refuses the login ({code}): check the user, the password and, in the server, who may connect"),
+        ),
+        "1130" => (StoreAuth, format!("the store {to} does not let this machine connect ({code}): allow its address to the user")),
+        "1044" => (StoreAuth, format!("the store {to} does not let the user into the database ({code}): grant SELECT, INSERT, UPDATE")),
+        "42501" | "1142" | "1143" | "1227" | "1370" => {
+            (StoreAuth, format!("the user lacks a right in the store {to} ({code}): grant SELECT, INSERT and UPDATE on the table frazil"))
+        }
+        "3D000" | "1049" => (Spec, format!("the store {to} has no database {:?} ({code}): create it, or mend the URL", login.database)),
+        "25006" | "1290" | "1792" | "1836" | "1874" | "1036" => {
+            (StoreReadonly, format!("the store {to} takes no writes ({code}: {message}): name the primary, or let it take writes"))
+        }
+        "53100" | "1021" | "1114" => (StoreReadonly, format!("the store {to} has no room left ({code}): make room on its disk")),
+        "55P03" | "57014" | "1205" | "1969" | "3024" => (
+            StoreUnreachable,
+            format!("the store {to} did not get to it in time ({code}): another session holds the table frazil or a row of it locked"),
+        ),
+        UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
+        "XX001" | "XX002" | "1034" | "1194" | "1712" => {
+            (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it or restore it"))
+        }
+        // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
+        "1054" | "1064" | "1235" | "1286" | "1665" | "3098" => unsuitable(to, code, &message),
+        _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(to, code, &message),
+        "" => (StoreUnreachable, format!("the store {to} cannot be reached: {message}")),
+        _ => (StoreUnreachable, format!("the store {to} cannot serve now ({code}: {message})")),
+    };
+    Error::new(kind, why)
+}
+
+/// PgBouncer has one code for everything: the code that PostgreSQL would have given.
+fn pooler(message: &str) -> &'static str {
+    match message {
+        _ if message.contains("authentication failed") || message.contains("no such user") => "28P01",
+        _ if message.contains("does not exist") || message.contains("no such database") => "3D000",
+        // A startup parameter that it cannot pass on: `options` in the URL.
+        _ if message.contains("unsupported startup parameter") => "0A000",
+        _ => "08P01",
+    }
+}
+
+fn unsuitable(to: &str, code: &str, message: &str) -> (ErrorKind, String) {
+    let why = format!("the store {to} does not do what a lease needs ({code}: {message}); its table frazil must be as frazil makes it");
+    (ErrorKind::StoreUnsuitable, why)
+}

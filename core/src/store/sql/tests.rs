@@ -1,0 +1,324 @@
+//! The URLs and the errors; and, on servers that the environment names, the behaviour suite and what only these databases do.
+
+use super::super::{Key, Store, Swap, Swapped, Which, suite};
+use super::link::Link;
+use super::{connect, refusal, url};
+use crate::error::{Error, ErrorKind};
+use std::env;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn server(variable: &str) -> String {
+    env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: a store's URL"))
+}
+
+fn open(url: &str) -> Box<dyn Store> {
+    connect(url, 10 * SECOND).unwrap()
+}
+
+fn refused(url: &str) -> Error {
+    let begun = Instant::now();
+    let error = connect(url, SECOND).map(drop).unwrap_err();
+    assert!(begun.elapsed() < 10 * SECOND, "{error} after {:?}", begun.elapsed());
+    for secret in ["anna", "secret"] {
+        assert!(!error.to_string().contains(secret), "{error}");
+    }
+    error
+}
+
+#[test]
+fn urls_that_are_refused() {
+    for (url, says) in [
+        ("postgresql://anna:secret@db/x?sslmod=require", "\"sslmod\" is no parameter of store=postgresql://"),
+        ("postgresql://db/x?password=secret", "\"password\" is no parameter"),
+        ("mysql://anna:secret@db/x?charset=latin1", "\"charset\" is no parameter of store=mysql://"),
+        ("postgresql://anna:secret@db/x?sslmode=sometimes", "\"sometimes\""),
+        ("mysql://anna:secret@db/x?ssl-mode=sometimes", "\"sometimes\""),
+        ("postgresql://anna:se/secret@db/x", "store=postgresql://***@db/x is no URL"),
+        ("mysql://anna:secret@db:port/x", "store=mysql://***@db:port/x is no URL"),
+        ("mysql://anna:secret@db", "store=mysql://***@db names no database"),
+    ] {
+        let error = refused(url);
+        assert_eq!(error.kind(), ErrorKind::Spec, "{error}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[test]
+fn endpoints() {
+    let database = |login: url::Login| (login.endpoint, login.database);
+    let expected = |endpoint: &str, name: &str| (endpoint.to_owned(), name.to_owned());
+    assert_eq!(
+        database(url::postgresql("postgresql://a:b@db.example:6000/x?sslmode=verify-full").unwrap()),
+        expected("db.example:6000", "x")
+    );
+    assert_eq!(database(url::postgresql("postgres://a:b@[::1]/x").unwrap()), expected("[::1]:5432", "x"));
+    assert_eq!(database(url::postgresql("postgres://a@localhost/x?host=/run/postgresql").unwrap()), expected("/run/postgresql", "x"));
+    assert_eq!(database(url::mysql("mariadb://a:b@db.example/x").unwrap()), expected("db.example:3306", "x"));
+    assert_eq!(database(url::mysql("mysql://a@localhost/x?socket=/run/s.sock").unwrap()), expected("/run/s.sock", "x"));
+}
+
+#[test]
+fn errors_name_the_address_and_not_the_user() {
+    use ErrorKind::{Spec, StoreAuth, StoreCorrupt, StoreReadonly, StoreUnreachable, StoreUnsuitable};
+    let login = url::postgresql("postgresql://anna:secret@db:6000/x").unwrap();
+    for (code, message, kind) in [
+        ("28P01", "password authentication failed for user \"anna\"", StoreAuth),
+        ("08P01", "password authentication failed", StoreAuth),
+        ("1142", "INSERT command denied to user 'anna'@'localhost' for table `frazil`", StoreAuth),
+        ("42501", "permission denied for table frazil", StoreAuth),
+        ("3D000", "database \"x\" does not exist", Spec),
+        ("25006", "cannot execute INSERT in a read-only transaction", StoreReadonly),
+        ("53100", "could not extend file", StoreReadonly),
+        ("55P03", "canceling statement due to lock timeout", StoreUnreachable),
+        ("57P03", "the database system is starting up", StoreUnreachable),
+        ("53300", "too many connections for role \"anna\"", StoreUnreachable),
+        ("1226", "User 'anna' has exceeded the 'max_user_connections' resource", StoreUnreachable),
+        ("42601", "syntax error", StoreUnsuitable),
+        ("XX001", "invalid page", StoreCorrupt),
+        ("", "connection reset by peer", StoreUnreachable),
+    ] {
+        let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: message.to_owned() }, &login);
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains("db:6000") && !error.to_string().contains("anna"), "{error}");
+    }
+}
+
+#[test]
+fn a_silent_server_and_none_at_all() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for address in [address, gone] {
+        for scheme in ["postgresql", "mysql"] {
+            let error = refused(&format!("{scheme}://anna:secret@{address}/x"));
+            assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+            assert!(error.to_string().contains(&address), "{error}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+fn suite_on_postgresql() {
+    let url = server("FRAZIL_TEST_POSTGRESQL");
+    suite::run(&|| open(&url));
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
+fn suite_on_mariadb() {
+    let url = server("FRAZIL_TEST_MARIADB");
+    suite::run(&|| open(&url));
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+fn more_on_postgresql() {
+    let url = server("FRAZIL_TEST_POSTGRESQL");
+    more(&url, || Link::connect(url::postgresql(&url).unwrap(), 10 * SECOND).unwrap());
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
+fn more_on_mariadb() {
+    let url = server("FRAZIL_TEST_MARIADB");
+    more(&url, || Link::connect(url::mysql(&url).unwrap(), 10 * SECOND).unwrap());
+}
+
+fn more(url: &str, link: impl Fn() -> Link) {
+    refused_logins(url);
+    table_made_at_once(url);
+    meta_against_slots(url);
+    held_lock(url, link());
+    change_that_was_waited_for(url, &link);
+    late_after_waiting(url, link());
+    lost_connection(link(), link());
+}
+
+fn refused_logins(url: &str) {
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (_, address) = rest.split_once('@').unwrap();
+    let error = refused(&format!("{scheme}://anna:secret@{address}"));
+    assert_eq!(error.kind(), ErrorKind::StoreAuth, "{error}");
+    let (_, path) = address.split_once('/').unwrap();
+    let nowhere = url.strip_suffix(path).unwrap().to_owned() + "nowhere";
+    let error = refused(&nowhere);
+    // MariaDB does not tell an ordinary user whether the database exists.
+    assert!(matches!(error.kind(), ErrorKind::Spec | ErrorKind::StoreAuth), "{error}");
+}
+
+/// All of several first users succeed.
+fn table_made_at_once(url: &str) {
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| drop(open(url)));
+        }
+    });
+}
+
+/// A namespace with the meta record `0` and the slot 1, `start`.
+fn namespace(url: &str, case: &str) -> (Box<dyn Store>, String, String) {
+    let mut store = open(url);
+    let name = format!("sql.{case}.{:x}", SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos());
+    let server = store.load(&name, Which::All).unwrap().server;
+    assert_eq!(store.swap(&name, &swap(&server, None, Key::Meta, None, "0")).unwrap(), Swapped::Done);
+    assert_eq!(store.swap(&name, &swap(&server, Some("0"), Key::Slot(1), None, "start")).unwrap(), Swapped::Done);
+    (store, name, server)
+}
+
+fn swap(server: &str, meta: Option<&str>, key: Key, old: Option<&str>, new: &str) -> Swap {
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    Swap {
+        meta: text(meta),
+        server: server.to_owned(),
+        key,
+        old: text(old),
+        new: new.to_owned(),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    }
+}
+
+/// Once a new meta record is acknowledged, no slot is written under the one before it.
+fn meta_against_slots(url: &str) {
+    let (mut store, name, server) = namespace(url, "meta");
+    let (name, server, over, written) = (&name, &server, &AtomicBool::new(false), &AtomicU32::new(0));
+    thread::scope(|scope| {
+        for node in 1..4 {
+            scope.spawn(move || write(url, name, server, node, over, written));
+        }
+        let mut seen = store.load(name, Which::All).unwrap();
+        let begun = Instant::now();
+        for round in 1.. {
+            if round > 100 && (written.load(Ordering::Relaxed) > 50 || begun.elapsed() > 20 * SECOND) {
+                break;
+            }
+            let meta = seen.meta.clone();
+            let change = swap(server, meta.as_deref(), Key::Meta, meta.as_deref(), &round.to_string());
+            let swapped = store.swap(name, &change);
+            let now = store.load(name, Which::All);
+            // The others must not be left running when an assertion fails.
+            let (Ok(Swapped::Done), Ok(now)) = (&swapped, &now) else {
+                over.store(true, Ordering::Relaxed);
+                panic!("{swapped:?} {now:?}");
+            };
+            for slot in now.slots.iter().filter(|slot| !seen.slots.contains(slot)) {
+                // Between the two loads `meta` was replaced by `round`.
+                let under = slot.1.split(' ').next().map(str::to_owned);
+                over.fetch_or(under != meta && under != now.meta, Ordering::Relaxed);
+                assert!(under == meta || under == now.meta, "{slot:?} is new since {seen:?}");
+            }
+            seen = now.clone();
+            // What is written from here on must be under the new record.
+            let settled = store.load(name, Which::All).unwrap();
+            for slot in settled.slots.iter().filter(|slot| !seen.slots.contains(slot)) {
+                over.fetch_or(!slot.1.starts_with(&format!("{round} ")), Ordering::Relaxed);
+                assert!(slot.1.starts_with(&format!("{round} ")), "{slot:?} was written after {round}");
+            }
+            seen = settled;
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let written = written.load(Ordering::Relaxed);
+    assert!(written > 50, "only {written} writes took part");
+}
+
+fn write(url: &str, name: &str, server: &str, node: u64, over: &AtomicBool, written: &AtomicU32) {
+    let (mut store, mut n) = (open(url), 0);
+    while !over.load(Ordering::Relaxed) {
+        let loaded = store.load(name, Which::One(node)).unwrap();
+        let old = loaded.slots.first().map(|slot| slot.1.clone());
+        let new = format!("{} {n} {node}", loaded.meta.clone().unwrap());
+        let swap = swap(server, loaded.meta.as_deref(), Key::Slot(node), old.as_deref(), &new);
+        written.fetch_add(u32::from(store.swap(name, &swap).unwrap() == Swapped::Done), Ordering::Relaxed);
+        n += 1;
+    }
+}
+
+fn row(name: &str, slot: i64) -> String {
+    format!("namespace = '{name}' AND slot = {slot}")
+}
+
+/// Another session's lock is not waited for beyond the timeout.
+fn held_lock(url: &str, mut link: Link) {
+    let (_, name, server) = namespace(url, "held");
+    for slot in [1, -1] {
+        link.start();
+        link.ask(&format!("BEGIN; SELECT 1 FROM frazil WHERE {} FOR UPDATE", row(&name, slot))).unwrap();
+        let mut store = connect(url, 2 * SECOND).unwrap();
+        let begun = Instant::now();
+        let error = store.swap(&name, &swap(&server, Some("0"), Key::Slot(1), Some("start"), "new")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnreachable);
+        assert!(error.to_string().contains("locked"), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(10));
+        link.ask("ROLLBACK").unwrap();
+        // The server does not come back to it later.
+        assert_eq!(open(url).load(&name, Which::One(1)).unwrap().slots, [(1, "start".to_owned())]);
+    }
+}
+
+/// A lock's holder that changes the record, or the meta record, makes the waiting swap differ; one that gives up lets it through.
+fn change_that_was_waited_for(url: &str, link: &impl Fn() -> Link) {
+    for (slot, end, expected) in
+        [(1, "COMMIT", Swapped::Differs), (-1, "COMMIT", Swapped::Differs), (1, "ROLLBACK", Swapped::Done), (-1, "ROLLBACK", Swapped::Done)]
+    {
+        let (mut store, name, server) = namespace(url, "wait");
+        let mut link = link();
+        link.ask(&format!("BEGIN; UPDATE frazil SET record = 'other' WHERE {}", row(&name, slot))).unwrap();
+        let waiting = thread::scope(|scope| {
+            let waiting = {
+                let swap = swap(&server, Some("0"), Key::Slot(1), Some("start"), "new");
+                let (url, name) = (url, &name);
+                scope.spawn(move || open(url).swap(name, &swap).unwrap())
+            };
+            thread::sleep(SECOND / 2);
+            link.ask(end).unwrap();
+            waiting.join().unwrap()
+        });
+        assert_eq!(waiting, expected, "slot {slot}, {end}");
+        let stands = store.load(&name, Which::One(1)).unwrap();
+        assert_eq!(stands.slots[0].1 == "new", expected == Swapped::Done, "{stands:?}");
+    }
+}
+
+/// The clock is read after the wait for a lock, also where the record is absent.
+fn late_after_waiting(url: &str, mut link: Link) {
+    let (mut store, name, server) = namespace(url, "late");
+    for (node, old) in [(1, Some("start")), (2, None)] {
+        link.start();
+        link.ask(&format!("BEGIN; INSERT INTO frazil (namespace, slot) VALUES ('{name}', 2)")).unwrap();
+        link.ask(&format!("SELECT 1 FROM frazil WHERE {} FOR UPDATE", row(&name, 1))).unwrap();
+        let now = store.load(&name, Which::All).unwrap().time_ms.unwrap();
+        let swapped = thread::scope(|scope| {
+            let late = Swap { latest_ms: now + 300, ..swap(&server, Some("0"), Key::Slot(node), old, "new") };
+            let (url, name) = (url, &name);
+            let waiting = scope.spawn(move || open(url).swap(name, &late).unwrap());
+            thread::sleep(SECOND);
+            link.ask("ROLLBACK").unwrap();
+            waiting.join().unwrap()
+        });
+        assert!(matches!(swapped, Swapped::OutOfTime(at) if at >= now + 900), "{swapped:?} at {now}");
+        assert_eq!(store.load(&name, Which::All).unwrap().slots, [(1, "start".to_owned())]);
+        // The placeholder is what the next round inserts.
+        link.ask(&format!("DELETE FROM frazil WHERE {}", row(&name, 2))).unwrap();
+    }
+}
+
+/// A connection that the server cuts is an error, and stays one: its owner makes another.
+fn lost_connection(mut lost: Link, mut link: Link) {
+    let (number, kill) = match link.try_ask("SELECT pg_backend_pid()") {
+        Ok(_) => ("SELECT pg_backend_pid()::text", "SELECT pg_terminate_backend(ID)"),
+        Err(_) => ("SELECT CONNECTION_ID()", "KILL ID"),
+    };
+    let id = lost.ask(number).unwrap()[0][0].clone().unwrap();
+    link.ask(&kill.replace("ID", &id)).unwrap();
+    for _ in 0..2 {
+        let error = lost.ask("SELECT 1").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+    }
+}

@@ -1,0 +1,441 @@
+//! The cases that every store must pass: one suite, and each store's tests run it on their own server.
+//!
+//! Each case works in namespaces of its own whose names no other run has, so that a server may be used
+//! again and several runs may share it. Nothing is removed afterwards.
+
+use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Makes a new connection each time it is called, from any thread.
+type Connect<'a> = &'a (dyn Fn() -> Box<dyn Store> + Sync);
+
+/// Runs every case; panics at the first that fails.
+pub(super) fn run(connect: Connect<'_>) {
+    absent(connect);
+    meta(connect);
+    slots(connect);
+    refusals(connect);
+    exact(connect);
+    round_trip(connect);
+    large_numbers(connect);
+    namespaces(connect);
+    clock(connect);
+    many(connect);
+    race(connect);
+    race_to_create(connect);
+}
+
+/// A namespace that nobody has used: short enough for 64 characters, with the characters that are allowed.
+fn fresh(case: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
+    format!("t.{case}-{}_{:x}.{}", std::process::id(), started, NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A swap that no clock refuses.
+fn swap(server: &str, meta: Option<&str>, key: Key, old: Option<&str>, new: &str) -> Swap {
+    Swap {
+        meta: meta.map(str::to_owned),
+        server: server.to_owned(),
+        key,
+        old: old.map(str::to_owned),
+        new: new.to_owned(),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    }
+}
+
+/// One connection, and the namespace and the meta record that a case works with.
+struct Case {
+    store: Box<dyn Store>,
+    namespace: String,
+    server: String,
+}
+
+const META: &str = "1 layout nonce";
+
+impl Case {
+    fn empty(connect: Connect<'_>, case: &str) -> Self {
+        let mut store = connect();
+        let namespace = fresh(case);
+        let server = store.load(&namespace, Which::All).unwrap().server;
+        Case { store, namespace, server }
+    }
+
+    /// With `META` in place.
+    fn new(connect: Connect<'_>, case: &str) -> Self {
+        let mut case = Case::empty(connect, case);
+        assert_eq!(case.set_meta(None, META), Swapped::Done);
+        case
+    }
+
+    fn set_meta(&mut self, old: Option<&str>, new: &str) -> Swapped {
+        self.store.swap(&self.namespace, &swap(&self.server, old, Key::Meta, old, new)).unwrap()
+    }
+
+    /// Under `META`.
+    fn set(&mut self, node: u64, old: Option<&str>, new: &str) -> Swapped {
+        self.swap(&swap(&self.server, Some(META), Key::Slot(node), old, new))
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Swapped {
+        self.store.swap(&self.namespace, swap).unwrap()
+    }
+
+    fn load(&mut self, which: Which) -> Loaded {
+        let mut loaded = self.store.load(&self.namespace, which).unwrap();
+        loaded.slots.sort();
+        loaded
+    }
+
+    fn get(&mut self, node: u64) -> Option<String> {
+        let loaded = self.load(Which::One(node));
+        assert!(loaded.slots.len() <= 1, "One({node}) gave {:?}", loaded.slots);
+        loaded.slots.into_iter().next().map(|(found, text)| {
+            assert_eq!(found, node);
+            text
+        })
+    }
+}
+
+/// A namespace that was never written to is empty, and reading does not change that.
+fn absent(connect: Connect<'_>) {
+    let mut case = Case::empty(connect, "absent");
+    for which in [Which::All, Which::One(0), Which::One(7), Which::All] {
+        let loaded = case.load(which);
+        assert_eq!((loaded.meta, loaded.slots), (None, vec![]));
+        assert_eq!(loaded.server, case.server);
+    }
+    // A slot cannot be written under a meta record that is not there.
+    assert_eq!(case.set(7, None, "a"), Swapped::Differs);
+    assert_eq!(case.load(Which::All).slots, vec![]);
+}
+
+fn meta(connect: Connect<'_>) {
+    let mut case = Case::empty(connect, "meta");
+    assert_eq!(case.set_meta(Some("other"), "new"), Swapped::Differs);
+    assert_eq!(case.load(Which::All).meta, None);
+    assert_eq!(case.set_meta(None, "first"), Swapped::Done);
+    assert_eq!(case.load(Which::All).meta.as_deref(), Some("first"));
+    assert_eq!(case.load(Which::One(3)).meta.as_deref(), Some("first"));
+    assert_eq!(case.set_meta(None, "second"), Swapped::Differs);
+    assert_eq!(case.set_meta(Some("second"), "third"), Swapped::Differs);
+    assert_eq!(case.load(Which::All).meta.as_deref(), Some("first"));
+    assert_eq!(case.set_meta(Some("first"), "second"), Swapped::Done);
+    // The same text again is a write like any other.
+    assert_eq!(case.set_meta(Some("second"), "second"), Swapped::Done);
+    assert_eq!(case.load(Which::All).meta.as_deref(), Some("second"));
+    let again = connect().load(&case.namespace, Which::All).unwrap();
+    assert_eq!((again.meta.as_deref(), again.server), (Some("second"), case.server));
+}
+
+fn slots(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "slots");
+    assert_eq!(case.set(5, Some("x"), "new"), Swapped::Differs, "an absent record compared with a text");
+    assert_eq!(case.get(5), None);
+    assert_eq!(case.set(5, None, "five"), Swapped::Done);
+    assert_eq!(case.set(5, None, "again"), Swapped::Differs, "created twice");
+    assert_eq!(case.set(6, None, "six"), Swapped::Done);
+    assert_eq!(case.set(5, Some("five"), "five and more"), Swapped::Done);
+    assert_eq!(case.set(5, Some("five"), "lost"), Swapped::Differs);
+    assert_eq!(case.set(6, Some("six"), "six"), Swapped::Done, "the same text again");
+
+    assert_eq!(case.get(5).as_deref(), Some("five and more"));
+    assert_eq!(case.get(6).as_deref(), Some("six"));
+    assert_eq!(case.get(7), None);
+    let all = vec![(5, "five and more".to_owned()), (6, "six".to_owned())];
+    assert_eq!(case.load(Which::All).slots, all);
+
+    // The slots stay when the meta record changes, and a second connection sees what the first wrote.
+    assert_eq!(case.set_meta(Some(META), "2"), Swapped::Done);
+    let mut again = connect().load(&case.namespace, Which::All).unwrap();
+    again.slots.sort();
+    assert_eq!((again.meta.as_deref(), again.slots), (Some("2"), all));
+}
+
+/// Every comparison that fails leaves everything as it was.
+fn refusals(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "refusals");
+    assert_eq!(case.set(1, None, "one"), Swapped::Done);
+    let before = case.load(Which::All);
+    let server = case.server.clone();
+    let other = format!("{server}x");
+    for refused in [
+        swap(&server, Some("other"), Key::Slot(1), Some("one"), "new"),
+        swap(&server, None, Key::Slot(1), Some("one"), "new"),
+        swap(&server, Some(META), Key::Slot(1), Some("other"), "new"),
+        swap(&server, Some(META), Key::Slot(1), None, "new"),
+        swap(&server, Some(META), Key::Slot(2), Some("one"), "new"),
+        swap(&server, Some("other"), Key::Slot(2), None, "new"),
+        swap(&server, None, Key::Slot(2), None, "new"),
+        swap(&server, Some("other"), Key::Meta, Some("other"), "new"),
+        swap(&server, None, Key::Meta, None, "new"),
+        swap(&other, Some(META), Key::Slot(1), Some("one"), "new"),
+        swap(&other, Some(META), Key::Slot(2), None, "new"),
+        swap(&other, Some(META), Key::Meta, Some(META), "new"),
+    ] {
+        assert_eq!(case.swap(&refused), Swapped::Differs, "{refused:?}");
+        let after = case.load(Which::All);
+        assert_eq!((&after.meta, &after.slots), (&before.meta, &before.slots), "{refused:?}");
+    }
+    let mut unborn = Case::empty(connect, "unborn");
+    let refused = swap(&format!("{}x", unborn.server), None, Key::Meta, None, META);
+    assert_eq!(unborn.swap(&refused), Swapped::Differs);
+    assert_eq!(unborn.load(Which::All).meta, None);
+}
+
+/// Texts that a careless comparison takes for the same are not.
+fn exact(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "exact");
+    let pairs = [
+        ("abc", "ABC"),
+        ("abc", "abc "),
+        ("abc", " abc"),
+        ("abc", "ab"),
+        ("a b", "a  b"),
+        ("a", "ä"),
+        ("ä", "a\u{308}"),
+        ("ss", "ß"),
+        ("1", "01"),
+        ("1", "1.0"),
+        ("1000", "1e3"),
+        ("0x10", "16"),
+        ("9007199254740993", "9007199254740992"),
+        ("a_c", "abc"),
+        ("a%", "abc"),
+        ("a\\_c", "a_c"),
+    ];
+    for (node, (kept, like)) in (0..).zip(pairs) {
+        assert_eq!(case.set(node, None, kept), Swapped::Done);
+        assert_eq!(case.set(node, Some(like), "new"), Swapped::Differs, "{kept:?} taken for {like:?}");
+        assert_eq!(case.get(node).as_deref(), Some(kept));
+        assert_eq!(case.set(node, Some(kept), like), Swapped::Done, "{kept:?}");
+        assert_eq!(case.get(node).as_deref(), Some(like));
+    }
+    for (kept, like) in pairs {
+        let mut case = Case::empty(connect, "exact-meta");
+        assert_eq!(case.set_meta(None, kept), Swapped::Done);
+        assert_eq!(case.set_meta(Some(like), "new"), Swapped::Differs, "meta: {kept:?} taken for {like:?}");
+        assert_eq!(case.load(Which::All).meta.as_deref(), Some(kept));
+    }
+}
+
+/// A text comes back byte for byte, from a slot and from the meta record, and compares equal to itself.
+fn round_trip(connect: Connect<'_>) {
+    let kilobyte = "0123456789abcdef".repeat(64);
+    let wide = "ä€𝄞".repeat(110);
+    let texts = [
+        "x",
+        "0",
+        "-1",
+        "null",
+        "NULL",
+        "nil",
+        "true",
+        " in front and behind ",
+        "'single' \"double\" `back` ''",
+        "back\\slash \\n \\0 \\\\ \\' trailing\\",
+        "100% %s %d %% _ ? $1 :name @x #{y} ${z} {0} {} {1}",
+        "-- ; /* DROP */ # <a href=\"b\">&amp;",
+        "{\"json\":[1,2]}",
+        "tab\there",
+        "ä ö ü ß € 𝄞 日本 \u{1f980}",
+        &kilobyte,
+        &wide,
+    ];
+    let mut case = Case::new(connect, "text");
+    for (node, text) in (0..).zip(texts) {
+        assert_eq!(case.set(node, None, text), Swapped::Done, "{text:?}");
+        assert_eq!(case.get(node).as_deref(), Some(text));
+        assert_eq!(case.set(node, Some(text), "other"), Swapped::Done, "{text:?} does not equal itself");
+        assert_eq!(case.set(node, Some("other"), text), Swapped::Done);
+    }
+    let all: Vec<_> = (0..).zip(texts.map(str::to_owned)).collect();
+    assert_eq!(case.load(Which::All).slots, all);
+    let mut meta = META;
+    for text in texts {
+        assert_eq!(case.set_meta(Some(meta), text), Swapped::Done, "{text:?}");
+        assert_eq!(case.load(Which::All).meta.as_deref(), Some(text));
+        meta = text;
+    }
+}
+
+/// Neighbours above 2^53 are different slots.
+fn large_numbers(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "large");
+    let nodes = [0, 1, 1 << 31, 1 << 32, (1 << 53) - 1, 1 << 53, (1 << 53) + 1, (1 << 62) - 2, (1 << 62) - 1];
+    for node in nodes {
+        assert_eq!(case.set(node, None, &node.to_string()), Swapped::Done, "{node}");
+    }
+    for node in nodes {
+        assert_eq!(case.get(node), Some(node.to_string()));
+        assert_eq!(case.set(node, Some(&node.to_string()), "changed"), Swapped::Done);
+    }
+    assert_eq!(case.load(Which::All).slots, nodes.map(|node| (node, "changed".to_owned())));
+}
+
+/// Namespaces do not see each other, however much their names are alike.
+fn namespaces(connect: Connect<'_>) {
+    let base = fresh("ns");
+    let longest = format!("{base}{}", "n".repeat(64 - base.len()));
+    let names = [
+        base.clone(),
+        format!("{base}.1"),
+        format!("{base}1"),
+        format!("{base}-"),
+        format!("{base}_"),
+        format!("{base}a_b"),
+        format!("{base}axb"),
+        format!("{base}AxB"),
+        format!("{base}.meta"),
+        format!("{base}.lock"),
+        format!("{base}.tmp"),
+        longest,
+    ];
+    let mut store = connect();
+    let server = store.load(&base, Which::All).unwrap().server;
+    for name in &names {
+        let meta = format!("meta of {name}");
+        let loaded = store.load(name, Which::All).unwrap();
+        assert_eq!((loaded.meta, loaded.slots), (None, vec![]), "{name}");
+        assert_eq!(store.swap(name, &swap(&server, None, Key::Meta, None, &meta)).unwrap(), Swapped::Done);
+        assert_eq!(store.swap(name, &swap(&server, Some(&meta), Key::Slot(1), None, name)).unwrap(), Swapped::Done);
+    }
+    for name in &names {
+        let loaded = store.load(name, Which::All).unwrap();
+        assert_eq!((loaded.meta, loaded.slots), (Some(format!("meta of {name}")), vec![(1, name.clone())]));
+    }
+}
+
+/// A store with a clock writes in the window only; one without ignores it.
+fn clock(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "clock");
+    let Some(now) = case.load(Which::All).time_ms else {
+        let mut late = swap(&case.server, Some(META), Key::Slot(1), None, "new");
+        (late.earliest_ms, late.latest_ms) = (i64::MAX, i64::MIN);
+        assert_eq!(case.swap(&late), Swapped::Done, "no clock, so no window");
+        return;
+    };
+    let here = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
+    assert!((now - here).abs() < 10_000, "the store shows {now}, this machine {here}");
+    thread::sleep(Duration::from_millis(50));
+    let later = case.load(Which::One(1)).time_ms.unwrap();
+    assert!((now + 20..now + 10_000).contains(&later), "the store's clock went from {now} to {later} in 50 ms");
+
+    assert_eq!(case.set(1, None, "one"), Swapped::Done);
+    let far = 60_000;
+    let windows =
+        [(later + far, later + 2 * far), (later + far, i64::MAX), (i64::MIN, later), (later - far, later), (later + far, later - far)];
+    for (earliest_ms, latest_ms) in windows {
+        for (node, old) in [(1, Some("one")), (2, None)] {
+            let late = Swap { earliest_ms, latest_ms, ..swap(&case.server, Some(META), Key::Slot(node), old, "new") };
+            match case.swap(&late) {
+                Swapped::OutOfTime(at) => assert!((later..later + far).contains(&at), "{at} is not now, {later}"),
+                other => panic!("{other:?} at {later} for {late:?}"),
+            }
+            let differs = Swap { old: Some("other".into()), ..late.clone() };
+            assert_eq!(case.swap(&differs), Swapped::Differs, "the record before the clock: {differs:?}");
+            let differs = Swap { meta: Some("other".into()), ..late.clone() };
+            assert_eq!(case.swap(&differs), Swapped::Differs, "the meta record before the clock: {differs:?}");
+            let differs = Swap { server: format!("{}x", case.server), ..late };
+            assert_eq!(case.swap(&differs), Swapped::Differs, "the server before the clock: {differs:?}");
+        }
+        let late = Swap { earliest_ms, latest_ms, ..swap(&case.server, Some(META), Key::Meta, Some(META), "new") };
+        assert!(matches!(case.swap(&late), Swapped::OutOfTime(_)), "{late:?}");
+        let loaded = case.load(Which::All);
+        assert_eq!((loaded.meta.as_deref(), loaded.slots), (Some(META), vec![(1, "one".to_owned())]));
+    }
+    for (earliest_ms, latest_ms) in [(later, later + far), (i64::MIN, later + far), (later - far, i64::MAX)] {
+        let good = Swap { earliest_ms, latest_ms, ..swap(&case.server, Some(META), Key::Slot(1), Some("one"), "one") };
+        assert_eq!(case.swap(&good), Swapped::Done, "{good:?}");
+    }
+}
+
+/// Five hundred slots, all listed.
+fn many(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "many");
+    let nodes: Vec<u64> = (0..500).map(|n| n * 2097).collect();
+    for node in &nodes {
+        assert_eq!(case.set(*node, None, &format!("text of {node}")), Swapped::Done);
+    }
+    let all: Vec<_> = nodes.iter().map(|node| (*node, format!("text of {node}"))).collect();
+    assert_eq!(case.load(Which::All).slots, all);
+    assert_eq!(case.get(2097).as_deref(), Some("text of 2097"));
+    assert_eq!(case.get(2098), None);
+}
+
+/// Two connections, 200 rounds on one record: exactly one wins each, and its text is what stands there.
+fn race(connect: Connect<'_>) {
+    const ROUNDS: usize = 200;
+    let mut case = Case::new(connect, "race");
+    assert_eq!(case.set(1, None, "start"), Swapped::Done);
+    let (namespace, server, barrier) = (&case.namespace, &case.server, &Barrier::new(2));
+    // Nothing in a round may panic, or the other thread would wait for ever: the checks come after.
+    let player = |name: &'static str| {
+        let mut store = connect();
+        let play = move |round: usize| {
+            barrier.wait();
+            let loaded = store.load(namespace, Which::One(1));
+            barrier.wait();
+            let old = loaded?.slots.into_iter().next().map(|slot| slot.1).unwrap_or_default();
+            let new = format!("{name} {round}");
+            let swapped = store.swap(namespace, &swap(server, Some(META), Key::Slot(1), Some(&old), &new))?;
+            Ok((old, new, swapped))
+        };
+        (0..ROUNDS).map(play).collect::<Vec<crate::error::Result<_>>>()
+    };
+    let (ours, theirs) = thread::scope(|scope| {
+        let ours = scope.spawn(|| player("a"));
+        let theirs = scope.spawn(|| player("b"));
+        (ours.join().unwrap(), theirs.join().unwrap())
+    });
+    let mut stands = "start".to_owned();
+    for (round, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        assert_eq!((&ours.0, &theirs.0), (&stands, &stands), "round {round}");
+        stands = match (ours.2, theirs.2) {
+            (Swapped::Done, Swapped::Differs) => ours.1,
+            (Swapped::Differs, Swapped::Done) => theirs.1,
+            both => panic!("round {round}: {both:?}"),
+        };
+    }
+    assert_eq!(case.get(1), Some(stands));
+}
+
+/// Four connections create the same namespaces and slots at once: each is created by exactly one.
+fn race_to_create(connect: Connect<'_>) {
+    let names: Vec<String> = (0..10).map(|_| fresh("create")).collect();
+    let barrier = Barrier::new(4);
+    let player = |name: String| {
+        let mut store = connect();
+        let mut play = |namespace: &String| {
+            barrier.wait();
+            let loaded = store.load(namespace, Which::All);
+            barrier.wait();
+            let server = loaded?.server;
+            let created = store.swap(namespace, &swap(&server, None, Key::Meta, None, &name))?;
+            let meta = store.load(namespace, Which::All)?.meta.unwrap_or_default();
+            let slot = store.swap(namespace, &swap(&server, Some(&meta), Key::Slot(9), None, &name))?;
+            Ok((created, meta, slot))
+        };
+        names.iter().map(&mut play).collect::<Vec<crate::error::Result<_>>>()
+    };
+    let player = &player;
+    let outcomes: Vec<Vec<_>> = thread::scope(|scope| {
+        let players: Vec<_> = (0..4).map(|n| scope.spawn(move || player(format!("player {n}")))).collect();
+        players.into_iter().map(|player| player.join().unwrap().into_iter().map(|outcome| outcome.unwrap()).collect()).collect()
+    });
+    for (n, namespace) in names.iter().enumerate() {
+        let round: Vec<_> = outcomes.iter().map(|player| &player[n]).collect();
+        let metas: BTreeSet<_> = round.iter().map(|outcome| &outcome.1).collect();
+        assert_eq!(metas.len(), 1, "{namespace}: {metas:?}");
+        assert_eq!(round.iter().filter(|outcome| outcome.0 == Swapped::Done).count(), 1, "{namespace}: the meta record");
+        assert_eq!(round.iter().filter(|outcome| outcome.2 == Swapped::Done).count(), 1, "{namespace}: the slot");
+        assert!(round.iter().all(|outcome| matches!(outcome.0, Swapped::Done | Swapped::Differs)), "{namespace}");
+        assert!(round.iter().all(|outcome| matches!(outcome.2, Swapped::Done | Swapped::Differs)), "{namespace}");
+    }
+}

@@ -1,0 +1,273 @@
+//! `store=zookeeper://[user:password@]host[:port][,host2...][/chroot]`: records as persistent znodes of ZooKeeper.
+//!
+//! ```text
+//! CHROOT/frazil/NAMESPACE/meta
+//! CHROOT/frazil/NAMESPACE/slots/00000000000000000007     the node number, in 20 digits
+//! ```
+//! A swap reads the two znodes and compares their texts; then one multi checks the versions at which it
+//! read them, and writes: all of it or nothing. (A version starts anew if somebody deletes the znode and makes
+//! it again between the two; frazil deletes none.) No znode is ephemeral, so a session that ends costs nothing.
+//!
+//! Reads come behind a `sync`, which brings the server that answers up to date: what it said could otherwise be
+//! older than a write that this caller knows of. The meta record is read before the slots and again behind
+//! them; the slots themselves are read one after the other, and each is guarded by its own swap.
+//!
+//! ZooKeeper has nothing that names an ensemble, so `server` is empty. Its transaction numbers never go back
+//! within a history, which tells a restored ensemble only until it has caught up: every session counts. With a user and a password the new znodes belong to that user alone (digest).
+//!
+//! The messages are written here, not taken from a crate: those that are kept up drive their sockets from a
+//! thread that all of the process shares, and a forked child does not have that thread; and a session that
+//! must be kept alive in the background does not suit a store that speaks every few seconds.
+
+mod session;
+mod wire;
+
+use super::history::History;
+use super::hosts::{Failure, Hosts, deadline};
+use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use crate::error::{ErrorKind, Result};
+use session::{Reply, Session, no_zookeeper, refused, shown};
+use std::time::{Duration, Instant};
+use wire::{Access, BAD_VERSION, Create, NO_NODE, NODE_EXISTS, OK, Reader, Request, Step};
+
+/// A store, and a session with one of its servers.
+struct ZooKeeper {
+    hosts: Hosts,
+    /// The path of `frazil`.
+    root: String,
+    access: Access,
+    timeout: Duration,
+    /// `None` after an error: replies to older questions may still be under way.
+    session: Option<Open>,
+    history: History,
+}
+
+/// A session, and how far the history had come before it was opened.
+struct Open {
+    session: Session,
+    born: i64,
+}
+
+/// One call of the store.
+struct Turn {
+    open: Open,
+    /// When the call must have ended.
+    deadline: Instant,
+    /// How far the history had come before the call.
+    floor: i64,
+}
+
+/// A znode that was read.
+struct Found {
+    text: String,
+    changed: i64,
+    version: i32,
+}
+
+/// # Errors
+/// `SPEC`, `STORE_*`.
+pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
+    let deadline = deadline(timeout);
+    let hosts = Hosts::parse(url, 2181)?;
+    if !hosts.options.is_empty() {
+        return Err(hosts.wrong("zookeeper:// has no options: expected nothing, or /chroot, after the host"));
+    }
+    if !hosts.path.is_empty() && hosts.path.split('/').any(|part| matches!(part, "" | "." | "..") || part.contains(char::is_control)) {
+        return Err(hosts.wrong("the path is no znode's: no part of it may be empty, . or .."));
+    }
+    let chroot = if hosts.path.is_empty() { String::new() } else { format!("/{}", hosts.path) };
+    let access = if hosts.login.is_some() { Access::Creator } else { Access::Everybody };
+    let history = History::of(&hosts.shown, "");
+    let mut store = ZooKeeper { root: format!("{chroot}/frazil"), access, timeout, session: None, history, hosts };
+    let mut open = store.open(deadline)?;
+    if !chroot.is_empty() {
+        let replies = open.session.ask(&[Request::Sync, Request::Exists(&chroot)], deadline);
+        let there = replies.and_then(|replies| match replies.last().map(|reply| reply.code) {
+            Some(NO_NODE) => Err((ErrorKind::StoreUnsuitable, format!("the znode {chroot} does not exist: create it, or name another"))),
+            Some(code) if code != OK => Err(refused(code, &chroot)),
+            _ => Ok(()),
+        });
+        there.map_err(|failure| store.hosts.error(failure))?;
+    }
+    store.session = Some(open);
+    Ok(Box::new(store))
+}
+
+impl ZooKeeper {
+    fn open(&self, deadline: Instant) -> Result<Open> {
+        let born = self.history.highest();
+        let session = self.hosts.first_good(deadline, |host, deadline| Session::open(host, self.hosts.login.as_ref(), deadline))?;
+        Ok(Open { session, born })
+    }
+
+    /// Works with the session, which is kept only if all went well.
+    fn with<T>(&mut self, work: impl FnOnce(&Self, &mut Turn) -> Result<T, Failure>) -> Result<T> {
+        let deadline = deadline(self.timeout);
+        // Nothing was asked yet that could be under way twice.
+        let open = match self.session.take().filter(|open| !open.session.is_old()) {
+            Some(open) => open,
+            None => self.open(deadline)?,
+        };
+        let mut turn = Turn { open, deadline, floor: self.history.highest() };
+        let done = work(self, &mut turn).map_err(|failure| self.hosts.error(failure))?;
+        self.session = Some(turn.open);
+        Ok(done)
+    }
+
+    /// Reads behind a sync, and checks that the server belongs to the history that this process knows.
+    fn read(&self, turn: &mut Turn, requests: Vec<Request<'_>>) -> Result<Vec<Reply>, Failure> {
+        let requests: Vec<_> = [Request::Sync].into_iter().chain(requests).collect();
+        let mut replies = turn.open.session.ask(&requests, turn.deadline)?;
+        let sync = replies.remove(0);
+        if sync.code != OK {
+            return Err(refused(sync.code, "sync"));
+        }
+        // A session takes a majority, which knows all that was acknowledged before.
+        self.history.check(turn.open.born, sync.zxid)?;
+        if sync.zxid < turn.floor {
+            // A leader may not know yet that it was replaced.
+            return Err((ErrorKind::StoreUnreachable, "this server is behind what another one has said".into()));
+        }
+        Ok(replies)
+    }
+
+    fn path(&self, namespace: &str, key: Key) -> String {
+        match key {
+            Key::Meta => format!("{}/{namespace}/meta", self.root),
+            Key::Slot(node) => format!("{}/{namespace}/slots/{node:020}", self.root),
+        }
+    }
+
+    /// Makes what stands above the records; others may do so at the same time.
+    fn make_parents(&self, turn: &mut Turn, namespace: &str) -> Result<(), Failure> {
+        let paths = [self.root.clone(), format!("{}/{namespace}", self.root), format!("{}/{namespace}/slots", self.root)];
+        for path in &paths {
+            let reply = turn.open.session.ask_one(Request::Create(Create { path, data: "", access: self.access }), turn.deadline)?;
+            if ![OK, NODE_EXISTS].contains(&reply.code) {
+                return Err(refused(reply.code, path));
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, namespace: &str) -> Result<()> {
+        if matches!(namespace, "." | "..") {
+            let why = format!("namespace={namespace}: ZooKeeper has no znodes of that name, choose another");
+            return Err(self.hosts.error((ErrorKind::Spec, why)));
+        }
+        Ok(())
+    }
+}
+
+impl Store for ZooKeeper {
+    fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
+        self.check(namespace)?;
+        self.with(|store, turn| {
+            let meta = store.path(namespace, Key::Meta);
+            loop {
+                let nodes = match which {
+                    Which::One(node) => vec![node],
+                    Which::All => store.nodes(turn, namespace)?,
+                };
+                let paths: Vec<_> = nodes.iter().map(|node| store.path(namespace, Key::Slot(*node))).collect();
+                let all = [&meta].into_iter().chain(&paths).chain([&meta]);
+                let replies = store.read(turn, all.clone().map(|path| Request::GetData(path)).collect())?;
+                let found = replies.iter().zip(all).map(|(reply, path)| found(reply, path)).collect::<Result<Vec<_>, _>>()?;
+                let mut slots = found.into_iter();
+                let (first, last) = (slots.next().flatten(), slots.next_back().flatten());
+                if first.as_ref().map(|meta| meta.changed) != last.map(|meta| meta.changed) {
+                    continue;
+                }
+                let slots = nodes.into_iter().zip(slots).filter_map(|(node, found)| Some((node, found?.text))).collect();
+                return Ok(Loaded { meta: first.map(|meta| meta.text), server: String::new(), time_ms: None, slots });
+            }
+        })
+    }
+
+    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
+        self.check(namespace)?;
+        if !swap.server.is_empty() || (swap.key == Key::Meta && swap.old != swap.meta) {
+            return Ok(Swapped::Differs);
+        }
+        self.with(|store, turn| {
+            let (meta, record) = (store.path(namespace, Key::Meta), store.path(namespace, swap.key));
+            loop {
+                let replies = store.read(turn, vec![Request::GetData(&meta), Request::GetData(&record)])?;
+                let [of_meta, of_record] = replies.as_slice() else { return Err(no_zookeeper("a reply is missing")) };
+                let (old_meta, old) = (found(of_meta, &meta)?, found(of_record, &record)?);
+                let text = |found: &Option<Found>| found.as_ref().map(|found| found.text.clone());
+                if text(&old_meta) != swap.meta || text(&old) != swap.old {
+                    return Ok(Swapped::Differs);
+                }
+                let create = |path| Create { path, data: "", access: store.access };
+                let mut steps = match (&old_meta, swap.key) {
+                    (_, Key::Meta) => vec![],
+                    (Some(found), _) => vec![Step::Check { path: &meta, version: found.version }],
+                    // A multi cannot ask for absence, but it can create and delete.
+                    (None, _) => vec![Step::Create(create(&meta)), Step::Delete(&meta)],
+                };
+                steps.push(match &old {
+                    Some(found) => Step::SetData { path: &record, data: &swap.new, version: found.version },
+                    None => Step::Create(Create { data: &swap.new, ..create(&record) }),
+                });
+                let reply = turn.open.session.ask_one(Request::Multi(&steps), turn.deadline)?;
+                let code = match reply.code {
+                    OK => Reader(&reply.body).multi(steps.len()).ok_or_else(|| no_zookeeper("a wrong answer to a multi"))?,
+                    code => code,
+                };
+                match code {
+                    OK => {
+                        store.history.reached(reply.zxid);
+                        return Ok(Swapped::Done);
+                    }
+                    NO_NODE => store.make_parents(turn, namespace)?,
+                    // Somebody wrote in between: most likely another text, but the same would be none of a difference.
+                    BAD_VERSION | NODE_EXISTS => {}
+                    code => return Err(refused(code, &record)),
+                }
+            }
+        })
+    }
+}
+
+impl ZooKeeper {
+    /// The node numbers of a namespace's slots; other znodes that somebody put there are not frazil's to judge.
+    fn nodes(&self, turn: &mut Turn, namespace: &str) -> Result<Vec<u64>, Failure> {
+        let path = format!("{}/{namespace}/slots", self.root);
+        let replies = self.read(turn, vec![Request::GetChildren(&path)])?;
+        let Some(reply) = replies.first() else { return Err(no_zookeeper("a reply is missing")) };
+        match reply.code {
+            OK => {
+                let names = Reader(&reply.body).names().ok_or_else(|| no_zookeeper("a wrong list of children"))?;
+                let mut nodes: Vec<_> = names.into_iter().filter_map(node).collect();
+                nodes.sort_unstable();
+                Ok(nodes)
+            }
+            NO_NODE => Ok(vec![]),
+            code => Err(refused(code, &path)),
+        }
+    }
+}
+
+/// The node number of a slot's znode.
+fn node(name: &str) -> Option<u64> {
+    let all = name.len() == 20 && name.bytes().all(|byte| byte.is_ascii_digit());
+    name.parse().ok().filter(|_| all)
+}
+
+/// What a reply says of a znode; `None`: it is not there.
+fn found(reply: &Reply, path: &str) -> Result<Option<Found>, Failure> {
+    match reply.code {
+        OK => {
+            let data = Reader(&reply.body).data().ok_or_else(|| no_zookeeper("a wrong znode"))?;
+            let text = String::from_utf8(data.bytes.to_vec());
+            let text = text.map_err(|_| (ErrorKind::StoreCorrupt, format!("the znode {path} is no UTF-8: {}", shown(data.bytes))))?;
+            Ok(Some(Found { text, changed: data.changed, version: data.version }))
+        }
+        NO_NODE => Ok(None),
+        code => Err(refused(code, path)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

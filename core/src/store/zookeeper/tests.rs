@@ -1,0 +1,116 @@
+use super::*;
+use crate::error::Error;
+use crate::store::suite;
+use std::net::TcpListener;
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn server() -> String {
+    std::env::var("FRAZIL_TEST_ZOOKEEPER").expect("FRAZIL_TEST_ZOOKEEPER: the URL of a ZooKeeper to test with")
+}
+
+fn refused_by(url: &str) -> Error {
+    let started = Instant::now();
+    let error = connect(url, Duration::from_millis(500)).err().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(!error.to_string().contains("s3cret"), "{error}");
+    error
+}
+
+fn first(server: &str, text: &str) -> Swap {
+    let (earliest_ms, latest_ms) = (i64::MIN, i64::MAX);
+    Swap { meta: None, server: server.into(), key: Key::Meta, old: None, new: text.into(), earliest_ms, latest_ms }
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_ZOOKEEPER: tests/servers runs it"]
+fn the_suite() {
+    let url = server();
+    suite::run(&|| connect(&url, PATIENCE).unwrap());
+}
+
+#[test]
+#[ignore = "needs FRAZIL_TEST_ZOOKEEPER: tests/servers runs it"]
+fn users_and_chroots() {
+    let url = server();
+    let address = url.strip_prefix("zookeeper://").unwrap();
+    let mut open = connect(&url, PATIENCE).unwrap();
+    assert_eq!(refused_by(&format!("{url}/no/such")).kind(), ErrorKind::StoreUnsuitable);
+    for name in [".", ".."] {
+        assert_eq!(open.load(name, Which::All).unwrap_err().kind(), ErrorKind::Spec);
+        assert_eq!(open.swap(name, &first("", "x")).unwrap_err().kind(), ErrorKind::Spec);
+    }
+    // Whatever is there serves as a chroot: here the znode of a namespace.
+    let namespace = format!("chroot-{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
+    assert_eq!(open.swap(&namespace, &first("", "x")).unwrap(), Swapped::Done);
+    let below = format!("{address}/frazil/{namespace}/");
+    let mine = || connect(&format!("zookeeper://me:s3cret@{below}"), PATIENCE).unwrap();
+    assert_eq!(mine().swap("a", &first("", "mine")).unwrap(), Swapped::Done);
+    assert_eq!(mine().load("a", Which::All).unwrap().meta.as_deref(), Some("mine"));
+    for login in ["", "me:wrong@", "you:s3cret@"] {
+        let mut other = connect(&format!("zookeeper://{login}{below}"), PATIENCE).unwrap();
+        for error in [other.load("a", Which::All).err(), other.swap("a", &first("", "x")).err(), other.swap("b", &first("", "x")).err()] {
+            let error = error.unwrap();
+            assert_eq!(error.kind(), ErrorKind::StoreAuth, "{error}");
+            assert!(!error.to_string().contains("s3cret") && !error.to_string().contains("wrong"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn nobody_there() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = refused_by(&format!("zookeeper://u:s3cret@{free}"));
+    assert_eq!(error.kind(), ErrorKind::StoreUnreachable);
+    assert!(error.to_string().starts_with(&format!("zookeeper://***@{free}: ")), "{error}");
+    for url in ["zookeeper://h?x=1", "zookeeper://h//a", "zookeeper://h/a/../b", "zookeeper://h/."] {
+        assert_eq!(refused_by(url).kind(), ErrorKind::Spec, "{url}");
+    }
+}
+
+/// A listener of which nobody accepts is what a stopped process looks like.
+#[test]
+fn silence() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = silent.local_addr().map(|address| (address, silent)).unwrap();
+    assert_eq!(refused_by(&format!("zookeeper://{0},localhost:{1}", silent.0, silent.0.port())).kind(), ErrorKind::StoreUnreachable);
+}
+
+/// What a server says to the first message, and what comes of it.
+#[test]
+fn first_answers() {
+    let hello = |kept: i32, readonly: bool| {
+        let mut hello = wire::Writer::default();
+        hello.int(0).int(kept).long(1).bytes(&[0; 16]).flag(readonly);
+        hello.framed()
+    };
+    for (answer, kind) in [
+        (hello(4000, true), ErrorKind::StoreReadonly),
+        (hello(0, false), ErrorKind::StoreUnreachable),
+        ([0, 0, 0, 16].iter().chain(&[0; 12]).copied().chain((-119_i32).to_be_bytes()).collect(), ErrorKind::StoreReadonly),
+        (b"HTTP/1.1 400 Bad Request\r\n".to_vec(), ErrorKind::StoreUnsuitable),
+        (vec![0, 0, 0, 2, 1, 1], ErrorKind::StoreUnsuitable),
+        (vec![0, 0, 0, 37, 0, 0], ErrorKind::StoreUnreachable),
+        (vec![], ErrorKind::StoreUnreachable),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("zookeeper://{}", listener.local_addr().unwrap());
+        let served = std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; 49]).unwrap();
+            stream.write_all(&answer).unwrap();
+        });
+        let error = refused_by(&url);
+        assert_eq!(error.kind(), kind, "{error}");
+        served.join().unwrap();
+    }
+}
+
+#[test]
+fn names() {
+    assert_eq!(node("00000000000000000007"), Some(7));
+    for other in ["7", "+0000000000000000007", "99999999999999999999", "", "meta"] {
+        assert_eq!(node(other), None, "{other}");
+    }
+}

@@ -1,0 +1,234 @@
+//! The command `frazil`: the binary against file stores in folders of their own, and the function against the memory store.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::Snowflake;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const QUICK: &str = "window=400ms renew=100ms rollback=error";
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-cli-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn store(&self) -> String {
+        format!("file:{}", self.0.display())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// Exit status, output and errors.
+fn frazil(arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+    let done = command.args(arguments).env("CLI_TEST_STORE", "redis://me:secret@127.0.0.1:1").output().unwrap();
+    (done.status.code().unwrap(), String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap())
+}
+
+fn listed(arguments: &[&str]) -> String {
+    let (status, out, err) = frazil(&[&["nodes"], arguments].concat());
+    assert_eq!((status, err.as_str()), (0, ""));
+    out
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&listed(&[&["--json"], arguments].concat())).unwrap()
+}
+
+/// The line of a node number, its columns apart.
+fn line_of(out: &str, node: u64) -> Vec<String> {
+    let line = out.lines().find(|line| line.split_whitespace().next() == Some(&node.to_string()));
+    line.unwrap_or_else(|| panic!("{out}")).split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn held_and_free_numbers() {
+    let folder = Folder::new("held");
+    let store = folder.store();
+    let ids = Snowflake::open(&format!("twitter datacenter=1 worker=7 store={store}")).unwrap();
+    let gone = Snowflake::open(&format!("twitter datacenter=2 worker=0 store={store}")).unwrap();
+    let last = gone.next_id().unwrap();
+    gone.close();
+
+    let out = listed(&[&store]);
+    assert!(out.contains("layout       twitter: time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1288834974657\n"), "{out}");
+    assert!(out.contains(" since the beginning; window 3001ms, allowance 2s\n") || out.contains("allowance 2000ms"), "{out}");
+    let held = line_of(&out, 39);
+    assert_eq!(held[..3], ["39", "datacenter=1 worker=7", "held"]);
+    assert!(held[3].ends_with(&format!(":{}", std::process::id())), "{held:?}");
+    assert!(held[4].ends_with('Z') && (held[5].starts_with("in 2.") || held[5].starts_with("in 3.")), "{held:?}");
+    let free = line_of(&out, 64);
+    assert_eq!(free[..3], ["64", "datacenter=2 worker=0", "free"]);
+    assert!(free[5].ends_with(" s ago"), "{free:?}");
+    assert_eq!(free[6], "2", "taken, and given back");
+    assert!(out.ends_with("\n1 of 1024 node numbers held, 1 free or passed, 1022 never used\n"), "{out}");
+
+    let told = json(&[&store]);
+    assert_eq!(told["slots"][0]["node"], 39);
+    assert_eq!(told["slots"][0]["fields"], serde_json::json!({ "datacenter": 1, "worker": 7 }));
+    assert!(told["slots"][0]["bound_in_ms"].as_i64().unwrap() > 1_500, "{told}");
+    let word = (last.get() as u64 >> 22 << 12 | last.get() as u64 & 4095).to_string();
+    assert_eq!(told["slots"][1]["bound_word"], word, "the last ID issued");
+    assert_eq!(told["summary"], serde_json::json!({ "held": 1, "free": 1, "unused": 1022, "unreadable": 0, "nodes": 1024 }));
+    drop(ids);
+}
+
+#[test]
+fn an_unreadable_record_hides_no_other() {
+    let folder = Folder::new("corrupt");
+    let store = folder.store();
+    let ids = Snowflake::open(&format!("standard node=3 store={store}")).unwrap();
+    fs::write(folder.0.join("default/5"), "\u{1b}]0;not a record").unwrap();
+    let out = listed(&[&store]);
+    assert_eq!(line_of(&out, 3)[2], "held");
+    assert_eq!(line_of(&out, 5)[1..3], ["node=5", "corrupt"]);
+    assert!(!out.contains('\u{1b}'), "{out:?}");
+    assert!(out.ends_with("1 of 1024 node numbers held, 0 free or passed, 1022 never used, 1 unreadable\n"), "{out}");
+    assert_eq!(json(&[&store])["slots"][1]["state"], "corrupt");
+    drop(ids);
+}
+
+#[test]
+fn disposable_numbers_are_counted() {
+    let folder = Folder::new("disposable");
+    let store = folder.store();
+    let open = || Snowflake::open(&format!("twitter datacenter=3 store={store} lease=disposable detached=true")).unwrap();
+    let taken = [open(), open()];
+    let out = listed(&[&store]);
+    let count = line_of(&out, 96);
+    assert_eq!(count[1..3], ["datacenter=3 worker=*", "count"]);
+    assert_eq!(count[4], "2 given out");
+    assert!(out.ends_with("2 of 1024 disposable node numbers given out, 1022 left\n"), "{out}");
+    assert_eq!(json(&[&store])["slots"][0]["fields"], serde_json::json!({ "datacenter": 3, "worker": null }));
+    let (status, out, err) = frazil(&["nodes", "--accept", &store]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(err.starts_with("frazil: STORE_UNSUITABLE: ") && err.contains("another namespace"), "{err}");
+    drop(taken);
+}
+
+#[test]
+fn an_empty_namespace_says_so() {
+    let folder = Folder::new("empty");
+    let store = folder.store();
+    let out = listed(&[&store, "--namespace", "eu-items"]);
+    assert_eq!(out, format!("namespace eu-items of {store} is empty: no process has leased a node number from it\n"));
+    assert_eq!(json(&[&store])["meta"], Value::Null);
+    let (status, _, err) = frazil(&["nodes", &store, "--accept"]);
+    assert_eq!(status, 1);
+    assert!(err.starts_with("frazil: STORE_CHANGED: ") && err.contains("nothing to accept"), "{err}");
+}
+
+#[test]
+fn a_store_is_accepted_and_processes_go_on_above_the_floor() {
+    let folder = Folder::new("accept");
+    let store = folder.store();
+    let ids = Snowflake::open(&format!("standard store={store} rollback=error")).unwrap();
+    let before = ids.next_id().unwrap();
+    let old = json(&[&store])["meta"].clone();
+
+    let told = listed(&[&store, "--accept"]);
+    assert!(told.starts_with("accepted: new leases begin at 20"), "{told}");
+    let new = json(&[&store])["meta"].clone();
+    for same in ["layout", "window_ms", "allowance_ms", "server"] {
+        assert_eq!(old[same], new[same], "{same}");
+    }
+    assert_ne!(old["nonce"], new["nonce"]);
+    assert!(old["since"].is_null() && new["since"].is_string());
+    // The holder adopts the incarnation, as its record is still there and its bound ahead.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let node = ids.lease().unwrap().node;
+    assert!(ids.next_id().unwrap() > before);
+    assert!(ids.lease().is_some_and(|lease| lease.healthy && lease.node == node), "{:?}", ids.lease());
+
+    // A lease of the new incarnation begins above all that the old one can have confirmed.
+    let since = Instant::now();
+    let other = Snowflake::open(&format!("standard store={store} rollback=error detached=true")).unwrap();
+    let reach_ms = new["window_ms"].as_i64().unwrap() + new["allowance_ms"].as_i64().unwrap();
+    let first = other.layout().decode(other.next_id().unwrap()).unwrap().unix_ms();
+    let begun: jiff::Timestamp = new["since"].as_str().unwrap().parse().unwrap();
+    assert!(first > begun.as_millisecond() + reach_ms, "{first}, {new}");
+    assert!(since.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn errors_and_usage() {
+    for (arguments, status, says) in [
+        (&["nodes", "nowhere"][..], 1, "frazil: SPEC: store=\"nowhere\" is none of: local, "),
+        (&["nodes", "memory", "--namespace", "a/b"], 1, "frazil: SPEC: namespace=\"a/b\" is not a name"),
+        (&["nodes", "file:/proc/none"], 1, "frazil: STORE_"),
+        (&["nodes", "env:CLI_TEST_NONE"], 1, "frazil: SPEC: store=env:CLI_TEST_NONE: "),
+        (&["nodes", "env:CLI_TEST_STORE"], 1, "frazil: STORE_"),
+        (&["nodes", "redis://me:secret@127.0.0.1:1"], 1, "frazil: STORE_"),
+        (&["nodes", "oracle://me:secret@127.0.0.1:1"], 1, "frazil: SPEC: "),
+        (&["nodes", "memory", "redis://me:secret@127.0.0.1:1"], 2, "error: unexpected argument"),
+        (&["postgresql://127.0.0.1/x?password=secret"], 2, "error: unrecognized subcommand"),
+        (&["redis://me:secret@127.0.0.1:1"], 2, "error: unrecognized subcommand"),
+        (&["nodes"], 2, "error: "),
+        (&["nodes", "memory", "--frobnicate"], 2, "error: "),
+        (&[], 2, ""),
+    ] {
+        let (got, out, err) = frazil(arguments);
+        assert_eq!((got, out.as_str()), (status, ""), "{arguments:?}: {err}");
+        assert!(err.starts_with(says), "{arguments:?}: {err}");
+        assert!(!err.contains("secret") && !err.contains("/me"), "{err}");
+    }
+    for (arguments, says) in [(&["--help"][..], "nodes"), (&["nodes", "--help"], "no process uses leases"), (&["--version"], "frazil 0.")] {
+        let (status, out, err) = frazil(arguments);
+        assert_eq!((status, err.as_str()), (0, ""));
+        assert!(out.contains(says), "{out}");
+    }
+}
+
+#[test]
+fn this_process_memory() {
+    let run = |arguments: &[&str]| {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let status = frazil::cli::main(arguments.iter().map(Into::into), &mut out, &mut err);
+        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    };
+    let ids = Snowflake::open(&format!("game store=memory namespace=cli {QUICK}")).unwrap();
+    let before = ids.next_id().unwrap();
+    let node = ids.lease().unwrap().node;
+    let (status, out, _) = run(&["nodes", "memory", "--namespace", "cli"]);
+    assert_eq!(status, 0);
+    assert_eq!(line_of(&out, node)[1..3], [format!("server={node}"), "held".to_owned()]);
+
+    // Without a clock nobody can tell whether the old bounds have passed: the process takes another number.
+    assert_eq!(run(&["nodes", "memory", "--namespace", "cli", "--accept"]).0, 0);
+    let until = Instant::now() + Duration::from_secs(30);
+    while ids.lease().unwrap().node == node || ids.next_id().is_err() {
+        assert!(Instant::now() < until, "{:?}", ids.lease());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(ids.next_id().unwrap() > before);
+}
+
+#[test]
+fn an_output_that_is_closed_is_no_panic() {
+    struct Closed;
+    impl std::io::Write for Closed {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    assert_eq!(frazil::cli::main(["--help".into()], &mut Closed, &mut Closed), 1);
+    assert!(Path::new(env!("CARGO_BIN_EXE_frazil")).exists());
+}

@@ -1,0 +1,272 @@
+"""One run against one store: starts the workers, breaks things at a steady pace, and reports.
+
+What a run does follows from its seed, but for what the machine does meanwhile. The environment sets FRAZIL_FAULTS (how many; 25),
+FRAZIL_FAULT_IDS (at least so many IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
+FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 1500 and 400).
+"""
+
+import collections
+import dataclasses
+import os
+import pathlib
+import random
+import tempfile
+import time
+
+import frazil
+import servers
+
+from . import check, workers
+
+LAYOUT = "time:41@1ms node:4 sequence:12 epoch:2025-01-01"
+# From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
+RECOVERY_S = 45
+STORES = ("file", *servers.KINDS)
+
+
+def setting(name, usual):
+    return type(usual)(os.environ.get(f"FRAZIL_{name}", usual))
+
+
+@dataclasses.dataclass
+class Report:
+    """What came of a run. It is a good one when `problems` is empty."""
+
+    store: str
+    seed: int
+    faults: collections.Counter
+    events: collections.Counter
+    found: check.Found
+    seconds: float
+    problems: list[str]
+
+    def __str__(self):
+        def counts(counter):
+            return ", ".join(f"{name} {count}" for name, count in sorted(counter.items())) or "none"
+
+        lines = [
+            f"store       {self.store}, seed {self.seed}, {self.seconds:.0f} s",
+            f"faults      {self.faults.total()}: {counts(self.faults)}",
+            f"events      {counts(self.events)}",
+            f"IDs         {self.found.total:,}",
+            f"errors      {counts(self.found.errors)}",
+            f"duplicates  {self.found.duplicates}",
+            *(f"PROBLEM     {problem}" for problem in self.problems),
+        ]
+        return "\n".join(lines)
+
+
+class Run:
+    """The store, the workers, and the faults that are in the making."""
+
+    def __init__(self, store, folder, seed=None):
+        self.store = store
+        self.folder = folder
+        self.seed = seed if seed is not None else setting("FAULT_SEED", random.SystemRandom().randrange(1 << 32))
+        self.random = random.Random(self.seed)
+        self.window_ms = setting("FAULT_WINDOW", 1500)
+        self.faults = collections.Counter()
+        self.ends = []
+        self.crew = []
+        self.server = self.proxy = self.disk = None
+
+    def __enter__(self):
+        try:
+            if self.store == "file":
+                self.disk = tempfile.TemporaryDirectory(prefix="frazil-faults-")
+            elif self.store in servers.KINDS:
+                self.server = servers.start(self.store)
+                self.proxy = servers.Proxy(self.server.port)
+            programs = workers.build(self.folder)
+            for number, place in enumerate(workers.CREW):
+                self.crew.append(workers.Worker(place, programs[place[1]], self.spec(number), self.folder))
+            for worker in self.crew:
+                worker.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for part in (self.destroy_crew, self.proxy and self.proxy.stop, self.server and self.server.stop):
+            if part:
+                part()
+        if self.disk:
+            self.disk.cleanup()
+
+    def destroy_crew(self):
+        for worker in self.crew:
+            worker.destroy()
+        workers.destroy_children(self.folder)
+
+    def spec(self, number):
+        """What a worker opens. From sequence 0 in every tick, and in every tick: two owners of a number could not miss each other."""
+        common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms"
+        if self.store == "fixed":
+            return f"{common} node={number}"
+        url = f"file:{self.disk.name}" if self.disk else self.server.url_at(self.proxy.port)
+        return f"{common} store={url} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 400)}ms"
+
+    # The faults. Each returns how to end it, and after how many seconds, or None when it is over.
+
+    def kill_worker(self):
+        worker = self.random.choice(self.crew)
+        worker.kill()
+        worker.start()
+
+    def freeze_worker(self):
+        """For longer than its lease lasts: it wakes up with a number that others may have."""
+        go_on = self.random.choice(self.crew).stop()
+        return self.window_ms / 1000 * self.random.uniform(1.1, 2.5), go_on
+
+    def turn_clock(self):
+        """An hour back or ahead, and then to the true time again."""
+        worker = self.random.choice([worker for worker in self.crew if worker.has_clock])
+        worker.turn_clock(self.random.choice([-1, 1]) * workers.HOUR_S)
+        return self.random.uniform(0.5, 2.5), lambda: worker.turn_clock(0)
+
+    def restart_server(self):
+        self.server.kill9()
+        self.sleep(self.random.choice([0, 0, self.window_ms / 1000]))
+        self.server.restart()
+
+    def freeze_server(self):
+        self.server.pause()
+        return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.server.resume
+
+    def cut_connections(self):
+        self.proxy.cut()
+
+    def lose_answers(self):
+        """What was asked is done, and nobody learns it."""
+        self.proxy.lose_answers(self.random.randrange(1, 7))
+
+    def hold_answers(self):
+        self.proxy.hold()
+        return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.proxy.release
+
+    def refuse_connections(self):
+        self.proxy.refuse()
+        self.proxy.cut()
+        return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.proxy.accept
+
+    def flush_server(self):
+        self.end_all()
+        self.server.flush()
+
+    def promote_stale_replica(self):
+        self.end_all()
+        self.server.promote_replica(self.random.uniform(0.2, 1.2), meanwhile=self.sleep)
+
+    def kinds(self):
+        """What can be broken here."""
+        kinds = [self.kill_worker, self.freeze_worker]
+        if self.store != "fixed":
+            # A fixed number that is opened again while the clock is back may repeat, as is known.
+            kinds.append(self.turn_clock)
+        if self.server:
+            kinds += [
+                self.restart_server, self.freeze_server, self.cut_connections, self.lose_answers, self.hold_answers, self.refuse_connections,
+            ]  # fmt: skip
+        if self.store == "redis":
+            kinds += [self.flush_server, self.promote_stale_replica]
+        return kinds
+
+    # Their order and their ends.
+
+    def inject(self, count):
+        """So many faults, every kind as often as any other, at a steady pace whatever each of them takes."""
+        pace = setting("FAULT_PACE", 1.7)
+        kinds = self.kinds()
+        plan = [kinds[number % len(kinds)] for number in range(count)]
+        self.random.shuffle(plan)
+        due = time.monotonic()
+        for fault in plan:
+            due = max(due + pace * self.random.uniform(0.7, 1.3), time.monotonic())
+            self.sleep(due - time.monotonic())
+            end = fault()
+            self.faults[fault.__name__] += 1
+            if end:
+                self.ends.append((time.monotonic() + end[0], end[1]))
+        self.end_all()
+
+    def sleep(self, seconds):
+        """Sleeps, and ends meanwhile what is to end; no worker may die by itself."""
+        until = time.monotonic() + seconds
+        while True:
+            now = time.monotonic()
+            for due in [end for end in self.ends if end[0] <= now]:
+                self.ends.remove(due)
+                due[1]()
+            self.check_crew()
+            if now >= until:
+                return
+            time.sleep(min(0.05, until - now))
+
+    def end_all(self):
+        """Ends at once all that is in the making."""
+        for _, end in self.ends:
+            end()
+        self.ends = []
+
+    def check_crew(self):
+        dead = [why for worker in self.crew if (why := worker.died())]
+        if dead:
+            raise AssertionError("; ".join(dead))
+
+    # From start to report.
+
+    def expect_all_to_mint(self, otherwise):
+        """Waits until each worker has minted from now on."""
+        before = {worker: worker.minted() for worker in self.crew}
+        deadline = time.monotonic() + RECOVERY_S
+        while idle := [worker.name for worker in self.crew if worker.minted() < before[worker] + 100]:
+            if time.monotonic() > deadline:
+                raise AssertionError("; ".join(f"{name} {otherwise}" for name in idle))
+            self.sleep(0.1)
+
+    def written(self):
+        return sum(path.stat().st_size // 8 for path in self.folder.glob("*.ids"))
+
+    def go(self, faults=None, at_least=None):
+        """Everything, and then the report."""
+        started = time.monotonic()
+        faults = setting("FAULTS", 25) if faults is None else faults
+        at_least = setting("FAULT_IDS", 1_000_000) if at_least is None else at_least
+        problems = []
+        try:
+            self.expect_all_to_mint("has not begun to mint")
+            self.inject(faults)
+            self.expect_all_to_mint("has minted nothing since the last fault")
+            deadline = time.monotonic() + RECOVERY_S + at_least / 10_000
+            while self.written() < at_least and time.monotonic() < deadline:
+                self.sleep(0.2)
+        except (AssertionError, OSError, servers.Failure) as failure:
+            problems.append(str(failure) or repr(failure))
+        self.end_all()
+        (self.folder / "stop").touch()
+        problems += [why for worker in self.crew if (why := worker.leave())]
+        self.destroy_crew()
+        # A fault that nobody has felt is none.
+        events = collections.Counter({"starts": sum(len(worker.started) for worker in self.crew)})
+        events["forked children that minted"] = sum(worker.forked() for worker in self.crew)
+        events.update(self.proxy.counts if self.proxy else {})
+        if self.store != "fixed" and faults >= 20:
+            must = ["forked children that minted", *(["answers lost", "connections cut"] if self.proxy else [])]
+            problems += [f"{event}: none" for event in must if not events[event]]
+        # FORKED is what a fixed number gives in a child, and SPEC what it answers to renew().
+        known = check.EXPECTED | {"FORKED", "SPEC"} if self.store == "fixed" else check.EXPECTED
+        found = check.examine(self.folder, frazil.Layout(LAYOUT), known)
+        problems += [f"twice: {place}" for place in found.places]
+        problems += found.unexpected
+        if found.total < at_least:
+            problems.append(f"only {found.total:,} IDs of {at_least:,}")
+        if self.faults.total() < faults:
+            problems.append(f"only {self.faults.total()} faults of {faults}")
+        return Report(self.store, self.seed, self.faults, events, found, time.monotonic() - started, problems)
+
+
+def run(store, folder, seed=None, **amount):
+    """One whole run; the folder keeps what the workers have written."""
+    with Run(store, pathlib.Path(folder), seed) as the_run:
+        return the_run.go(**amount)

@@ -1,0 +1,59 @@
+"""No ID occurs twice, whatever breaks; and the check that says so finds one that does."""
+
+import subprocess
+
+import frazil
+import numpy
+import pytest
+
+from . import check, workers
+from .run import LAYOUT, STORES, Run, run
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_nothing_repeats_and_everyone_goes_on(store, tmp_path, capsys):
+    report = run(store, tmp_path)
+    with capsys.disabled():
+        print(f"\n{report}", flush=True)
+    assert not report.problems, f"what the workers wrote is in {tmp_path}"
+
+
+def test_fixed_numbers_stand_it_too(tmp_path):
+    report = run("fixed", tmp_path, faults=4, at_least=100_000)
+    assert not report.problems, str(report)
+
+
+def test_two_owners_of_one_number_are_caught(tmp_path):
+    """What the run is for: were two workers to hold the same number at once, it would see it."""
+
+    class Careless(Run):
+        def spec(self, number):
+            return super().spec(number % 5)
+
+    with Careless("fixed", tmp_path) as careless:
+        report = careless.go(faults=0, at_least=100_000)
+    assert report.found.duplicates > 100
+    assert "node 0" in report.problems[0]
+    assert all(f"{workers.CREW[index][0]}." in report.problems[0] for index in (0, 5)), report.problems[0]
+
+
+def test_a_single_duplicate_is_found_and_described(tmp_path):
+    layout = frazil.Layout(LAYOUT)
+    first, second = numpy.arange(1 << 16, (1 << 16) + 1000, dtype="<i8"), numpy.arange(1 << 20, (1 << 20) + 1000, dtype="<i8")
+    second[700] = first[3]
+    (tmp_path / "a.1.ids").write_bytes(first.tobytes() + b"cut")
+    (tmp_path / "b.2.ids").write_bytes(second.tobytes())
+    (tmp_path / "b.2.log").write_text("CLOCK_BACK told\nINTERNAL a defect\n")
+    found = check.examine(tmp_path, layout)
+    assert (found.total, found.duplicates) == (2000, 1)
+    assert found.places == [f"{1 << 16 | 3} (2025-01-01T00:00:00.001+00:00, node 0, sequence 3): a.1.ids at byte 24; b.2.ids at byte 5600"]
+    assert found.errors == {"CLOCK_BACK": 1, "INTERNAL": 1}
+    assert found.unexpected == ["b.2.log: INTERNAL a defect"]
+
+
+def test_a_worker_that_dies_is_a_problem(tmp_path):
+    with Run("fixed", tmp_path) as bereft:
+        bereft.expect_all_to_mint("has not begun")
+        subprocess.run(["kill", "-9", str(bereft.crew[0].running.pid)], check=True)
+        report = bereft.go(faults=0, at_least=0)
+    assert any("python-1 ended with -9" in problem for problem in report.problems), str(report)

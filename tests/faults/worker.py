@@ -1,0 +1,129 @@
+"""Mints until told to stop, and writes down every ID before anything else happens: worker.py SPEC FOLDER NAME.
+
+IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian, in one write(2) as soon as they are there: neither kill -9 nor
+a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line each. FOLDER/stop ends the program.
+The workers in the other languages do the same.
+"""
+
+import array
+import os
+import random
+import select
+import signal
+import sys
+import time
+
+import frazil
+
+SPEC, FOLDER, NAME = sys.argv[1:]
+STOP = f"{FOLDER}/stop"
+FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
+FEW, MANY = 8, 5000
+# Longer than any life of a child.
+CHILD_LIMIT_S = 30
+
+
+def pause(seconds):
+    """Sleeps; under libfaketime time.sleep fails."""
+    select.select([], [], [], seconds)
+
+
+def append_to(ending):
+    return os.open(f"{FOLDER}/{NAME}.{os.getpid()}.{ending}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+
+class Worker:
+    def __init__(self):
+        self.own_files()
+        self.newest = -1
+        self.child = 0
+        self.ids = None
+        self.random = random.Random(os.getpid())
+
+    def own_files(self):
+        self.out, self.log = append_to("ids"), append_to("log")
+
+    def note(self, code, text):
+        os.write(self.log, f"{code} {text}\n".encode())
+
+    def open(self):
+        while self.ids is None and not os.path.exists(STOP):
+            try:
+                self.ids = frazil.Snowflake(SPEC)
+                self.newest = -1
+            except frazil.FrazilError as error:
+                self.note(error.name, error)
+                pause(0.02)
+
+    def mint(self, count):
+        buffer = array.array("q", bytes(8 * count))
+        refused = None
+        try:
+            written = self.ids.fill(buffer)
+        except frazil.FrazilError as error:
+            refused, written = error, error.written
+        os.write(self.out, memoryview(buffer)[:written])
+        if written and buffer[0] <= self.newest:
+            self.note("NOT_ASCENDING", f"{buffer[0]} after {self.newest}")
+        if written:
+            self.newest = buffer[written - 1]
+        if refused:
+            self.note(refused.name, refused)
+            pause(0.02)
+
+    def close(self):
+        self.ids.close()
+        self.ids = None
+
+    def renew(self):
+        try:
+            self.ids.renew()
+        except frazil.FrazilError as error:
+            self.note(error.name, error)
+
+    def fork(self):
+        """Both go on: the child for a while, with files of its own."""
+        if self.child and os.waitpid(self.child, os.WNOHANG)[0]:
+            self.child = 0
+        if self.child:
+            return
+        self.child = os.fork()
+        if self.child == 0:
+            try:
+                signal.alarm(CHILD_LIMIT_S)
+                self.own_files()
+                self.random = random.Random(os.getpid())
+                self.run(time.monotonic() + self.random.uniform(0.5, 3), forks=False)
+            except BaseException as error:
+                self.note("UNTYPED", repr(error))
+                raise
+            finally:
+                os._exit(0)
+
+    def run(self, end, forks):
+        while time.monotonic() < end:
+            draw = self.random.randrange(4000)
+            if draw < 2 and self.ids:
+                self.close()
+            if not self.ids:
+                self.open()
+            if not self.ids or (draw % 16 == 0 and os.path.exists(STOP)):
+                break
+            if draw == 2:
+                self.renew()
+            if draw == 3 and forks:
+                self.fork()
+            self.mint(MANY if draw < 6 else FEW)
+            pause(0.001)
+        # Half of the children just vanish, as crashed processes do.
+        if self.ids and (forks or self.random.random() < 0.5):
+            self.close()
+
+
+if __name__ == "__main__":
+    worker = Worker()
+    try:
+        worker.run(float("inf"), FORKS)
+    except BaseException as error:
+        worker.note("UNTYPED", repr(error))
+        raise

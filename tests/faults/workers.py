@@ -1,0 +1,148 @@
+"""The workers: programs in four languages that mint and write down what they got (worker.py says how)."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+
+from servers import process
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HOUR_S = 3600
+# Ends after a stop has been asked for: the longest wait of a policy or a store, on a busy machine.
+FAREWELL_S = 30
+
+# The worker's name, its program, whether it forks, and whether its clock can be turned. Not both: a process that forks while a
+# thread of its holds libfaketime's lock leaves the child with a lock that nobody opens.
+CREW = [
+    ("python-1", "worker.py", True, False),
+    ("python-2", "worker.py", False, True),
+    ("node-1", "worker.mjs", False, False),
+    ("node-2", "worker.mjs", False, True),
+    ("c", "worker.c", True, False),
+    ("cpp", "worker.cpp", True, False),
+]
+
+
+def build(folder):
+    """Compiles the C and the C++ worker, and returns the command of each program."""
+    lib = ROOT / "build/c/lib"
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/build/c/include", f"-L{lib}", f"-Wl,-rpath,{lib}"]
+    c, cpp = folder / "worker_c", folder / "worker_cpp"
+    subprocess.run(["cc", "-std=c99", *flags, HERE / "worker.c", "-lfrazil", "-o", c], check=True, timeout=120)
+    subprocess.run(["c++", "-std=c++17", *flags, HERE / "worker.cpp", "-lfrazil", "-o", cpp], check=True, timeout=120)
+    return {
+        "worker.py": [sys.executable, HERE / "worker.py"],
+        "worker.mjs": ["node", HERE / "worker.mjs"],
+        "worker.c": [c],
+        "worker.cpp": [cpp],
+    }
+
+
+class Worker:
+    """One place in the crew; kill -9 and a new start fill it with another process."""
+
+    def __init__(self, place, command, spec, folder):
+        self.name, _, forks, self.has_clock = place
+        self.folder = folder
+        self.command = [*command, spec, folder, self.name]
+        self.environment = os.environ | {"FRAZIL_WORKER_FORKS": str(int(forks))}
+        if self.has_clock:
+            self.offset = folder / f"{self.name}.clock"
+            self.turn_clock(0)
+            self.environment |= {
+                "LD_PRELOAD": fake_clock(),
+                "FAKETIME_TIMESTAMP_FILE": str(self.offset),
+                "FAKETIME_NO_CACHE": "1",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            }
+        self.running = None
+        self.started = []
+
+    def start(self):
+        self.running = process.spawn(self.command, self.folder / f"{self.name}.out", env=self.environment)
+        self.started.append(self.running.pid)
+
+    def kill(self):
+        """Kills the process, not its forked child, which ends by itself."""
+        self.running.kill()
+        self.running.wait(FAREWELL_S)
+
+    def stop(self):
+        """Stops it where it stands, its forked child with it, and returns what lets them go on."""
+        group = self.running.pid
+        signal_group(group, signal.SIGSTOP)
+        return lambda: signal_group(group, signal.SIGCONT)
+
+    def turn_clock(self, seconds):
+        """Turns its clock to the true time plus so many seconds; nobody sees a half-written file."""
+        new = self.offset.with_suffix(".new")
+        new.write_text(f"{seconds:+}")
+        new.replace(self.offset)
+
+    def minted(self):
+        """How many IDs the process that runs now has written down."""
+        path = self.folder / f"{self.name}.{self.running.pid}.ids"
+        return path.stat().st_size // 8 if path.exists() else 0
+
+    def forked(self):
+        """How many forked children have minted."""
+        own = {f"{self.name}.{pid}.ids" for pid in self.started}
+        return sum(path.name not in own and path.stat().st_size > 0 for path in self.folder.glob(f"{self.name}.*.ids"))
+
+    def died(self):
+        """Why it ended although nobody killed it, or None."""
+        if self.running.poll() is None:
+            return None
+        out = (self.folder / f"{self.name}.out").read_text(errors="replace")[-1000:]
+        return f"{self.name} ended with {self.running.returncode}: {out}"
+
+    def leave(self):
+        """Waits until it has ended by itself; otherwise says what it is doing."""
+        if process.await_true(lambda: self.running.poll() is not None, FAREWELL_S):
+            return self.died() if self.running.returncode else None
+        return f"{self.name} hangs: {threads_of(self.running.pid)}"
+
+    def destroy(self):
+        """Ends it."""
+        if self.running:
+            self.running.kill()
+            self.running.wait(FAREWELL_S)
+
+
+def destroy_children(folder):
+    """Ends what the workers of a run have forked and left: it has the folder on its command line."""
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            arguments = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(folder).encode() in arguments:
+            process.send([int(entry.name)], signal.SIGKILL)
+
+
+def signal_group(group, number):
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+
+
+def fake_clock():
+    """The libfaketime that takes a lock; the plain one lets two threads read its file into the same place."""
+    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert library, "libfaketime is missing: run scripts/setup.sh"
+    return str(library)
+
+
+def threads_of(pid):
+    """What the threads of a process wait for, as far as the kernel tells."""
+    told = []
+    for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
+        try:
+            told.append(f"{(task / 'comm').read_text().strip()} in {(task / 'wchan').read_text() or 'user space'}")
+        except OSError:
+            continue
+    return ", ".join(told)

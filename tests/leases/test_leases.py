@@ -1,0 +1,211 @@
+"""The same behaviour on every store, with real servers: leasing, giving back, refusing, and what goes wrong in the open."""
+
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import frazil
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+import servers
+
+TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error window=1200ms renew=400ms"
+STORES = ("file", *servers.KINDS)
+CLOCKS = ("file", "redis", "postgresql", "mariadb")
+
+
+@pytest.fixture(scope="module", params=STORES)
+def store(request, tmp_path_factory):
+    """A store's kind, its URL, and its server."""
+    if request.param == "file":
+        yield request.param, f"file:{tmp_path_factory.mktemp('store')}", None
+        return
+    with servers.start(request.param) as server:
+        yield request.param, server.url, server
+
+
+@pytest.fixture
+def spec(store, request):
+    """A spec line on the store, in a namespace of the test's own."""
+    return f"{TWO} store={store[1]} namespace={request.node.originalname}"
+
+
+def elsewhere(spec, *commands, **env):
+    """What a process of its own prints for each command, as JSON; its clock is `ahead` seconds wrong."""
+    script = f"import frazil, json, time, sys\nids = None\nspec = {spec!r}\n" + "\n".join(commands)
+    ahead = env.pop("ahead", None)
+    if ahead is not None:
+        library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+        assert library, "libfaketime is missing: run scripts/setup.sh"
+        env |= {"LD_PRELOAD": str(library), "FAKETIME": f"{ahead:+}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    child = subprocess.run([sys.executable, "-c", script], env=os.environ | env, capture_output=True, text=True, timeout=120, check=False)
+    assert child.returncode == 0, child.stderr
+    return [json.loads(line) for line in child.stdout.splitlines()]
+
+
+def refusal(line):
+    with pytest.raises(frazil.FrazilError) as error:
+        frazil.Snowflake(line)
+    return error.value
+
+
+OPEN_OR_SAY = """
+try:
+    ids = frazil.Snowflake(spec)
+    print(json.dumps([ids.node, ids.next()]))
+except frazil.FrazilError as error:
+    print(json.dumps([error.name, str(error)]))
+"""
+
+
+def test_numbers_are_leased_and_given_back(spec):
+    first = frazil.Snowflake(spec)
+    assert first.lease.healthy and first.lease.node == first.node
+    [[node, theirs]] = elsewhere(spec, OPEN_OR_SAY, "ids.close()")
+    assert node != first.node
+    [[again, later]] = elsewhere(spec, OPEN_OR_SAY, "ids.close()")
+    assert again == node and later > theirs, "above everything that was issued before"
+    mine = first.next()
+    first.close()
+    with frazil.Snowflake(f"{spec} node={first.node}") as second:
+        assert second.next() > mine
+
+
+def test_a_number_that_is_held_is_refused(spec):
+    with frazil.Snowflake(f"{spec} node=1", detached=True):
+        [[code, why]] = elsewhere(f"{spec} node=1", OPEN_OR_SAY)
+        assert code == "NODE_IN_USE" and f":{os.getpid()}" in why, why
+        with frazil.Snowflake(spec, detached=True):
+            [[code, why]] = elsewhere(spec, OPEN_OR_SAY)
+            assert code == "NO_FREE_NODE" and "all 2 node numbers" in why and "may be free at" in why, why
+
+
+def test_a_crashed_holders_number_comes_free(spec):
+    line = f"{spec} node=0"
+    crash = "import os; sys.stdout.flush(); os._exit(0)"
+    [[_node, theirs]] = elsewhere(line, OPEN_OR_SAY, crash)
+    begin = time.monotonic()
+    with frazil.Snowflake(line) as ids:
+        assert ids.next() > theirs
+    assert time.monotonic() - begin < 30, "the bound was waited for, and no longer"
+
+
+def test_a_lease_is_extended(spec):
+    with frazil.Snowflake(spec) as ids:
+        before = ids.lease.bound
+        begin = time.monotonic()
+        while time.monotonic() - begin < 2.5:
+            ids.next()
+            time.sleep(0.005)
+        assert ids.lease.bound > before and ids.lease.healthy
+
+
+def test_a_namespace_has_one_layout(spec):
+    frazil.Snowflake(spec).close()
+    error = refusal(spec.replace("node:1 sequence:12", "node:2 sequence:11"))
+    assert error.name == "LAYOUT_MISMATCH" and "node:1" in str(error) and "node:2" in str(error), error
+
+
+def test_disposable_numbers(store, spec):
+    line = spec.replace("window=1200ms renew=400ms", "lease=disposable detached=true")
+    if store[0] == "redis":
+        error = refusal(line)
+        assert error.name == "STORE_UNSUITABLE" and "disposable" in str(error), error
+        return
+    with frazil.Snowflake(line) as first:
+        assert (first.node, first.lease.left, first.lease.bound) == (0, 1, None)
+    with frazil.Snowflake(line) as second:
+        assert (second.node, second.lease.left) == (1, 0)
+    assert refusal(line).name == "NO_FREE_NODE"
+
+
+def test_a_renewed_lease_is_given_back_at_once(spec):
+    with frazil.Snowflake(spec) as ids:
+        node, before = ids.node, ids.next()
+        ids.renew()
+        [[theirs, _]] = elsewhere(f"{spec} node={node}", OPEN_OR_SAY, "ids.close()")
+        assert theirs == node
+        assert ids.next() > before
+
+
+def test_a_clock_that_is_far_ahead_is_refused(store, spec):
+    # Where the store has no clock, somebody alive tells.
+    with frazil.Snowflake(spec, detached=True):
+        [[code, why]] = elsewhere(spec, OPEN_OR_SAY, ahead=3600)
+        assert code == "CLOCK_SKEW", why
+        assert "shows" in why and "store=" in why, why
+    # Behind, it is a nuisance for nobody else; but where leases begin by the store's clock it would wait for an hour.
+    [[node, why]] = elsewhere(spec, OPEN_OR_SAY, "ids.close() if ids else None", ahead=-3600)
+    assert (node == "CLOCK_SKEW" and "leases begin at" in why) if store[0] == "redis" else node in (0, 1), why
+
+
+def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
+    _kind, _url, server = store
+    if server is None:
+        return
+    with frazil.Snowflake(spec, detached=True) as ids:
+        server.pause()
+        try:
+            begin = time.monotonic()
+            error = refusal(f"{spec} detached=true")
+            assert error.name == "STORE_UNREACHABLE" and f"127.0.0.1:{server.port}" in str(error), error
+            assert time.monotonic() - begin < 10, "a call takes 4/5 of renew at most"
+            with pytest.raises(frazil.LeaseExhaustedError, match="could not be extended since"):
+                while time.monotonic() - begin < 10:
+                    ids.next()
+                    time.sleep(0.005)
+            begin = time.monotonic()
+            with pytest.raises(frazil.LeaseExhaustedError):
+                ids.next()
+            assert time.monotonic() - begin < 10
+            assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.StoreUnreachableError)
+        finally:
+            server.resume()
+        with contextlib.suppress(frazil.FrazilError):
+            time.sleep(2)
+            ids.next()
+        assert ids.next() and ids.lease.healthy, "it goes on by itself"
+
+
+@pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])
+def test_nobody_listens(scheme, path):
+    begin = time.monotonic()
+    error = refusal(f"{TWO} store={scheme}://frazil:hushhush@127.0.0.1:9{path}")
+    assert error.name == "STORE_UNREACHABLE" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
+    assert time.monotonic() - begin < 10
+
+
+def test_wrong_credentials(store, spec):
+    kind, url, _ = store
+    if kind not in ("redis", "postgresql", "mariadb"):
+        return
+    wrong = url.replace("frazil:secret@", "frazil:hushhush@") if kind != "redis" else url.replace("://", "://frazil:hushhush@")
+    error = refusal(spec.replace(url, wrong))
+    assert error.name == "STORE_AUTH" and "hushhush" not in str(error), error
+
+
+def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
+    kind, _url, server = store
+    if kind != "etcd":
+        return
+    import base64
+    import urllib.request
+
+    with frazil.Snowflake(spec, detached=True) as ids:
+        ids.next()
+        prefix = f"/frazil/{spec.rsplit('=', 1)[1]}/".encode()
+        end = prefix[:-1] + bytes([prefix[-1] + 1])
+        body = json.dumps({"key": base64.b64encode(prefix).decode(), "range_end": base64.b64encode(end).decode()}).encode()
+        urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v3/kv/deleterange", body, timeout=10).read()
+        begin = time.monotonic()
+        with pytest.raises(frazil.LeaseExhaustedError, match="the store is not the one that held the leases"):
+            while time.monotonic() - begin < 10:
+                ids.next()
+                time.sleep(0.005)
+        assert ids.lease.last_error.name == "STORE_CHANGED"

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Plants known bugs into the lease's protocol, one at a time: the simulation must find a duplicate ID for each.
+
+    tests/mutants/run.py            # all of them
+    tests/mutants/run.py NAME ...   # those
+
+A mutant is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it. The work
+is done in a copy; its target folder (`target/mutants`) is kept, so that dependencies are built once.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = ROOT / "target" / "mutants"
+SEEDS = "2000"
+# A run that hangs is a failure of the mutant, not of its finder.
+PATIENCE_S = 120
+
+HOLDER = "holder.rs"
+RECORD = "record.rs"
+STORE = "simulation/store.rs"
+PROCESS = "simulation/process.rs"
+
+MUTANTS = [
+    (
+        "timed-out write taken as success",
+        HOLDER,
+        "            (state, Err(error)) => self.unknown(state, error, now),\n",
+        (
+            "            (state @ (State::Take(_) | State::Extend(_)), Err(_)) => self.swapped(state, Swapped::Done, now),\n"
+            "            (state, Err(error)) => self.unknown(state, error, now),\n"
+        ),
+    ),
+    (
+        "any record with our token confirms",
+        HOLDER,
+        (
+            "            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {\n"
+            "                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));\n"
+        ),
+        (
+            "            Some((slot, text)) if slot.token == held.grant.token => {\n"
+            "                let (bound, text) = (slot.bound, text.clone());\n"
+        ),
+    ),
+    (
+        "a bound is used before it is confirmed",
+        HOLDER,
+        "            State::Extend(extending) => Do::Swap(extending.swap.clone()),\n",
+        (
+            "            State::Extend(extending) => {\n"
+            "                self.held.iter_mut().for_each(|held| held.grant.bound = extending.bound);\n"
+            "                Do::Swap(extending.swap.clone())\n"
+            "            }\n"
+        ),
+    ),
+    (
+        "the first word may be the old bound",
+        HOLDER,
+        "old.map_or(0, |(slot, _)| slot.bound + 1)",
+        "old.map_or(0, |(slot, _)| slot.bound)",
+    ),
+    (
+        "the first word is the clock's, whatever the old bound",
+        HOLDER,
+        "begin.max(old.map_or(0, |(slot, _)| slot.bound + 1))",
+        "begin",
+    ),
+    (
+        "a lost lease goes on being extended",
+        HOLDER,
+        "            _ => self.lose(),\n        }\n",
+        (
+            "            Some((_, text)) => {\n"
+            "                held.text = text.clone();\n"
+            "                self.state = self.extension(now);\n"
+            "            }\n"
+            "            _ => self.lose(),\n"
+            "        }\n"
+        ),
+    ),
+    (
+        "an incarnation is its nonce alone",
+        HOLDER,
+        "incarnation.meta.identity() != meta.identity()",
+        "incarnation.meta.nonce != meta.nonce",
+    ),
+    (
+        "a slot is given back with a word too few",
+        HOLDER,
+        "next.max(held.grant.first).saturating_sub(1)",
+        "next.max(held.grant.first).saturating_sub(2)",
+    ),
+    ("a slot is given back without the freeze", PROCESS, "lease.frozen = true;", ""),
+    ("the store does not compare the meta record", STORE, "self.records.meta != swap.meta || ", ""),
+    ("the store does not compare its identity", STORE, " || self.server() != swap.server", ""),
+    (
+        "the store compares only the token",
+        STORE,
+        "record != swap.old.as_ref()",
+        'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
+    ),
+    ("no cap", HOLDER, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
+    ("no cap when a bound is moved on", HOLDER, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
+    ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
+    ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
+    (
+        "an incarnation may be begun any time after it was looked for",
+        HOLDER,
+        "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
+        "let latest_ms = i64::MAX;",
+    ),
+    (
+        "slots are taken before the floor",
+        HOLDER,
+        "cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN))",
+        "cap_ms.max(passed_ms)",
+    ),
+    (
+        "the store's clock does not agree that the owner before is done",
+        HOLDER,
+        "cap_ms.max(passed_ms).max(",
+        "cap_ms.max(",
+    ),
+    (
+        "adoption after a loss without a limit of time",
+        HOLDER,
+        "swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;",
+        "swap.latest_ms = i64::MAX;",
+    ),
+    (
+        "a copy's record is adopted after a loss",
+        HOLDER,
+        (
+            "                    && slot.holder == self.terms.holder\n"
+            "                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>"
+        ),
+        "                    =>",
+    ),
+    (
+        "the longest window is not kept in the meta record",
+        HOLDER,
+        "            return write(Some(text), begin(meta.nonce, meta.since_ms, longest), i64::MAX);\n",
+        (
+            "            let meta = begin(meta.nonce, meta.since_ms, longest);\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });\n"
+            "            return Ok(None);\n"
+        ),
+    ),
+    (
+        "a new incarnation goes unnoticed",
+        HOLDER,
+        "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
+        "",
+    ),
+    ("a disposable number is not counted", HOLDER, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
+]
+
+
+def simulate(copy: Path) -> tuple[int, str]:
+    command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "simulation"]
+    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "FRAZIL_SEEDS": SEEDS, "FRAZIL_ONLY_DUPLICATES": "1", "CARGO_TERM_COLOR": "never"}
+    run = subprocess.run(
+        command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S
+    )
+    return run.returncode, run.stdout
+
+
+def mutate(copy: Path, name: str, file: str, old: str, new: str) -> str:
+    """Says what came of a mutant; an empty text is the duplicate that it should lead to."""
+    path = copy / "core" / "src" / "lease" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
+    path.write_text(text.replace(old, new))
+    try:
+        status, output = simulate(copy)
+    except subprocess.TimeoutExpired:
+        return f"the simulation took more than {PATIENCE_S} s"
+    finally:
+        path.write_text(text)
+    if status == 0:
+        return f"survived {SEEDS} seeds"
+    found = re.search(r"^(?:seed \d+: )?duplicate on node \d+", output, re.MULTILINE)
+    if not found:
+        return "failed, but not with a duplicate:\n" + output[-2000:]
+    print(f"caught  {name} ({found[0]})", flush=True)
+    return ""
+
+
+def main() -> int:
+    chosen = [mutant for mutant in MUTANTS if not sys.argv[1:] or mutant[0] in sys.argv[1:]]
+    if not chosen:
+        sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in MUTANTS))
+    since = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
+        for name in ["core", "python", "node", "c-api"]:
+            shutil.copytree(ROOT / name, copy / name, ignore=ignore)
+        for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
+            shutil.copy2(ROOT / name, copy / name)
+        status, output = simulate(copy)
+        if status != 0:
+            sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
+        failed = 0
+        for name, file, old, new in chosen:
+            why = mutate(copy, name, file, old, new)
+            if why:
+                failed += 1
+                print(f"MISSED  {name}: {why}", flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} mutants caught in {time.monotonic() - since:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

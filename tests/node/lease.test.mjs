@@ -1,0 +1,393 @@
+// Leased node numbers: how they stand, who gives them back, and who shares them.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { FrazilError, Snowflake } from 'frazil'
+import { assertAscending, here, refused, rejected, runChild } from './helper.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'frazil-lease-'))
+const opened = []
+after(async () => {
+  await Promise.all(opened.map(ids => ids.closeAsync()))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Opens a generator that is closed in the end. */
+async function open(...given) {
+  opened.push(await Snowflake.open(...given))
+  return opened.at(-1)
+}
+
+const store = `file:${folder}`
+// Whether a number is held is told after 1.5 x renew.
+const QUICK = { window: '400ms', renew: '100ms', rollback: 'error' }
+const TWO = 'time:41@1ms node:1 sequence:12 epoch:2025-01-01'
+const addon = createRequire(import.meta.url).resolve('frazil')
+
+/** What the file store says of each node number of a namespace: 'held' or 'free'. */
+function slots(namespace) {
+  const told = {}
+  for (const name of readdirSync(join(folder, namespace)).filter(name => /^[0-9]+$/.test(name))) {
+    const bytes = readFileSync(join(folder, namespace, name))
+    const half = bytes.readBigUInt64LE(24) > bytes.readBigUInt64LE(4096 + 24) ? 0 : 4096
+    const text = bytes.toString('utf8', half + 36, half + 36 + bytes.readUInt32LE(half + 32))
+    told[name] = text.split(' ')[1]
+  }
+  return told
+}
+
+const tenures = namespace => Object.values(slots(namespace))
+
+/** Waits until a condition holds. */
+async function inTime(condition, ms = 5000) {
+  for (const until = Date.now() + ms; Date.now() < until; await sleep(10)) {
+    if (await condition()) {
+      return
+    }
+  }
+  assert.fail(`not in time: ${condition}`)
+}
+
+/** A worker thread's program, and its first message. */
+function inWorker(program, workerData = {}) {
+  const thread = new Worker(`const { parentPort, workerData } = require('node:worker_threads')
+    const { Snowflake } = require(workerData.addon)
+    ;(async () => { ${program} })()`, { eval: true, workerData: { addon, store, ...workerData } })
+  const message = new Promise((resolve, reject) => {
+    thread.once('message', resolve)
+    thread.once('error', reject)
+  })
+  return { thread, message }
+}
+
+/** A server that takes connections and never answers. */
+async function silentServer() {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  server.unref()
+  return server
+}
+
+test('lease_info', async () => {
+  assert.equal(new Snowflake('twitter datacenter=10 worker=1').lease, undefined)
+  const before = Date.now()
+  const ids = await open('standard', { store, namespace: 'eu-items_2.1' })
+  const lease = ids.lease
+  assert.equal(lease.node, ids.node)
+  assert.ok(lease.bound instanceof Date && lease.bound.getTime() > before + 2000 && lease.bound.getTime() < Date.now() + 5000)
+  assert.deepEqual([lease.store, lease.namespace, lease.healthy], [store, 'eu-items_2.1', true])
+  assert.deepEqual([lease.lastError, lease.left], [undefined, undefined])
+  assert.ok(Object.isFrozen(lease))
+  await inTime(() => ids.lease.bound > lease.bound)
+  ids.close()
+  assert.equal(ids.lease.namespace, 'eu-items_2.1', 'a property stays')
+
+  const options = { layout: TWO, store: 'memory', namespace: 'node-disposable', lease: 'disposable', detached: true }
+  const counted = [await open(undefined, options), await open(undefined, options)]
+  assert.deepEqual(counted.map(ids => [ids.lease.node, ids.lease.bound, ids.lease.left]), [[0, undefined, 1], [1, undefined, 0]])
+  await rejected('NO_FREE_NODE', Snowflake.open(undefined, options), 'spent')
+
+  const epoch = new Date(Date.now() - 3_600_000)
+  const wide = await open('layout="time:3@1h node:55 sequence:5 epoch:0" store=memory', { epoch })
+  assert.equal(typeof wide.lease.node, 'bigint')
+  assert.equal(wide.lease.node, wide.node)
+})
+
+test('lease_close_gives_back', async () => {
+  const ids = await open('standard', { store, namespace: 'close' })
+  const other = await open('standard', { store, namespace: 'close' })
+  assert.equal(other.node, ids.node)
+  await ids.closeAsync()
+  assert.deepEqual(slots('close'), { [ids.node]: 'held' }, 'another handle is open')
+  assert.match(other.next(), /^[0-9]+$/)
+  await other.closeAsync()
+  await other.closeAsync()
+  assert.deepEqual(slots('close'), { [ids.node]: 'free' })
+  refused('CLOSED', () => other.next())
+
+  const quick = await open('standard', { store, namespace: 'close-2' })
+  const started = performance.now()
+  quick.close()
+  assert.ok(performance.now() - started < 50, 'close holds the loop up for 2 ms')
+  await inTime(() => tenures('close-2')[0] === 'free')
+
+  if (Symbol.asyncDispose) {
+    const disposed = await open('standard', { store, namespace: 'dispose' })
+    await disposed[Symbol.asyncDispose]()
+    assert.deepEqual(tenures('dispose'), ['free'])
+    refused('CLOSED', () => disposed.next())
+  }
+
+  const renewed = await open('standard', { store, namespace: 'renew' })
+  const first = renewed.next()
+  await renewed.renew()
+  await renewed.renew()
+  assert.deepEqual(tenures('renew'), ['free'])
+  assertAscending([first, await renewed.nextAsync()])
+  assert.equal(slots('renew')[renewed.node], 'held')
+  assert.equal(renewed.lease.node, renewed.node)
+  await renewed.closeAsync()
+})
+
+test('what is collected gives its number back', async () => {
+  const program = `
+    import { Snowflake } from 'frazil'
+    await (async () => { (await Snowflake.open('standard', { store: '${store}', namespace: 'collected' })).next() })()
+    for (let i = 0; i < 20; i++) {
+      gc()
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+    process.kill(process.pid, 'SIGKILL')`
+  await assert.rejects(runChild(program, { flags: ['--expose-gc'] }), error => error.signal === 'SIGKILL')
+  assert.deepEqual(tenures('collected'), ['free'])
+})
+
+test('the end of the process gives numbers back', async () => {
+  const ends = {
+    natural: '',
+    exit: 'process.exit(0)',
+    code: 'process.exitCode = 3',
+    uncaught: 'setTimeout(() => { throw new Error("uncaught") })',
+    listener: `process.on('exit', () => { console.log(ids.next()) })`,
+    beforeExit: `process.once('beforeExit', () => { ids.next(); process.exit(1) })`,
+  }
+  await Promise.all(Object.entries(ends).map(async ([name, end]) => {
+    const program = `
+      import { Snowflake } from 'frazil'
+      const ids = await Snowflake.open('standard', { store: '${store}', namespace: 'end-${name}' })
+      ids.next()
+      ${end}`
+    await runChild(program).catch(error => assert.equal(error.signal, null))
+    assert.deepEqual(tenures(`end-${name}`), ['free'], name)
+  }))
+})
+
+test('the end of a process that has only workers gives numbers back', async () => {
+  for (const end of ['', 'process.exit(0)', 'await worker.terminate()']) {
+    const namespace = `workers-${end.replace(/[^a-z]/g, '')}`
+    await runChild(`
+      import { Worker } from 'node:worker_threads'
+      import { once } from 'node:events'
+      const program = \`
+        const { Snowflake } = require(${JSON.stringify(addon)})
+        Snowflake.open('standard', { store: '${store}', namespace: '${namespace}' }).then(ids => {
+          ids.next()
+          require('node:worker_threads').parentPort.postMessage(1)
+          ${end === '' ? '' : 'setInterval(() => ids.next(), 10)'}
+        })\`
+      const worker = new Worker(program, { eval: true, execArgv: [] })
+      await once(worker, 'message')
+      ${end}`)
+    assert.deepEqual(tenures(namespace), ['free'], end)
+  }
+})
+
+test('an end waits for a silent store for half a second at most', async () => {
+  // A store that has gone away after the number was leased: the folder's lock is held by another process.
+  const namespace = 'silent'
+  const program = `
+    import { Snowflake } from 'frazil'
+    const ids = await Snowflake.open('standard', { store: '${store}', namespace: '${namespace}' })
+    console.log(ids.next())
+    process.stdin.once('data', () => { console.log(Date.now()); process.exit(0) })`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  const locking = [join(folder, namespace, '.lock'), 'sh', '-c', 'echo locked; sleep 30']
+  const lock = spawn('flock', locking, { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+  await once(lock.stdout, 'data')
+  let told = ''
+  child.stdout.on('data', data => { told += data })
+  child.stdin.write('end\n')
+  await once(child, 'exit')
+  const took = Date.now() - Number(told)
+  process.kill(-lock.pid)
+  assert.ok(took >= 400 && took < 1500, `${took} ms`)
+  assert.deepEqual(tenures(namespace), ['held'])
+})
+
+test('lease_named_slot', async () => {
+  const options = { store, namespace: 'named', ...QUICK }
+  const program = `
+    import { Snowflake } from 'frazil'
+    const ids = await Snowflake.open('standard', { node: 7, ...${JSON.stringify(options)} })
+    console.log(ids.next())
+    process.stdin.resume()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
+  const [printed] = await once(child.stdout, 'data')
+  const again = Snowflake.open('standard', { node: 7, ...options })
+  const error = await rejected('NODE_IN_USE', again, 'node number 7 is held by', `:${child.pid} until`, store)
+  assert.equal(error.number, 302)
+  assert.equal((await open('standard', { node: 8, ...options })).node, 8)
+  child.stdin.end()
+  await once(child, 'exit')
+  const ids = await open('standard', { node: 7, ...options })
+  assert.deepEqual([ids.node, ids.lease.node], [7, 7])
+  assertAscending([String(printed).trim(), ids.next()])
+})
+
+test('lease_file_store', async () => {
+  const options = { store, namespace: 'shared' }
+  const program = `
+    import { Snowflake } from 'frazil'
+    const ids = await Snowflake.open('standard', ${JSON.stringify(options)})
+    const minted = []
+    for (let i = 0; i < 5; i++) {
+      minted.push(...await ids.batchAsync(4000))
+    }
+    console.log(JSON.stringify([ids.node, minted]))
+    await new Promise(resolve => setTimeout(resolve, 1500))`
+  const children = [runChild(program), runChild(program)]
+  const ids = await open('standard', options)
+  const all = [[ids.node, await ids.batchAsync(20000)], ...(await Promise.all(children)).map(text => JSON.parse(text))]
+  assert.equal(new Set(all.map(([node]) => node)).size, 3)
+  for (const [node, minted] of all) {
+    assertAscending(minted)
+    assert.deepEqual([...new Set(minted.map(id => ids.layout.decode(id).node))], [node])
+  }
+  assert.equal(new Set(all.flatMap(([, minted]) => minted)).size, 60000)
+})
+
+test('lease_errors', async () => {
+  const opening = options => () => new Snowflake('standard', { store, namespace: 'errors', ...options })
+  refused('SPEC', opening({ namespace: 'two words' }), 'namespace', 'a-z')
+  refused('SPEC', opening({ lease: 'forever' }), 'lease', 'disposable')
+  refused('OUT_OF_RANGE', opening({ renew: '99ms' }), 'renew=99ms', '100ms')
+  refused('OUT_OF_RANGE', opening({ window: '2s', renew: '1s' }), 'window=2s', '4s')
+  refused('SPEC', opening({ window: 'soon' }), 'window')
+  refused('SPEC', opening({ window: '3s', lease: 'disposable' }), 'window', 'disposable')
+  refused('SPEC', () => new Snowflake('standard node=1', { window: '3s' }), 'window', 'store')
+
+  // No server is contacted for it: the address leads nowhere.
+  const why = refused('STORE_UNSUITABLE', opening({ store: 'redis://user:secret@203.0.113.1/0', lease: 'disposable' }), '203.0.113.1')
+  assert.ok(!why.message.includes('secret'))
+
+  const closed = await silentServer()
+  const { port } = closed.address()
+  closed.close()
+  await once(closed, 'close')
+  const started = Date.now()
+  const nobody = { store: `redis://:secret@127.0.0.1:${port}/0`, window: '4s', renew: '1s' }
+  const gone = await rejected('STORE_UNREACHABLE', Snowflake.open('standard', nobody), `127.0.0.1:${port}`)
+  assert.ok(!gone.message.includes('secret') && Date.now() - started < 5000)
+
+  const one = await open('standard', { store, namespace: 'errors' })
+  await rejected('LAYOUT_MISMATCH', Snowflake.open('twitter', { store, namespace: 'errors' }), 'errors')
+  await rejected('CONFLICT', Snowflake.open('standard', { store, namespace: 'errors', rollback: 'error' }), `node number ${one.node}`)
+  one.close()
+
+  const two = { layout: TWO, store: 'memory', namespace: 'node-errors', detached: true, ...QUICK }
+  const full = [await open(undefined, two), await open(undefined, two)]
+  await rejected('NO_FREE_NODE', Snowflake.open(undefined, two), 'all 2 node numbers')
+  // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
+  await full[0].renew()
+  const thief = await open(undefined, two)
+  await rejected('LEASE_EXHAUSTED', full[0].nextAsync(), 'all 2 node numbers')
+  const lease = full[0].lease
+  assert.ok(!lease.healthy && lease.lastError instanceof FrazilError && lease.lastError.code === 'NO_FREE_NODE')
+  await thief.closeAsync()
+  await inTime(() => full[0].nextAsync().then(() => true, error => assert.equal(error.code, 'LEASE_EXHAUSTED')))
+  assert.deepEqual([full[0].lease.healthy, full[0].lease.lastError], [true, undefined])
+
+  // At the bound with the store away.
+  const ids = await open('standard', { store, namespace: 'away', ...QUICK })
+  renameSync(join(folder, 'away'), join(folder, 'gone'))
+  writeFileSync(join(folder, 'away'), 'in the way')
+  let error
+  for (const until = Date.now() + 10000; error === undefined && Date.now() < until; await sleep(1)) {
+    error = await ids.nextAsync().then(() => undefined, error => error)
+  }
+  assert.equal(error.code, 'LEASE_EXHAUSTED')
+  assert.match(error.message, new RegExp(`node number ${ids.node} .* since `))
+  assert.ok(!ids.lease.healthy)
+})
+
+test('a store does not hold up the loop', async () => {
+  const server = await silentServer()
+  const options = { store: `redis://127.0.0.1:${server.address().port}`, window: '2500ms', renew: '500ms' }
+  const started = performance.now()
+  refused('WOULD_BLOCK', () => new Snowflake('standard', options), 'await Snowflake.open')
+  assert.ok(performance.now() - started < 100)
+  let turns = 0
+  const timer = setInterval(() => turns++, 10)
+  await rejected('STORE_UNREACHABLE', Snowflake.open('standard', options), '127.0.0.1')
+  clearInterval(timer)
+  assert.ok(turns > 10, `${turns} turns`)
+  server.close()
+})
+
+test('worker threads share a number', async () => {
+  const mint = `
+    const ids = await Snowflake.open('standard', { store: workerData.store, namespace: 'threads' })
+    const minted = []
+    for (let i = 0; i < 4; i++) minted.push(...await ids.batchAsync(5000))
+    if (workerData.close) await ids.closeAsync()
+    parentPort.postMessage([ids.node, minted])`
+  const own = await open('standard', { store, namespace: 'threads' })
+  const workers = [inWorker(mint, { close: true }), inWorker(mint)]
+  const mine = []
+  for (let i = 0; i < 20; i++) {
+    mine.push(...await own.batchAsync(500))
+  }
+  const theirs = await Promise.all(workers.map(worker => worker.message))
+  await Promise.all(workers.map(({ thread }) => thread.terminate()))
+  assert.deepEqual(theirs.map(([node]) => node), [own.node, own.node])
+  const all = [mine, ...theirs.map(([, minted]) => minted)]
+  all.forEach(assertAscending)
+  assert.equal(new Set(all.flat()).size, 50000)
+  // One handle was closed, and another's thread has ended: this one goes on.
+  assert.deepEqual(slots('threads'), { [own.node]: 'held' })
+  assertAscending([mine.at(-1), own.next()])
+  await own.closeAsync()
+  assert.deepEqual(slots('threads'), { [own.node]: 'free' })
+})
+
+test('the end of a worker gives its number back', async () => {
+  const program = `
+    const ids = await Snowflake.open('standard', { store: workerData.store, namespace: 'worker' })
+    ids.next()
+    parentPort.postMessage(ids.node)
+    if (workerData.stays) setInterval(() => ids.next(), 10)`
+  for (const stays of [false, true]) {
+    const { thread, message } = inWorker(program, { stays })
+    const node = await message
+    await (stays ? thread.terminate() : once(thread, 'exit'))
+    await inTime(() => slots('worker')[node] === 'free')
+  }
+})
+
+test('cluster and child_process: each process has a number of its own', async () => {
+  const program = `
+    const cluster = require('node:cluster')
+    const { Snowflake } = require(${JSON.stringify(addon)})
+    const open = () => Snowflake.open('standard', { store: '${store}', namespace: 'cluster' })
+    ;(async () => {
+      const ids = await open()
+      if (cluster.isPrimary) {
+        const workers = [cluster.fork(), cluster.fork(), cluster.fork()]
+        const answers = await Promise.all(workers.map(worker => new Promise(resolve => worker.once('message', resolve))))
+        console.log(JSON.stringify([[ids.node, await ids.batchAsync(10000)], ...answers]))
+        workers.forEach(worker => worker.disconnect())
+      } else {
+        process.send([ids.node, await ids.batchAsync(10000)])
+      }
+    })()`
+  const file = join(folder, 'cluster.cjs')
+  writeFileSync(file, program)
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', data => { text += data })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0)
+  const answers = JSON.parse(text)
+  assert.equal(new Set(answers.map(([node]) => node)).size, 4)
+  assert.equal(new Set(answers.flatMap(([, minted]) => minted)).size, 40000)
+  assert.deepEqual(tenures('cluster'), ['free', 'free', 'free', 'free'])
+})

@@ -1,0 +1,473 @@
+"""Leased node numbers: how they stand, who gives them back, and who shares them."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from datetime import UTC, datetime, timedelta
+
+import frazil
+import pytest
+from conftest import ascends, open_manual
+
+# A number that is held is told after 1.5 x renew.
+QUICK = {"window": "400ms", "renew": "100ms", "rollback": "error"}
+TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
+
+
+def slots(folder, namespace="default"):
+    """What a file store says of each node number: "held" or "free"."""
+    told = {}
+    for path in (folder / namespace).iterdir():
+        if path.name.isdigit():
+            bytes = path.read_bytes()
+            halves = [struct.unpack_from("<QI", bytes, at + 24) + (at + 36,) for at in (0, 4096)]
+            _, length, start = max(halves)
+            told[int(path.name)] = bytes[start : start + length].split()[1].decode()
+    return told
+
+
+def in_time(condition, seconds=5):
+    """Whether a condition comes true."""
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    return condition()
+
+
+def start(code, **more):
+    """A program of this interpreter, whose output is read."""
+    environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment, **more)
+
+
+def run(code, expected=0):
+    """Runs a program of this interpreter."""
+    program = start(code)
+    printed, _ = program.communicate(timeout=120)
+    assert program.returncode == expected
+    return printed
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"file:{tmp_path}"
+
+
+def test_lease_info(store, tmp_path, namespace):
+    assert frazil.Snowflake("standard node=1", detached=True).lease is None
+    before = datetime.now(UTC)
+    ids = frazil.Snowflake("standard", store=store, namespace="eu-items_2.1")
+    lease = ids.lease
+    assert lease.node == ids.node
+    assert before + timedelta(seconds=2) < lease.bound < datetime.now(UTC) + timedelta(seconds=5)
+    assert lease.bound.tzinfo is UTC
+    assert (lease.store, lease.namespace) == (store, "eu-items_2.1")
+    assert (lease.healthy, lease.last_error, lease.left) == (True, None, None)
+    assert repr(lease).startswith(f"Lease(node={ids.node}, bound=datetime.datetime(")
+    assert in_time(lambda: ids.lease.bound > lease.bound), "it is extended all the time"
+    for name in ("node", "bound", "new"):
+        with pytest.raises(AttributeError):
+            setattr(lease, name, 1)
+    with pytest.raises(TypeError):
+        frazil.Lease()
+    ids.close()
+    assert ids.lease.namespace == "eu-items_2.1", "a property stays"
+
+    counted = [frazil.Snowflake(TWO, store="memory", namespace=namespace, lease="disposable", detached=True) for _ in range(2)]
+    assert [(ids.lease.node, ids.lease.bound, ids.lease.left) for ids in counted] == [(0, None, 1), (1, None, 0)]
+    with pytest.raises(frazil.NoFreeNodeError, match="spent"):
+        frazil.Snowflake(TWO, store="memory", namespace=namespace, lease="disposable", detached=True)
+
+
+def test_lease_close_gives_back(store, tmp_path):
+    ids, other = [frazil.Snowflake("standard", store=store, namespace="close") for _ in range(2)]
+    node = ids.node
+    assert other.node == node
+    ids.close()
+    assert slots(tmp_path, "close") == {node: "held"}, "another handle is open"
+    assert other.next() > 0
+    other.close()
+    other.close()
+    assert slots(tmp_path, "close") == {node: "free"}
+    with pytest.raises(frazil.ClosedError):
+        other.next()
+
+    with frazil.Snowflake("standard", store=store, namespace="with") as ids:
+        ids.next()
+        assert set(slots(tmp_path, "with").values()) == {"held"}
+    assert set(slots(tmp_path, "with").values()) == {"free"}
+
+    ids = frazil.Snowflake("standard", store=store, namespace="drop")
+    ids.next()
+    del ids
+    gc.collect()
+    assert in_time(lambda: set(slots(tmp_path, "drop").values()) == {"free"})
+
+    # A destructor may run while an exception is on its way, which stays what it is.
+    def raises():
+        ids = frazil.Snowflake("standard", store=store, namespace="raise")
+        return ids.next() / 0
+
+    with pytest.raises(ZeroDivisionError):
+        raises()
+    assert in_time(lambda: set(slots(tmp_path, "raise").values()) == {"free"})
+
+    ids = frazil.Snowflake("standard", store=store, namespace="renew")
+    before, first = ids.node, ids.next()
+    ids.renew()
+    ids.renew()
+    assert set(slots(tmp_path, "renew").values()) == {"free"}
+    assert ids.next() > first
+    assert ids.lease.node == ids.node
+    assert slots(tmp_path, "renew")[ids.node] == "held"
+    assert before in slots(tmp_path, "renew")
+    with pytest.raises(frazil.SpecError, match="renew"):
+        open_manual().renew()
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "",
+        "raise SystemExit(3)",
+        "import sys; sys.exit(3)",
+        "1 / 0",
+        "threading.Thread(target=lambda: (time.sleep(0.3), ids.next())).start()",
+    ],
+)
+def test_the_interpreters_exit_gives_back(store, tmp_path, end):
+    program = start(
+        f"import frazil, threading, time\nids = frazil.Snowflake('standard', store={store!r}, namespace='exit')\nids.next()\n{end}",
+        stderr=subprocess.PIPE,
+    )
+    _, error = program.communicate(timeout=60)
+    assert "Closed" not in error
+    assert list(slots(tmp_path, "exit").values()) == ["free"]
+
+
+def test_the_exit_of_a_child_gives_nothing_of_its_parents_back(store, tmp_path):
+    ids = frazil.Snowflake("standard", store=store, namespace="child")
+    first = ids.next()
+    run(f"""
+import frazil, os, sys
+ids = frazil.Snowflake("standard", store={store!r}, namespace="child-exit")
+ids.next()
+if os.fork() == 0:
+    sys.exit()
+_, status = os.wait()
+assert status == 0, status
+import pathlib
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_lease import slots
+assert slots(pathlib.Path({str(tmp_path)!r}), "child-exit") == {{ids.node: "held"}}
+if os.fork() == 0:
+    assert ids.next() > 0
+    os.write(1, str(ids.node).encode())
+    sys.exit()
+_, status = os.wait()
+assert status == 0, status
+""")
+    assert set(slots(tmp_path, "child-exit").values()) == {"free"} and len(slots(tmp_path, "child-exit")) == 2
+    assert ids.next() > first and slots(tmp_path, "child") == {ids.node: "held"}
+
+
+def test_lease_named_slot(store, tmp_path):
+    held = start(
+        f"""
+import frazil, sys
+ids = frazil.Snowflake("standard", node=7, store={store!r}, **{QUICK!r})
+print(ids.next(), flush=True)
+sys.stdin.read()
+""",
+        stdin=subprocess.PIPE,
+    )
+    last = int(held.stdout.readline())
+    started = time.monotonic()
+    with pytest.raises(frazil.NodeInUseError, match=f"node number 7 is held by .*:{held.pid} until") as raised:
+        frazil.Snowflake("standard", node=7, store=store, **QUICK)
+    assert store in str(raised.value)
+    assert time.monotonic() - started < 3
+    with pytest.raises(frazil.NodeInUseError):
+        asyncio.run(frazil.Snowflake.open("standard", node=7, store=store, **QUICK))
+    other = frazil.Snowflake("standard", node=8, store=store, **QUICK)
+    assert other.node == 8
+    held.communicate("", timeout=60)
+    ids = frazil.Snowflake("standard", node=7, store=store, **QUICK)
+    assert (ids.node, ids.lease.node) == (7, 7)
+    assert ids.next() > last
+
+    # A holder that was killed gives nothing back: its bound is waited for.
+    killed = start(
+        f"import frazil, time\nids = frazil.Snowflake('standard node=9', store={store!r}, **{QUICK!r})\n"
+        "print(ids.next(), flush=True)\ntime.sleep(60)"
+    )
+    last = int(killed.stdout.readline())
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    killed.stdout.close()
+    ids = frazil.Snowflake("standard", node=9, store=store, **QUICK)
+    assert ids.next() > last
+
+
+def test_lease_file_store(store, tmp_path):
+    mint = f"""
+import frazil, json
+ids = frazil.Snowflake("standard", store={store!r})
+print(json.dumps([ids.node, ids.batch(20_000) + [ids.next() for _ in range(5_000)]]), flush=True)
+input()
+"""
+    programs = [start(mint, stdin=subprocess.PIPE) for _ in range(2)]
+    ids = frazil.Snowflake("standard", store=store)
+    minted = [[ids.node, ids.batch(20_000)]] + [json.loads(program.stdout.readline()) for program in programs]
+    assert len({node for node, _ in minted}) == 3
+    assert sorted(slots(tmp_path)) == sorted(node for node, _ in minted)
+    for program in programs:
+        program.communicate("\n", timeout=60)
+    for node, mine in minted:
+        assert ascends(mine)
+        assert {ids.layout.decode(id).node for id in mine} == {node}
+    assert len(set().union(*(mine for _, mine in minted))) == 70_000
+
+
+def closed_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def test_lease_errors(store, tmp_path, namespace):
+    def refused(kind, *says, **options):
+        with pytest.raises(kind) as raised:
+            frazil.Snowflake("standard", **options)
+        assert all(word in str(raised.value) for word in says), str(raised.value)
+        return raised.value
+
+    refused(frazil.SpecError, "namespace", "a-z", store=store, namespace="two words")
+    refused(frazil.SpecError, "lease", "disposable", store=store, lease="forever")
+    refused(frazil.OutOfRangeError, "renew=99ms", "100ms", store=store, renew="99ms")
+    refused(frazil.OutOfRangeError, "window=2s", "4s", store=store, window="2s", renew="1s")
+    refused(frazil.SpecError, "window", store=store, window="soon")
+    refused(frazil.SpecError, "window", "disposable", store=store, window="3s", lease="disposable")
+    refused(frazil.SpecError, "window", "store", node=1, window="3s")
+
+    # No server is contacted for it: the address leads nowhere.
+    started = time.monotonic()
+    why = refused(frazil.StoreUnsuitableError, "203.0.113.1", store="redis://user:secret@203.0.113.1/0", lease="disposable")
+    assert "secret" not in str(why) and time.monotonic() - started < 0.5
+
+    port = closed_port()
+    started = time.monotonic()
+    why = refused(frazil.StoreUnreachableError, f"127.0.0.1:{port}", store=f"redis://:secret@127.0.0.1:{port}/0", window="4s", renew="1s")
+    assert "secret" not in str(why) and time.monotonic() - started < 5
+
+    one = frazil.Snowflake("standard", store=store)
+    with pytest.raises(frazil.LayoutMismatchError, match="default"):
+        frazil.Snowflake("twitter", store=store)
+    with pytest.raises(frazil.ConflictError, match="node number"):
+        frazil.Snowflake("standard", store=store, rollback="error")
+    one.close()
+
+    full = [frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK) for _ in range(2)]
+    with pytest.raises(frazil.NoFreeNodeError, match="all 2 node numbers"):
+        frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
+    # Whoever gave his number back finds another has it, and is told why; once it is free, the next use has it.
+    full[0].renew()
+    thief = frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
+    with pytest.raises(frazil.LeaseExhaustedError, match="all 2 node numbers") as raised:
+        full[0].next()
+    assert raised.value.code == 304
+    assert not full[0].lease.healthy and isinstance(full[0].lease.last_error, frazil.NoFreeNodeError)
+    thief.close()
+
+    def again():
+        with contextlib.suppress(frazil.LeaseExhaustedError):
+            return full[0].next() > 0
+
+    assert in_time(again)
+    assert full[0].lease.healthy and full[0].lease.last_error is None
+
+    # At the bound with the store away.
+    ids = frazil.Snowflake("standard", store=store, namespace="away", **QUICK)
+    (tmp_path / "away").rename(tmp_path / "gone")
+    (tmp_path / "away").write_text("in the way")
+    with pytest.raises(frazil.LeaseExhaustedError, match=f"node number {ids.node} .* since ") as raised:
+        for _ in range(10_000):
+            ids.next()
+            time.sleep(0.001)
+    assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.FrazilError)
+
+
+def test_a_store_does_not_hold_up_a_loop(store):
+    async def main():
+        slow = f"redis://127.0.0.1:{listening.getsockname()[1]}"
+        started = time.monotonic()
+        with pytest.raises(frazil.WouldBlockError) as raised:
+            frazil.Snowflake("standard", store=slow, window="4s", renew="1s")
+        assert time.monotonic() - started < 0.1
+        assert "await Snowflake.open" in raised.value.__notes__[0]
+        ids = await frazil.Snowflake.open("standard", store=store, namespace="loop")
+        assert ids.next() < await ids.next_async()
+        await asyncio.to_thread(ids.renew)
+        assert await ids.next_async() > 0
+        started = time.monotonic()
+        ids.close()
+        assert time.monotonic() - started < 0.1
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.01)
+                turns += 1
+
+        counting = asyncio.create_task(count())
+        with pytest.raises(frazil.StoreUnreachableError):
+            await frazil.Snowflake.open("standard", store=slow, window="4s", renew="1s")
+        counting.cancel()
+        assert turns > 10
+
+    # It takes connections, and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        asyncio.run(main())
+
+
+def test_the_gil_is_free_while_a_store_is_waited_for():
+    turns = 0
+    done = False
+
+    def count():
+        nonlocal turns
+        while not done:
+            time.sleep(0.005)
+            turns += 1
+
+    counting = threading.Thread(target=count)
+    counting.start()
+    with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(frazil.StoreUnreachableError):
+        frazil.Snowflake(
+            "standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="1500ms", renew="500ms", rollback="error"
+        )
+    done = True
+    counting.join()
+    assert turns > 10
+
+
+def test_fork_leases_anew(store, tmp_path):
+    """Parent and children mint at once from what the parent opened."""
+    run(f"""
+import frazil, os, json
+ids = frazil.Snowflake("standard", store={store!r})
+ids.next()
+pipes = []
+for _ in range(2):
+    theirs, ours = os.pipe()
+    if os.fork() == 0:
+        status = 1
+        try:
+            minted = [ids.next() for _ in range(3000)] + ids.batch(3000)
+            with os.fdopen(ours, "w") as out:
+                json.dump([ids.node, ids.lease.node, minted], out)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(ours)
+    pipes.append(theirs)
+minted = [ids.next() for _ in range(3000)] + ids.batch(3000)
+answers = [[ids.node, ids.lease.node, minted]] + [json.load(os.fdopen(pipe)) for pipe in pipes]
+for _ in pipes:
+    _, status = os.wait()
+    assert status == 0, status
+nodes = [node for node, _, _ in answers]
+assert len(set(nodes)) == 3 and nodes == [node for _, node, _ in answers], nodes
+assert len(set().union(*(minted for _, _, minted in answers))) == 18000
+for node, _, minted in answers:
+    assert minted == sorted(minted)
+    assert {{ids.layout.decode(id).node for id in minted}} == {{node}}
+""")
+
+
+INHERITED = None
+
+
+def mint_inherited(count):
+    return os.getpid(), INHERITED.node if INHERITED.next() else None, INHERITED.batch(count)
+
+
+def mint_opened(store, count):
+    with frazil.Snowflake("standard", store=store) as ids:
+        return os.getpid(), ids.node, ids.batch(count)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_multiprocessing(store, tmp_path, method):
+    global INHERITED
+    INHERITED = frazil.Snowflake("standard", store=store)
+    INHERITED.next()
+    context = multiprocessing.get_context(method)
+    with context.Pool(3) as pool:
+        if method == "fork":
+            waiting = [pool.apply_async(mint_inherited, (2000,)) for _ in range(12)]
+        else:
+            waiting = [pool.apply_async(mint_opened, (store, 2000)) for _ in range(12)]
+        mine = INHERITED.batch(2000)
+        answers = [(os.getpid(), INHERITED.node, mine)] + [answer.get(60) for answer in waiting]
+    if method == "fork":
+        assert len({(pid, node) for pid, node, _ in answers}) == len({node for _, node, _ in answers})
+    assert len(set().union(*(minted for _, _, minted in answers))) == 13 * 2000
+    INHERITED.close()
+    INHERITED = None
+
+
+APP = """
+import json, os, frazil
+ids = frazil.Snowflake("standard", store={store!r}, namespace="web")
+ids.next()
+
+def app(environ, respond):
+    minted = [ids.next() for _ in range(100)] + ids.batch(400)
+    respond("200 OK", [("Content-Type", "application/json")])
+    return [json.dumps([os.getpid(), ids.node, minted]).encode()]
+"""
+
+
+def test_gunicorn(store, tmp_path):
+    (tmp_path / "shop.py").write_text(APP.format(store=store))
+    port = closed_port()
+    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=3", f"--bind=127.0.0.1:{port}", "--log-level=warning", "shop:app"]
+    environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
+    server = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        answers = []
+
+        def ask():
+            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as answer:
+                answers.append(json.load(answer))
+            return len(answers) > 0
+
+        assert in_time(ask, 30)
+        until = time.monotonic() + 60
+        while (len({pid for pid, _, _ in answers}) < 3 or len(answers) < 60) and time.monotonic() < until:
+            threads = [threading.Thread(target=ask) for _ in range(6)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+    finally:
+        server.terminate()
+        _, errors = server.communicate(timeout=60)
+    workers = {pid: node for pid, node, _ in answers}
+    assert len(workers) == 3 and len(set(workers.values())) == 3, (workers, errors)
+    assert all(workers[pid] == node for pid, node, _ in answers)
+    minted = [id for _, _, minted in answers for id in minted]
+    assert len(set(minted)) == len(minted) == 500 * len(answers)
+    # The master and the workers have given back what they had.
+    assert set(slots(tmp_path, "web").values()) == {"free"} and set(workers.values()) < set(slots(tmp_path, "web")), slots(tmp_path, "web")

@@ -1,0 +1,51 @@
+"""Private servers for the tests: Redis, PostgreSQL, MariaDB, etcd and ZooKeeper, each on a free loopback port of its own.
+
+    with servers.start("redis") as server:
+        frazil.Snowflake("standard", store=server.url)
+
+The data lies in a temporary folder and goes with the server; a server that was there before is never touched. The
+settings are those of a careful production server: what is acknowledged is on disk. Start servers from the
+main thread: the kernel ends them with the thread that started them.
+"""
+
+from .etcd import Etcd
+from .mariadb import Mariadb
+from .postgresql import Postgresql
+from .proxy import Proxy
+from .redis import Redis
+from .server import Failure, Server
+from .zookeeper import Zookeeper
+
+__all__ = ["KINDS", "Etcd", "Failure", "Mariadb", "Postgresql", "Proxy", "Redis", "Server", "Zookeeper", "start", "start_all", "variable"]
+
+KINDS = {kind.name: kind for kind in (Redis, Postgresql, Mariadb, Etcd, Zookeeper)}
+
+
+def start(name):
+    """Starts one server, and returns it once it answers; it ends with the `with` block, or `stop()`."""
+    return start_all([name])[0]
+
+
+def start_all(names):
+    """Starts servers side by side, and returns them once they all answer."""
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise Failure(f"no such server: {', '.join(unknown)}; there are: {', '.join(KINDS)}")
+    running = []
+    try:
+        for name in names:
+            running.append(KINDS[name]())
+        for server in running:
+            server.launch()
+        for server in running:
+            server.wait()
+    except BaseException:
+        for server in running:
+            server.stop()
+        raise
+    return running
+
+
+def variable(name):
+    """The environment variable that tells the tests a server's URL."""
+    return f"FRAZIL_TEST_{name.upper()}"

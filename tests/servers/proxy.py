@@ -1,0 +1,220 @@
+"""A TCP proxy in front of a server, which breaks connections on command.
+
+    with Proxy(server.port) as proxy:
+        url = server.url_at(proxy.port)
+        proxy.cut()              # all connections, at once
+        proxy.lose_answers(1)    # the next request reaches the server, its answer reaches nobody
+        proxy.hold()             # answers stay here, until release()
+        proxy.refuse()           # no new connections, until accept()
+
+One thread does all the work; the methods may be called from any other, and have taken effect when they return.
+"""
+
+import collections
+import contextlib
+import os
+import selectors
+import socket
+import struct
+import threading
+from time import monotonic
+
+from . import process
+
+# How long a server may take for an answer that nobody will read.
+LAST_WORDS = 2.0
+# Closing with this sends a reset and drops what is still unsent.
+AT_ONCE = struct.pack("ii", 1, 0)
+
+
+class Pair:
+    """A client's connection and the one to the server that belongs to it."""
+
+    def __init__(self, client, server):
+        self.client, self.server = client, server
+        # Set once its client has been cut off: the server's answer is awaited until then, and dropped.
+        self.deadline = None
+
+
+class Proxy:
+    """Forwards to a port on the loopback interface; `target` may be set to another one at any time."""
+
+    def __init__(self, target):
+        self.target = target
+        self.pairs = set()
+        self.counts = collections.Counter()
+        self._losses = 0
+        self._held = False
+        self._stopped = False
+        self._orders = collections.deque()
+        self._selector = selectors.DefaultSelector()
+        self._wake_read, self._wake_write = os.pipe()
+        self._selector.register(self._wake_read, selectors.EVENT_READ)
+        self._listener = None
+        self.port = 0
+        self._listen()
+        self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
+        self._thread.start()
+
+    def cut(self):
+        """Cuts all connections at once."""
+        self._order(self._cut)
+
+    def lose_answers(self, count=1):
+        """Each of the next requests is forwarded, and its connection cut before an answer comes back."""
+        self._order(lambda: setattr(self, "_losses", count))
+
+    @property
+    def losses_left(self):
+        """How many answers are still to be lost."""
+        return self._losses
+
+    def hold(self):
+        """Holds answers back; requests pass, and connections stay."""
+        self._order(lambda: self._set_held(True))
+
+    def release(self):
+        """Ends `hold`: what was held is delivered."""
+        self._order(lambda: self._set_held(False))
+
+    def refuse(self):
+        """Refuses new connections, as a machine does where nothing listens; the old ones stay."""
+        self._order(self._stop_listening)
+
+    def accept(self):
+        """Ends `refuse`."""
+        self._order(self._listen)
+
+    def stop(self):
+        """Cuts everything, and ends the thread."""
+        if self._thread.is_alive():
+            self._order(lambda: setattr(self, "_stopped", True))
+            self._thread.join(10)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    # From here on all is the thread's own.
+
+    def _order(self, action):
+        done = threading.Event()
+        self._orders.append((action, done))
+        os.write(self._wake_write, b"!")
+        if not done.wait(10):
+            raise TimeoutError("the proxy hangs")
+
+    def _run(self):
+        while not self._stopped:
+            waiting = any(pair.deadline for pair in self.pairs)
+            for key, _ in self._selector.select(0.1 if waiting else None):
+                if key.fd == self._wake_read:
+                    os.read(self._wake_read, 1)
+                    action, done = self._orders.popleft()
+                    action()
+                    done.set()
+                elif key.fileobj is self._listener:
+                    self._take()
+                elif key.data is not None and key.data in self.pairs:
+                    self._forward(key.data, key.fileobj)
+            now = monotonic()
+            for pair in [pair for pair in self.pairs if pair.deadline and pair.deadline < now]:
+                self._close(pair)
+        for pair in list(self.pairs):
+            self._close(pair)
+        self._stop_listening()
+        self._selector.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+    def _listen(self):
+        if self._listener is not None:
+            return
+        self._listener = socket.create_server(("127.0.0.1", self.port or process.free_port()), backlog=128)
+        self.port = self._listener.getsockname()[1]
+        self._selector.register(self._listener, selectors.EVENT_READ)
+
+    def _stop_listening(self):
+        if self._listener is not None:
+            self._selector.unregister(self._listener)
+            self._listener.close()
+            self._listener = None
+
+    def _take(self):
+        client, _ = self._listener.accept()
+        try:
+            server = socket.create_connection(("127.0.0.1", self.target), timeout=2)
+        except OSError:
+            self.counts["connections refused by the server"] += 1
+            close_at_once(client)
+            return
+        for side in (client, server):
+            # The few bytes of a lease never fill a buffer; a side that takes nothing for so long is cut.
+            side.settimeout(2)
+            side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        pair = Pair(client, server)
+        self.pairs.add(pair)
+        self.counts["connections"] += 1
+        self._selector.register(client, selectors.EVENT_READ, pair)
+        if not self._held:
+            self._selector.register(server, selectors.EVENT_READ, pair)
+
+    def _forward(self, pair, side):
+        try:
+            data = side.recv(1 << 16)
+            if not data:
+                self._close(pair)
+            elif side is pair.server:
+                if pair.deadline:
+                    # The answer that is lost.
+                    self._close(pair)
+                else:
+                    pair.client.sendall(data)
+            else:
+                pair.server.sendall(data)
+                if self._losses:
+                    self._losses -= 1
+                    self.counts["answers lost"] += 1
+                    self._lose(pair)
+        except OSError:
+            self._close(pair)
+
+    def _lose(self, pair):
+        """Cuts the client off; the server keeps its connection until it has answered, so that it surely has done what was asked."""
+        pair.deadline = monotonic() + LAST_WORDS
+        self._forget(pair.client)
+        close_at_once(pair.client)
+
+    def _cut(self):
+        self.counts["connections cut"] += len(self.pairs)
+        for pair in list(self.pairs):
+            self._close(pair)
+
+    def _close(self, pair):
+        self.pairs.discard(pair)
+        for side in (pair.client, pair.server):
+            self._forget(side)
+            close_at_once(side)
+
+    def _set_held(self, held):
+        if held == self._held:
+            return
+        self._held = held
+        for pair in self.pairs:
+            if held:
+                self._forget(pair.server)
+            else:
+                self._selector.register(pair.server, selectors.EVENT_READ, pair)
+
+    def _forget(self, side):
+        with contextlib.suppress(KeyError, ValueError):
+            self._selector.unregister(side)
+
+
+def close_at_once(side):
+    """Closes with a reset: the other end learns it at its next read or write."""
+    with contextlib.suppress(OSError):
+        side.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+    side.close()
