@@ -45,6 +45,6 @@ if [ ${#missing[@]} -gt 0 ]; then
         exit 1
     fi
 fi
-command -v cargo >/dev/null || { echo "frazil needs Rust 1.88 or later: see rustup.rs" >&2; exit 1; }
+command -v cargo >/dev/null || { echo "frazil needs Rust 1.94 or later: see rustup.rs" >&2; exit 1; }
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "frazil needs Python 3.11 or later, and python3 is $(python3 --version)" >&2; exit 1; }
 node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || { echo "frazil needs Node 18 or later, and node is $(node --version)" >&2; exit 1; }

@@ -187,3 +187,23 @@ fn an_incarnation_with_an_equal_nonce_is_another() {
     let goes_on = first.grant().is_some_and(|grant| grant.token == held.token);
     assert!(!goes_on, "duplicate on node {}: a lease goes on long after its bound, and after a loss", held.node);
 }
+
+/// A store that is lost twice: what an incarnation in between gave out begins at its floor, and an owner from
+/// before both losses may go on as far as that, so nothing is confirmed before the floor.
+#[test]
+fn nothing_is_taken_before_the_floor() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let one = |seed| Holder::new(Terms { candidates: Candidates::new(vec![(None, 1)]), ..terms(false) }, fastrand::Rng::with_seed(seed));
+    let (mut first, mut between) = (one(1), one(2));
+    drive(&mut first, &mut store, 0, 20_000);
+    let (held, saved) = (first.grant().unwrap(), store.save());
+    store.wipe();
+    drive(&mut between, &mut store, 20_000, 20_500);
+    store.restore(saved, 0);
+    // Paused from here on, it will mint what it was granted, whatever the store says by then.
+    let granted = between.grant();
+    drive(&mut first, &mut store, 20_500, 29_500);
+    let goes_on = first.grant().filter(|grant| grant.token == held.token).expect("its record survived both losses");
+    let twice = granted.is_some_and(|grant| grant.node == held.node && grant.first <= goes_on.bound);
+    assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
+}
