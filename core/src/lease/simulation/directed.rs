@@ -35,11 +35,17 @@ fn holder(seed: u64, disposable: bool) -> Holder {
 }
 
 /// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
-fn drive(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64) -> Vec<ErrorKind> {
+fn drive(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
+    drive_ahead(holder, store, at, until, None)
+}
+
+/// The same, of a process whose words lie this many ticks ahead of its clock.
+fn drive_ahead(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
         let true_ms = BEGIN_MS + at as i64;
-        let now = Now { tick: terms(false).layout.tick_of(true_ms).unwrap(), mono_ms: at, next: 0 };
+        let tick = terms(false).layout.tick_of(true_ms).unwrap();
+        let now = Now { tick, mono_ms: at, next: ahead.map_or(0, |ahead| (tick + ahead) << 4) };
         let reply = match holder.step(now) {
             Do::Rest(wake) => {
                 at = wake.max(at + 1);
@@ -188,22 +194,27 @@ fn an_incarnation_with_an_equal_nonce_is_another() {
     assert!(!goes_on, "duplicate on node {}: a lease goes on long after its bound, and after a loss", held.node);
 }
 
-/// A store that is lost twice: what an incarnation in between gave out begins at its floor, and an owner from
-/// before both losses may go on as far as that, so nothing is confirmed before the floor.
+/// A store that is lost twice: what an incarnation in between gives out begins at its floor, and an owner from
+/// before both losses may go on past that, with words that are ahead of its clock.
 #[test]
 fn nothing_is_taken_before_the_floor() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let one = |seed| Holder::new(Terms { candidates: Candidates::new(vec![(None, 1)]), ..terms(false) }, fastrand::Rng::with_seed(seed));
+    let one = |seed| {
+        let terms = Terms { candidates: Candidates::new(vec![(None, 1)]), allowance_ms: 10_000, ahead_ticks: 9_000, ..terms(false) };
+        Holder::new(terms, fastrand::Rng::with_seed(seed))
+    };
     let (mut first, mut between) = (one(1), one(2));
     drive(&mut first, &mut store, 0, 20_000);
+    drive_ahead(&mut first, &mut store, 20_000, 30_000, Some(9_000));
     let (held, saved) = (first.grant().unwrap(), store.save());
     store.wipe();
-    drive(&mut between, &mut store, 20_000, 20_500);
+    drive(&mut between, &mut store, 30_000, 38_500);
     store.restore(saved, 0);
     // Paused from here on, it will mint what it was granted, whatever the store says by then.
     let granted = between.grant();
-    drive(&mut first, &mut store, 20_500, 29_500);
-    let goes_on = first.grant().filter(|grant| grant.token == held.token).expect("its record survived both losses");
-    let twice = granted.is_some_and(|grant| grant.node == held.node && grant.first <= goes_on.bound);
+    drive_ahead(&mut first, &mut store, 38_500, 43_000, Some(9_000));
+    let goes_on = first.grant().filter(|grant| grant.token == held.token && grant.bound > held.bound);
+    let goes_on = goes_on.expect("its record survived both losses");
+    let twice = granted.is_some_and(|grant| grant.first <= goes_on.bound);
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
