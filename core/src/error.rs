@@ -69,6 +69,7 @@ error_table! {
     StoreNotBuilt = 408 "STORE_NOT_BUILT" "This build has no client for the store."
     TagMissing = 501 "TAG_MISSING" "The segment's tag does not exist in the store."
     SegmentExhausted = 502 "SEGMENT_EXHAUSTED" "The next range did not arrive in time."
+    SegmentMismatch = 503 "SEGMENT_MISMATCH" "The store's record of the tag has another increment or offset than the spec."
     Internal = 901 "INTERNAL" "A defect of frazil: a panic that was caught at the border."
 }
 

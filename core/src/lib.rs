@@ -96,8 +96,13 @@
 //! | `lease` | the window protocol, and the thread that keeps leases |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `snowflake` | the handle that users hold |
+//! | `chain` | numbers that a thread prepares ahead, and how they are handed over |
+//! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
+//! | `numbers` | the handles on them |
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
+mod buffered;
+mod chain;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
@@ -107,9 +112,11 @@ mod generator;
 mod id;
 mod layout;
 mod lease;
+mod numbers;
 mod policy;
 mod preset;
 mod registry;
+mod segment;
 mod snowflake;
 mod spec;
 mod store;
@@ -121,6 +128,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use layout::{Field, Layout};
 pub use lease::Lease;
+pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake};
 pub use spec::Spec;
 pub use text::TextFormat;

@@ -6,7 +6,7 @@ use crate::time::{parse_duration, show_duration};
 use std::fmt;
 
 /// A bare `wait` waits up to this long.
-const PATIENCE_MS: u64 = 5_000;
+pub(crate) const PATIENCE_MS: u64 = 5_000;
 
 /// `rollback` and `exhausted`: what to do when the clock offers no room for another ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

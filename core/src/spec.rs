@@ -155,11 +155,33 @@ impl Spec {
     }
 
     /// The value of a key, with `env:NAME` replaced.
-    fn value(&self, key: &str) -> Result<Option<String>> {
+    pub(crate) fn value(&self, key: &str) -> Result<Option<String>> {
         let Some((_, value)) = self.pairs.iter().find(|(name, _)| name == key) else {
             return Ok(None);
         };
         resolve(key, value).map(Some)
+    }
+
+    /// The word that stands alone: a preset, or a segment's tag.
+    pub(crate) fn first_word(&self) -> Option<&str> {
+        self.preset.as_deref()
+    }
+
+    /// # Errors
+    /// `UNKNOWN_KEY`.
+    pub(crate) fn check_keys_among(&self, keys: &[&str]) -> Result<()> {
+        match self.pairs.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
+            None => Ok(()),
+            Some((key, _)) => {
+                Err(Error::new(ErrorKind::UnknownKey, format!("there is no key {} here; keys: {}", shown(key), keys.join(", "))))
+            }
+        }
+    }
+
+    /// The same spec without some keys.
+    pub(crate) fn without(&self, keys: &[&str]) -> Self {
+        let pairs = self.pairs.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
+        Spec { preset: self.preset.clone(), pairs: pairs.cloned().collect() }
     }
 
     /// Understands every key.
@@ -304,7 +326,7 @@ impl Spec {
 const WAYS_OUT: &str = "give a number of its own to each generator (worker=7), or store=local on one machine, \
                         or the cluster's store (store=redis://...)";
 
-fn spec_error(why: String) -> Error {
+pub(crate) fn spec_error(why: String) -> Error {
     Error::new(ErrorKind::Spec, why)
 }
 
@@ -396,11 +418,20 @@ impl fmt::Display for Spec {
             if at > 0 || key != "layout" {
                 f.write_str(" ")?;
             }
-            let shown = if key == "store" { without_secret(value) } else { value.into() };
+            let shown = if key == "store" { stores_without_secrets(value) } else { value.clone() };
             write!(f, "{key}={}", quoted(&shown))?;
         }
         Ok(())
     }
+}
+
+/// Where there are several, each hides its own.
+fn stores_without_secrets(value: &str) -> String {
+    if value.split_whitespace().all(|store| store.contains("://")) {
+        let shown: Vec<_> = value.split_whitespace().map(without_secret).collect();
+        return shown.join(" ");
+    }
+    without_secret(value).into_owned()
 }
 
 impl fmt::Debug for Spec {

@@ -240,6 +240,11 @@ impl Generator {
         self.same_process() && !lease.is_frozen() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
+    /// What the clock shows now.
+    pub(crate) fn unix_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
+
     /// The tick that the clock shows now.
     pub(crate) fn tick(&self) -> u64 {
         self.layout.tick_unchecked(self.clock.unix_ms())

@@ -6,7 +6,7 @@ mod local;
 pub use local::Local;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::generator::Generator;
+use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::lease::{Entry, Lease, keeper};
@@ -252,6 +252,12 @@ impl Snowflake {
             return Err(Error::closed());
         }
         Ok(())
+    }
+
+    /// Claims 1 to `most` words.
+    pub(crate) fn claim(&self, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
+        self.check_open()?;
+        self.entry.claim(most, max_wait)
     }
 
     pub(crate) fn generator(&self) -> &Generator {

@@ -1,0 +1,108 @@
+//! IDs of a generator that are prepared ahead: UidGenerator's cached mode.
+
+use crate::chain::{Fill, Levels, Need, Purpose, Span};
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::generator::Claimed;
+use crate::policy::PATIENCE_MS;
+use crate::segment::parse_number;
+use crate::snowflake::{MAX_BATCH, Snowflake};
+use crate::spec::{Spec, spec_error};
+use crate::time;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The keys that are the ring's own; the others are the generator's.
+const KEYS: &[&str] = &["size", "refill", "empty"];
+/// UidGenerator's: 2^13 IDs a second, and room for 2^3 seconds.
+const SIZE: u64 = 1 << 16;
+/// UidGenerator's paddingFactor, in percent.
+const REFILL: u64 = 50;
+/// The most words of one claim: shorter ranges are looked at sooner when the clock has gone back.
+const CLAIM: u64 = 1 << 12;
+/// How long the thread waits for the generator at once: what it waits for may be given up meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+pub(crate) struct Plan {
+    ids: Arc<Snowflake>,
+    levels: Levels,
+    patience: Duration,
+}
+
+impl Plan {
+    /// Opens the generator, waiting at most `max_wait`.
+    ///
+    /// # Errors
+    /// `SPEC`, `OUT_OF_RANGE`; those of [`Snowflake::open_spec`].
+    pub(crate) fn new(spec: &Spec, max_wait: Duration) -> Result<Self> {
+        let number = |key: &str, most: u64, usual: u64| match spec.value(key)? {
+            None => Ok(usual),
+            Some(text) => parse_number(key, &text, 1, most),
+        };
+        let high = number("size", MAX_BATCH as u64, SIZE)?;
+        let low = (high * number("refill", 100, REFILL)?).div_ceil(100);
+        let patience_ms = match spec.value("empty")?.as_deref() {
+            None | Some("wait") => PATIENCE_MS,
+            Some("error") => 0,
+            Some(other) => match other.strip_prefix("wait:") {
+                Some(limit) => time::parse_duration("empty", limit)?,
+                None => return Err(spec_error(format!("empty={} is none of: error, wait, wait:D", shown(other)))),
+            },
+        };
+        let ids = Arc::new(Snowflake::open_spec(spec.without(KEYS), max_wait)?);
+        Ok(Plan { ids, levels: Levels { low, high }, patience: Duration::from_millis(patience_ms) })
+    }
+
+    pub(crate) fn ids(&self) -> &Snowflake {
+        &self.ids
+    }
+}
+
+impl Purpose for Plan {
+    fn filler(&self) -> Box<dyn Fill> {
+        Box::new(Ring { ids: Arc::clone(&self.ids), levels: self.levels })
+    }
+
+    /// The clock shows less than when they were prepared: what the generator does about that is up to its policy.
+    fn is_stale(&self, made_ms: i64) -> bool {
+        self.ids.generator().unix_ms() < made_ms
+    }
+
+    fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error {
+        let kind = trouble.as_ref().map_or(ErrorKind::Exhausted, Error::kind);
+        let why = trouble.map_or_else(|| "IDs are used faster than the generator makes them".to_owned(), |error| error.to_string());
+        Error::new(kind, format!("the ring is empty, and no ID came within {} ms: {why}", waited.as_millis()))
+    }
+
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+}
+
+struct Ring {
+    /// The same handle, which is closed once for both.
+    ids: Arc<Snowflake>,
+    levels: Levels,
+}
+
+impl Fill for Ring {
+    fn fill(&mut self, _need: Need) -> Result<Vec<Span>> {
+        let generator = self.ids.generator();
+        let made_ms = generator.unix_ms();
+        let Claimed { lease, words } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
+        let (mut first, end) = (words.first, words.first + words.count);
+        let mut spans = Vec::new();
+        // Within a tick the IDs lie at equal distances.
+        while first < end {
+            let count = end.min((first | generator.layout.sequence().max()) + 1) - first;
+            let id = |word| generator.id(lease.node_bits, word).get() as u64;
+            let stride = if count == 1 { 0 } else { id(first + 1) - id(first) };
+            spans.push(Span { first: id(first), stride, count, low: 0, made_ms });
+            first += count;
+        }
+        Ok(spans)
+    }
+
+    fn levels(&self) -> Levels {
+        self.levels
+    }
+}

@@ -1,0 +1,142 @@
+//! How numbers are handed over, under every interleaving (see the generator's loom tests).
+
+use super::{Chain, Fill, Levels, Need, Purpose, Span};
+use crate::error::{Error, ErrorKind, Result};
+use loom::sync::Arc;
+use loom::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+fn model(test: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(test);
+}
+
+/// Ranges of two numbers, one range ahead: near empty all the time.
+struct Pairs {
+    /// What a store would remember; loom need not see it, the thread alone uses it.
+    next: AtomicU64,
+    levels: Levels,
+}
+
+struct Filler(std::sync::Arc<Pairs>);
+
+struct Shared(std::sync::Arc<Pairs>);
+
+impl Fill for Filler {
+    fn fill(&mut self, _need: Need) -> Result<Vec<Span>> {
+        let first = self.0.next.fetch_add(2, Ordering::Relaxed);
+        Ok(vec![Span { first, stride: 1, count: 2, low: 0, made_ms: 0 }])
+    }
+
+    fn levels(&self) -> Levels {
+        self.0.levels
+    }
+}
+
+impl Purpose for Shared {
+    fn filler(&self) -> Box<dyn Fill> {
+        Box::new(Filler(std::sync::Arc::clone(&self.0)))
+    }
+
+    fn is_stale(&self, _made_ms: i64) -> bool {
+        false
+    }
+
+    fn too_late(&self, _waited: Duration, _trouble: Option<Error>) -> Error {
+        Error::new(ErrorKind::SegmentExhausted, "too late")
+    }
+
+    fn patience(&self) -> Duration {
+        Duration::from_secs(3600)
+    }
+}
+
+fn chain(low: u64, high: u64) -> Arc<Chain> {
+    let pairs = std::sync::Arc::new(Pairs { next: AtomicU64::new(0), levels: Levels { low, high } });
+    Arc::new(Chain::new(std::sync::Arc::new(Shared(pairs))))
+}
+
+fn take(chain: &Chain, count: usize) -> Vec<u64> {
+    (0..count).map(|_| chain.take(1, Duration::MAX).expect("numbers come").first).collect()
+}
+
+fn assert_unique(mut numbers: Vec<u64>) {
+    let all = numbers.len();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), all, "a number was given out twice");
+}
+
+#[test]
+fn loom_a_range_is_handed_over_near_empty() {
+    model(|| {
+        let chain = chain(2, 2);
+        let other = {
+            let chain = Arc::clone(&chain);
+            thread::spawn(move || take(&chain, 2))
+        };
+        let mine = take(&chain, 1);
+        let theirs = other.join().unwrap();
+        assert!(theirs.is_sorted_by(|a, b| a < b), "{theirs:?}");
+        assert_unique([mine, theirs].concat());
+        chain.close();
+    });
+}
+
+#[test]
+fn loom_single_numbers_are_fetched_for_who_waits() {
+    model(|| {
+        let chain = chain(0, 0);
+        let other = {
+            let chain = Arc::clone(&chain);
+            thread::spawn(move || take(&chain, 1))
+        };
+        let mine = take(&chain, 1);
+        assert_unique([mine, other.join().unwrap()].concat());
+        chain.close();
+    });
+}
+
+#[test]
+fn loom_what_was_prepared_before_a_drop_is_not_given_out_after_it() {
+    model(|| {
+        let chain = chain(4, 4);
+        let before = take(&chain, 1);
+        chain.drop_prepared().unwrap();
+        let after = take(&chain, 1);
+        // The first range is 0 and 1.
+        assert!(after[0] > 1, "{before:?} {after:?}");
+        chain.close();
+    });
+}
+
+#[test]
+fn loom_a_close_ends_whoever_waits() {
+    model(|| {
+        let chain = chain(2, 2);
+        let other = {
+            let chain = Arc::clone(&chain);
+            thread::spawn(move || chain.take(1, Duration::MAX).map(|taken| taken.first))
+        };
+        chain.close();
+        match other.join().unwrap() {
+            Ok(number) => assert_eq!(number, 0),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Closed),
+        }
+        assert!(chain.take(1, Duration::MAX).is_err());
+    });
+}
+
+#[test]
+fn loom_a_full_depot_rests() {
+    model(|| {
+        let chain = chain(2, 4);
+        chain.prepare(Duration::MAX).unwrap();
+        assert_eq!(chain.prepared().unwrap(), 4);
+        let mine = take(&chain, 3);
+        assert_eq!(mine, [0, 1, 2]);
+        chain.close();
+    });
+}

@@ -1,0 +1,214 @@
+//! Numbers that a thread prepares ahead of those who take them: what segments, tickets and the ring of prepared IDs have in
+//! common.
+//!
+//! A *range* is a piece of consecutive numbers, shared by all threads; the *depot* holds the ranges behind
+//! it. Taking a number is one step of the range's counter; only who finds the range used up goes to the
+//! depot, and only who finds that empty waits, parked. A forked child has a depot and a thread of its own.
+
+mod depot;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod range;
+
+pub(crate) use depot::{Fill, Levels, Need};
+pub(crate) use range::{Span, Taken};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork::{self, Mark, PerProcess};
+use crate::sync::{Arc, AtomicBool, Ordering, Pointer};
+use depot::{Depot, Staffed};
+use range::Range;
+use std::time::{Duration, Instant};
+
+/// What a chain is made for.
+pub(crate) trait Purpose: Send + Sync + 'static {
+    /// The one who prepares numbers for this process; made and used by its thread.
+    fn filler(&self) -> Box<dyn Fill>;
+
+    /// Whether numbers that were prepared at an instant (Unix ms) must not be used any more.
+    fn is_stale(&self, made_ms: i64) -> bool;
+
+    /// The error of a caller who has waited for too long; `trouble` is what the thread met.
+    fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error;
+
+    /// How long a caller waits at most.
+    fn patience(&self) -> Duration;
+}
+
+/// Numbers for all threads of a process, each given out once. All methods take `&self`.
+pub(crate) struct Chain {
+    purpose: std::sync::Arc<dyn Purpose>,
+    current: Pointer<Range>,
+    depot: PerProcess<Staffed>,
+    mark: Mark,
+    closed: AtomicBool,
+}
+
+/// How long the first numbers are waited for where an empty chain is refused at once.
+const OPEN: Duration = Duration::from_secs(5);
+/// When to come back to numbers that are still on their way.
+const SOON: Duration = Duration::from_millis(10);
+
+impl Chain {
+    pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
+        let closed = AtomicBool::new(false);
+        Chain { purpose, current: Pointer::new(Range::none()), depot: PerProcess::new(), mark: fork::mark(), closed }
+    }
+
+    /// Takes 1 to `most` numbers; waits for them up to `max_wait`, and not longer than the purpose allows.
+    #[inline]
+    pub(crate) fn take(&self, most: u64, max_wait: Duration) -> Result<Taken> {
+        match self.ready(most) {
+            Some(taken) if !taken.low => Ok(taken),
+            taken => self.slow_take(taken, most, max_wait),
+        }
+    }
+
+    /// What the range being used has left.
+    #[inline]
+    fn ready(&self, most: u64) -> Option<Taken> {
+        let range = self.current.load();
+        if self.mark.is(range.process) { range.take(most) } else { None }
+    }
+
+    #[cold]
+    fn slow_take(&self, taken: Option<Taken>, most: u64, max_wait: Duration) -> Result<Taken> {
+        let depot = match self.depot() {
+            Ok(depot) => depot,
+            // What is taken is not lost for a thread that cannot be started.
+            Err(error) => return taken.ok_or(error),
+        };
+        match taken {
+            Some(taken) => {
+                depot.wake(&mut depot.lock());
+                Ok(taken)
+            }
+            None => self.advance(depot, most, max_wait),
+        }
+    }
+
+    /// Goes on to the next range; waits where there is none.
+    fn advance(&self, depot: &Depot, most: u64, max_wait: Duration) -> Result<Taken> {
+        let patience = self.purpose.patience().min(max_wait);
+        let mut since = None;
+        let mut state = depot.lock();
+        loop {
+            if state.closed {
+                return Err(Error::closed());
+            }
+            // Whoever had the lock before may have gone on already.
+            if let Some(taken) = self.ready(most) {
+                if taken.low {
+                    depot.wake(&mut state);
+                }
+                return Ok(taken);
+            }
+            if let Some(range) = state.pop() {
+                if self.purpose.is_stale(range.span.made_ms) {
+                    state.drop_all();
+                    depot.order(&mut state);
+                } else {
+                    self.current.store(Arc::new(range));
+                }
+                continue;
+            }
+            let waited = since.get_or_insert_with(Instant::now).elapsed();
+            if waited >= patience {
+                let trouble = state.trouble.clone();
+                depot.order(&mut state);
+                if max_wait < self.purpose.patience() {
+                    return Err(would_block(trouble));
+                }
+                return Err(self.purpose.too_late(waited, trouble));
+            }
+            state = depot.wait(state, patience - waited)?;
+        }
+    }
+
+    /// Has everything prepared, and waits for it up to `max_wait`.
+    ///
+    /// # Errors
+    /// Why there is nothing at all.
+    pub(crate) fn prepare(&self, max_wait: Duration) -> Result<()> {
+        let depot = self.depot()?;
+        let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
+        let since = Instant::now();
+        depot.wait_until_full(since + patience.min(max_wait));
+        let state = depot.lock();
+        if state.prepared > 0 {
+            return Ok(());
+        }
+        let trouble = state.trouble.clone();
+        Err(match trouble {
+            Some(error) if !depot::may_pass(&error) => error,
+            trouble if max_wait < patience => would_block(trouble),
+            trouble => self.purpose.too_late(since.elapsed(), trouble),
+        })
+    }
+
+    /// Drops every number that is prepared.
+    pub(crate) fn drop_prepared(&self) -> Result<()> {
+        let mut state = self.depot()?.lock_open()?;
+        state.drop_all();
+        self.current.store(Arc::new(Range::none()));
+        Ok(())
+    }
+
+    /// How many numbers lie ready behind the range being used.
+    pub(crate) fn prepared(&self) -> Result<u64> {
+        Ok(self.depot()?.lock_open()?.prepared)
+    }
+
+    /// What the thread met last, if it did not go well.
+    pub(crate) fn trouble(&self) -> Result<Option<Error>> {
+        Ok(self.depot()?.lock_open()?.trouble.clone())
+    }
+
+    /// Ends the chain: every later call is `CLOSED`.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        if let Ok(depot) = self.depot() {
+            depot.close();
+            // Under the lock, as whoever goes on to another range does.
+            let _state = depot.lock();
+            self.current.store(Arc::new(Range::none()));
+        }
+    }
+
+    /// This process's depot, with its thread.
+    fn depot(&self) -> Result<&Depot> {
+        Ok(&self.depot.get(|| self.staff())?.0)
+    }
+
+    fn staff(&self) -> Result<Staffed> {
+        let depot = Arc::new(Depot::new(self.mark.current()));
+        if self.closed.load(Ordering::Acquire) {
+            // Before a fork; in this process whoever closes it closes its depot.
+            depot.close();
+        }
+        let (theirs, purpose) = (Arc::clone(&depot), std::sync::Arc::clone(&self.purpose));
+        start(move || theirs.run(purpose.filler().as_mut()))?;
+        Ok(Staffed(depot))
+    }
+}
+
+#[cfg(not(loom))]
+fn start(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let thread = std::thread::Builder::new().name("frazil-ahead".to_owned()).spawn(work);
+    let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
+    thread.map(drop).map_err(why)
+}
+
+#[cfg(loom)]
+fn start(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    drop(loom::thread::spawn(work));
+    Ok(())
+}
+
+fn would_block(trouble: Option<Error>) -> Error {
+    let why = match trouble {
+        Some(error) => format!("the next numbers take longer than this call may wait: {error}"),
+        None => "the next numbers take longer than this call may wait".to_owned(),
+    };
+    Error::new(ErrorKind::WouldBlock, why).retry_in(SOON)
+}

@@ -1,0 +1,297 @@
+//! The handles on numbers that are prepared ahead: [`Segment`], [`Tickets`], [`Buffered`].
+
+use crate::buffered;
+use crate::chain::{Chain, Purpose};
+use crate::error::{Error, ErrorKind, Result};
+use crate::id::Id;
+use crate::segment;
+use crate::snowflake::{MAX_BATCH, Snowflake};
+use crate::spec::Spec;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a spec line is opened as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Supply {
+    /// [`Segment`]
+    Segment,
+    /// [`Tickets`]
+    Tickets,
+    /// [`Buffered`]
+    Buffered,
+}
+
+/// Numbers that a thread prepares ahead of those who take them: what [`Segment`], [`Tickets`] and [`Buffered`] have in common.
+///
+/// A number is given out once in a process, whatever threads ask. A handle is `Send + Sync` and cheap to clone; all
+/// clones take from the same numbers. A forked child prepares its own.
+#[derive(Clone)]
+pub struct Numbers {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    chain: Chain,
+    spec: Spec,
+    /// The generator of a [`Buffered`].
+    ring: Option<Arc<buffered::Plan>>,
+}
+
+impl Numbers {
+    /// Opens a spec as one of the three, waiting at most `max_wait` for the first numbers.
+    ///
+    /// # Errors
+    /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
+    pub fn open(supply: Supply, spec: Spec, max_wait: Duration) -> Result<Self> {
+        let since = Instant::now();
+        let (purpose, ring, prepares): (Arc<dyn Purpose>, _, _) = match supply {
+            Supply::Buffered => {
+                let plan = Arc::new(buffered::Plan::new(&spec, max_wait)?);
+                (Arc::clone(&plan) as _, Some(plan), true)
+            }
+            Supply::Segment => (Arc::new(segment::Plan::new(&spec, segment::Way::Ranges)?), None, true),
+            Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None, false),
+        };
+        let numbers = Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring }) };
+        if prepares {
+            numbers.shared.chain.prepare(max_wait.saturating_sub(since.elapsed()))?;
+        }
+        Ok(numbers)
+    }
+
+    /// The next number. Where none is ready the call parks, up to `wait=` (a ring: `empty=`).
+    ///
+    /// # Errors
+    /// Segments and tickets: `SEGMENT_EXHAUSTED` when none came in time, or none are left below 2^63; `TAG_MISSING`,
+    /// `SEGMENT_MISMATCH`, `STORE_*`. A ring: those of [`Snowflake::next_id`]. `CLOSED`.
+    #[inline]
+    pub fn next_id(&self) -> Result<Id> {
+        self.try_next_id(Duration::MAX)
+    }
+
+    /// The next number, waiting at most `max_wait`: for event loops.
+    ///
+    /// # Errors
+    /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
+    #[inline]
+    pub fn try_next_id(&self, max_wait: Duration) -> Result<Id> {
+        Ok(Id::from_bits(self.shared.chain.take(1, max_wait)?.first))
+    }
+
+    /// Fills a buffer of `Id` or `i64`.
+    ///
+    /// # Errors
+    /// As [`next_id`](Numbers::next_id); [`Error::written`] says how many are there already.
+    pub fn fill<T: From<Id>>(&self, buffer: &mut [T]) -> Result<()> {
+        self.try_fill(buffer, Duration::MAX)
+    }
+
+    /// As [`fill`](Numbers::fill), where no wait ends later than `max_wait` after the call.
+    ///
+    /// # Errors
+    /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
+    pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        let since = Instant::now();
+        let mut written = 0;
+        while written < buffer.len() {
+            let rest = &mut buffer[written..];
+            let left = max_wait.saturating_sub(since.elapsed());
+            let taken = self.shared.chain.take(rest.len() as u64, left).map_err(|error| error.after_writing(written))?;
+            for (place, n) in rest.iter_mut().zip(0..taken.count) {
+                *place = Id::from_bits(taken.first + n * taken.stride).into();
+            }
+            written += taken.count as usize;
+        }
+        Ok(())
+    }
+
+    /// `count` numbers, at most [`MAX_BATCH`]: all or nothing.
+    ///
+    /// # Errors
+    /// As [`next_id`](Numbers::next_id); `OUT_OF_RANGE` for a larger count.
+    pub fn batch(&self, count: usize) -> Result<Vec<Id>> {
+        self.try_batch(count, Duration::MAX)
+    }
+
+    /// As [`batch`](Numbers::batch), where no wait ends later than `max_wait` after the call.
+    ///
+    /// # Errors
+    /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
+    pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
+        if count > MAX_BATCH {
+            let why = format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number");
+            return Err(Error::new(ErrorKind::OutOfRange, why));
+        }
+        let mut numbers = vec![Id::from_bits(0); count];
+        self.try_fill(&mut numbers, max_wait).map_err(|error| error.after_writing(0))?;
+        Ok(numbers)
+    }
+
+    /// An endless iterator of [`next_id`](Numbers::next_id).
+    pub fn iter(&self) -> impl Iterator<Item = Result<Id>> {
+        std::iter::repeat_with(|| self.next_id())
+    }
+
+    /// How many numbers lie ready, beside those of the range being used.
+    ///
+    /// # Errors
+    /// `CLOSED`.
+    pub fn prepared(&self) -> Result<u64> {
+        self.shared.chain.prepared()
+    }
+
+    /// What went wrong last while numbers were prepared: one store of several is away, for example. `None` when all is well.
+    ///
+    /// # Errors
+    /// `CLOSED`.
+    pub fn last_error(&self) -> Result<Option<Error>> {
+        self.shared.chain.trouble()
+    }
+
+    /// Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; a ring's
+    /// leased node number is given back, too. The next call prepares new ones.
+    ///
+    /// # Errors
+    /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
+    pub fn renew(&self) -> Result<()> {
+        // What is prepared after the lease is gone is another one's.
+        if let Some(ring) = &self.shared.ring
+            && ring.ids().lease().is_some()
+        {
+            ring.ids().renew()?;
+        }
+        self.shared.chain.drop_prepared()
+    }
+
+    /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
+    /// closes, too.
+    pub fn close(&self) {
+        self.shared.chain.close();
+        if let Some(ring) = &self.shared.ring {
+            ring.ids().close();
+        }
+    }
+
+    /// The generator of a [`Buffered`]; `None` for segments and tickets.
+    pub fn snowflake(&self) -> Option<&Snowflake> {
+        self.shared.ring.as_ref().map(|ring| ring.ids())
+    }
+
+    /// The canonical spec line.
+    pub fn spec(&self) -> String {
+        self.shared.spec.to_string()
+    }
+}
+
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Numbers({})", self.spec())
+    }
+}
+
+macro_rules! handle {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        pub struct $name(Numbers);
+
+        impl Deref for $name {
+            type Target = Numbers;
+
+            fn deref(&self) -> &Numbers {
+                &self.0
+            }
+        }
+    };
+}
+
+handle! {
+    /// Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
+    ///
+    /// A range belongs to one process. The next one is fetched in the background when a tenth of the present one is used; its
+    /// size follows Leaf's rule (doubled when a range lasts less than 15 minutes, halved when more than 30), between `step` and
+    /// 1,000,000, and after a caller had to wait up to 8 ranges lie ready. Numbers increase within a process, over all
+    /// its threads; among processes, and with several stores, they do not. What a process has fetched and not used when it ends is a gap.
+    ///
+    /// The spec line: the tag, and `store` (several, separated by spaces: each has its own offset, and one that is alive
+    /// is enough), `namespace`, `step` (1000), `start` (1: the first number of a tag that is new), `increment` and `offset` (the number
+    /// of stores, and 1, 2, ...), `wait` (5s: how long a call waits for a number), `table` (`leaf` or `tinyid`: that system's table
+    /// in PostgreSQL or MariaDB/MySQL, whose rows say the rest).
+    ///
+    /// # Example
+    /// ```
+    /// let orders = frazil::Segment::open("orders store=memory step=100")?;
+    /// assert_eq!(orders.next_id()?.get(), 1);
+    /// assert_eq!(orders.next_id()?.get(), 2);
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    Segment
+}
+
+handle! {
+    /// Single numbers from two stores or more in turn: Flickr's ticket servers.
+    ///
+    /// With k stores the first one hands out 1, 1 + k, 1 + 2k, ..., the second one 2, 2 + k, ...; each call asks the next store,
+    /// or the one after it where that one is away. Nothing is prepared ahead, so there are few gaps, and every
+    /// number costs a journey to a store. Numbers increase roughly. The spec line: as [`Segment`]'s, without `step`, `increment`, `offset`.
+    ///
+    /// # Example
+    /// ```no_run
+    /// let tickets = frazil::Tickets::open("photos store='mysql://a/tickets mysql://b/tickets'")?;
+    /// let id = tickets.next_id()?;
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    Tickets
+}
+
+handle! {
+    /// A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
+    ///
+    /// The ring is filled when it is opened, and again whenever less than `refill` percent are left; when it is full, the thread
+    /// rests. Who finds it empty waits (`empty=wait:D`) or is refused (`empty=error`). IDs are stamped when they are
+    /// prepared, not when they are taken: up to a ring's length old, or with `exhausted=ahead` ahead. It is dropped, and filled
+    /// anew, in a forked child and when the clock has gone back; the latter is looked at before each piece of at most 4,096 IDs.
+    ///
+    /// The spec line: the generator's, and `size` (65536), `refill` (50), `empty` (`wait`, which is `wait:5s`).
+    ///
+    /// # Example
+    /// ```
+    /// let ids = frazil::Buffered::open("standard node=7 size=8192")?;
+    /// let (a, b) = (ids.next_id()?, ids.next_id()?);
+    /// assert!(a < b);
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    Buffered
+}
+
+impl Segment {
+    /// Opens a tag, and waits for the first range up to `wait=`.
+    ///
+    /// # Errors
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` for what the line says; as [`Numbers::next_id`].
+    pub fn open(line: &str) -> Result<Self> {
+        Numbers::open(Supply::Segment, Spec::parse(line)?, Duration::MAX).map(Segment)
+    }
+}
+
+impl Tickets {
+    /// Opens a tag; the stores are asked when a number is.
+    ///
+    /// # Errors
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` for what the line says.
+    pub fn open(line: &str) -> Result<Self> {
+        Numbers::open(Supply::Tickets, Spec::parse(line)?, Duration::MAX).map(Tickets)
+    }
+}
+
+impl Buffered {
+    /// Opens the generator, and fills the ring as far as `empty=` leaves time for.
+    ///
+    /// # Errors
+    /// `SPEC`, `OUT_OF_RANGE` for what the line says; those of [`Snowflake::open`].
+    pub fn open(line: &str) -> Result<Self> {
+        Numbers::open(Supply::Buffered, Spec::parse(line)?, Duration::MAX).map(Buffered)
+    }
+}

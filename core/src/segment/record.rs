@@ -1,0 +1,144 @@
+//! A tag's record in a store: the first number that nobody has been given, and what tells this history from another.
+//!
+//! ```text
+//! 1 segment nonce=9f0c66e1d1a4b7f2 origin=start server=r-1 increment=1 offset=0 next=1001
+//! ```
+//!
+//! It stands where a namespace of node numbers has its meta record, in a namespace of its own: `NAMESPACE~TAG`.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use std::fmt;
+
+/// A newer format is refused: what it means is not known here.
+const FORMAT: &str = "1 segment ";
+/// The largest number.
+pub(super) const LAST: u64 = i64::MAX as u64;
+
+/// Which numbers a store hands out: `offset`, `offset + increment`, ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lattice {
+    /// At least 1.
+    pub(crate) increment: u64,
+    /// Below the increment.
+    pub(crate) offset: u64,
+}
+
+impl Lattice {
+    /// The first of its numbers that is not below `least`; `None` where that would be above all numbers.
+    pub(crate) fn at_or_above(self, least: u64) -> Option<u64> {
+        let beyond = (self.offset + self.increment - least % self.increment) % self.increment;
+        least.checked_add(beyond).filter(|first| *first <= LAST)
+    }
+}
+
+impl fmt::Display for Lattice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "increment={} offset={}", self.increment, self.offset)
+    }
+}
+
+/// Who began a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A process that found no record.
+    Start,
+    /// An operator, who vouches for it that no number from `next` on was given out before.
+    Operator,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Drawn when this history began.
+    pub(crate) nonce: u64,
+    pub(crate) origin: Origin,
+    /// The server that it lives on, as the store names it.
+    pub(crate) server: String,
+    pub(crate) lattice: Lattice,
+    /// The first number that was not handed out; above [`LAST`] when all were.
+    pub(crate) next: u64,
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { nonce, origin, server, lattice, next } = self;
+        let origin = match origin {
+            Origin::Start => "start",
+            Origin::Operator => "operator",
+        };
+        write!(f, "{FORMAT}nonce={nonce:016x} origin={origin} server={server} {lattice} next={next}")
+    }
+}
+
+impl Record {
+    /// # Errors
+    /// `STORE_CORRUPT`.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let read = || {
+            let mut words = text.strip_prefix(FORMAT)?.split(' ');
+            let mut word = |key: &str| words.next()?.strip_prefix(key)?.strip_prefix('=');
+            let record = Record {
+                nonce: u64::from_str_radix(word("nonce")?, 16).ok()?,
+                origin: match word("origin")? {
+                    "start" => Origin::Start,
+                    "operator" => Origin::Operator,
+                    _ => return None,
+                },
+                server: word("server")?.to_owned(),
+                lattice: Lattice { increment: word("increment")?.parse().ok()?, offset: word("offset")?.parse().ok()? },
+                next: word("next")?.parse().ok()?,
+            };
+            let Lattice { increment, offset } = record.lattice;
+            let sound = (1..=LAST).contains(&increment) && offset < increment && record.next <= LAST + increment;
+            (sound && record.next % increment == offset && record.to_string() == text).then_some(record)
+        };
+        read().ok_or_else(|| {
+            let newer = if text.contains(" segment ") { " (a newer frazil may have written it)" } else { "" };
+            Error::new(ErrorKind::StoreCorrupt, format!("the tag's record cannot be read{newer}: {}", shown(text)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(next: u64) -> Record {
+        let lattice = Lattice { increment: 3, offset: next % 3 };
+        Record { nonce: 7, origin: Origin::Operator, server: "a-1".to_owned(), lattice, next }
+    }
+
+    #[test]
+    fn records_round_trip() {
+        for next in [0, 1, 1_000, LAST, LAST + 3] {
+            assert_eq!(Record::parse(&record(next).to_string()), Ok(record(next)));
+        }
+        assert_eq!(Record::parse(&Record { server: String::new(), ..record(5) }.to_string()).unwrap().server, "");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_corrupt() {
+        let good = record(1_000).to_string();
+        let bad = [
+            good.replacen('1', "2", 1),
+            good.replace("increment=3", "increment=0"),
+            good.replace("offset=1", "offset=2"),
+            good.replace("next=1000", "next=-1"),
+            good.replace("operator", "someone"),
+            good.clone() + " more=1",
+            String::new(),
+        ];
+        for text in bad {
+            assert_eq!(Record::parse(&text).unwrap_err().kind(), ErrorKind::StoreCorrupt, "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_a_lattice() {
+        let lattice = |increment, offset| Lattice { increment, offset };
+        assert_eq!(lattice(1, 0).at_or_above(7), Some(7));
+        assert_eq!(lattice(3, 1).at_or_above(0), Some(1));
+        assert_eq!(lattice(3, 1).at_or_above(2), Some(4));
+        assert_eq!(lattice(3, 1).at_or_above(4), Some(4));
+        assert_eq!(lattice(2, 0).at_or_above(LAST), None);
+    }
+}

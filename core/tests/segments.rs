@@ -1,0 +1,342 @@
+//! Segments, tickets and the ring over the stores that need no server.
+#![cfg(unix)]
+
+use frazil::{Buffered, ErrorKind, Numbers, Segment, Snowflake, Spec, Supply, Tickets};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+fn kind(line: &str) -> ErrorKind {
+    Segment::open(line).expect_err(line).kind()
+}
+
+/// A folder of its own, removed at the end.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-segments-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// A file stands where the folder was.
+    fn take_away(&self) {
+        std::fs::rename(&self.0, self.0.with_extension("away")).unwrap();
+        std::fs::write(&self.0, "not a folder").unwrap();
+    }
+
+    fn store(&self) -> String {
+        format!("file:{}", self.0.display())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        for path in [self.0.clone(), self.0.with_extension("away"), self.0.with_extension("copy")] {
+            drop(std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)));
+        }
+    }
+}
+
+fn numbers(numbers: &Numbers, count: usize) -> Vec<i64> {
+    let mut buffer = vec![0; count];
+    numbers.fill(&mut buffer).unwrap();
+    buffer
+}
+
+#[test]
+fn numbers_increase_from_the_start_without_a_gap_within_a_process() {
+    let segment = Segment::open("plain store=memory start=100 step=7").unwrap();
+    assert_eq!(numbers(&segment, 50), (100..150).collect::<Vec<_>>());
+    assert_eq!(segment.next_id().unwrap().get(), 150);
+    assert_eq!(segment.batch(2).unwrap()[1].get(), 152);
+    // Another handle has ranges of its own.
+    let other = Segment::open("plain store=memory step=7").unwrap();
+    assert!(other.next_id().unwrap().get() > 152);
+    assert_eq!(segment.next_id().unwrap().get(), 153);
+}
+
+#[test]
+fn increment_and_offset() {
+    let odd = Segment::open("parity store=memory namespace=odd increment=2 offset=1 step=3").unwrap();
+    assert_eq!(numbers(&odd, 5), [1, 3, 5, 7, 9]);
+    let even = Segment::open("parity store=memory namespace=even increment=2 offset=2 start=3").unwrap();
+    assert_eq!(numbers(&even, 3), [4, 6, 8]);
+    assert_eq!(kind("parity store=memory namespace=odd increment=3 offset=1"), ErrorKind::SegmentMismatch);
+    assert_eq!(kind("parity store=memory namespace=odd"), ErrorKind::SegmentMismatch);
+}
+
+#[test]
+fn threads_never_get_the_same_number() {
+    let segment = Segment::open("threads store=memory step=10").unwrap();
+    let mut all: Vec<i64> = std::thread::scope(|scope| {
+        let work = || {
+            let mine: Vec<i64> =
+                (0..20_000).map(|n| if n % 3 == 0 { numbers(&segment, 1)[0] } else { segment.next_id().unwrap().get() }).collect();
+            assert!(mine.is_sorted_by(|a, b| a < b));
+            mine
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    all.sort_unstable();
+    assert_eq!(all, (1..=80_000).collect::<Vec<_>>(), "none twice, and no gap");
+}
+
+#[test]
+fn several_stores_serve_one_tag_while_one_is_alive() {
+    let (a, b) = (Folder::new("a"), Folder::new("b"));
+    let segment = Segment::open(&format!("orders store='{} {}' step=10", a.store(), b.store())).unwrap();
+    let first = numbers(&segment, 2_000);
+    assert!(first.iter().any(|n| n % 2 == 0) && first.iter().any(|n| n % 2 == 1));
+    b.take_away();
+    let more = numbers(&segment, 200_000);
+    assert_eq!(first.iter().chain(&more).collect::<HashSet<_>>().len(), 202_000);
+    assert!(more[190_000..].iter().all(|n| n % 2 == 1), "all of the store that is left");
+    assert!(segment.last_error().unwrap().is_some(), "the other one's failure is shown");
+}
+
+#[test]
+fn tickets_are_asked_for_in_turn() {
+    let (a, b) = (Folder::new("ta"), Folder::new("tb"));
+    let tickets = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
+    let mut got = numbers(&tickets, 20);
+    for pair in got.chunks(2) {
+        assert_ne!(pair[0] % 2, pair[1] % 2, "{got:?}");
+    }
+    got.sort_unstable();
+    assert_eq!(got, (1..=20).collect::<Vec<_>>());
+    a.take_away();
+    let alone = numbers(&tickets, 5);
+    assert_eq!(alone, [22, 24, 26, 28, 30]);
+}
+
+#[test]
+fn all_numbers_have_an_end() {
+    let last = i64::MAX;
+    let segment = Segment::open(&format!("end store=memory step=10 start={}", last - 2)).unwrap();
+    assert_eq!(numbers(&segment, 3), [last - 2, last - 1, last]);
+    let error = segment.next_id().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SegmentExhausted);
+    assert!(error.to_string().contains("9223372036854775807"), "{error}");
+}
+
+#[test]
+fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
+    let folder = Folder::new("back");
+    let segment = Segment::open(&format!("orders store={} step=5 wait=2s", folder.store())).unwrap();
+    let copy = folder.0.with_extension("copy");
+    assert!(std::process::Command::new("cp").args(["-a"]).args([&folder.0, &copy]).status().unwrap().success());
+    let before = numbers(&segment, 100);
+    // A backup of the folder is put back.
+    std::fs::rename(&folder.0, folder.0.with_extension("away")).unwrap();
+    std::fs::rename(&copy, &folder.0).unwrap();
+    let refused = loop {
+        match segment.next_id() {
+            Ok(id) => assert!(id.get() > before[99]),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind(), ErrorKind::StoreChanged, "{refused}");
+    assert!(refused.to_string().contains("frazil segment file:"), "{refused}");
+    assert!(segment.batch(3).is_err_and(|error| error.kind() == ErrorKind::StoreChanged && error.written() == 0));
+}
+
+#[test]
+fn bad_lines_are_refused_by_what_is_wrong() {
+    use ErrorKind::{OutOfRange, Spec as BadSpec, UnknownKey};
+    for (line, expected, says) in [
+        ("store=memory", BadSpec, "tag"),
+        ("orders", BadSpec, "store"),
+        ("orders store=memory step=0", OutOfRange, "0"),
+        ("orders store=memory step=-1", OutOfRange, "step=-1"),
+        ("orders store=memory step=many", BadSpec, "many"),
+        ("orders store=memory increment=0", OutOfRange, "increment=0"),
+        ("orders store=memory increment=2 offset=3", OutOfRange, "offset=3"),
+        ("orders store=memory start=9223372036854775808", OutOfRange, "start=9223372036854775808"),
+        ("orders store=memory increment=9223372036854775807 offset=5 start=6", OutOfRange, "start=6"),
+        ("orders store='memory memory'", BadSpec, "twice"),
+        ("orders store='memory file:/x' offset='0 2'", OutOfRange, "two stores"),
+        ("orders store='memory file:/x' increment=4 offset=1", BadSpec, "one for each"),
+        ("orders store=memory worker=1", UnknownKey, "worker"),
+        ("or/ders store=memory", BadSpec, "tag"),
+        ("orders store=memory namespace=a~b", BadSpec, "namespace"),
+        ("orders store=nowhere", BadSpec, "nowhere"),
+        ("orders store=memory wait=soon", BadSpec, "wait"),
+    ] {
+        let error = Segment::open(line).expect_err(line);
+        assert_eq!(error.kind(), expected, "{line}: {error}");
+        assert!(error.to_string().contains(says), "{line}: {error}");
+    }
+    assert_eq!(kind(&format!("{} store=memory namespace={}", "t".repeat(40), "n".repeat(40))), OutOfRange);
+    assert_eq!(Tickets::open("photos store=memory").unwrap_err().kind(), BadSpec);
+    assert_eq!(Tickets::open("photos store='memory file:/x' step=2").unwrap_err().kind(), BadSpec);
+}
+
+#[test]
+fn a_closed_handle_is_closed_everywhere() {
+    let segment = Segment::open("closed store=memory").unwrap();
+    let other = segment.clone();
+    segment.next_id().unwrap();
+    segment.close();
+    segment.close();
+    assert_eq!(segment.next_id().unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.batch(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.renew().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn renew_drops_what_is_prepared() {
+    let segment = Segment::open("renew store=memory step=100").unwrap();
+    assert_eq!(segment.next_id().unwrap().get(), 1);
+    segment.renew().unwrap();
+    assert!(segment.next_id().unwrap().get() > 100);
+}
+
+#[test]
+fn a_ring_is_filled_when_it_is_opened() {
+    let ids = Buffered::open("standard node=901 size=10000 refill=20").unwrap();
+    assert!(ids.prepared().unwrap() >= 10_000);
+    let mut got = numbers(&ids, 30_000);
+    assert!(got.is_sorted_by(|a, b| a < b));
+    got.push(ids.next_id().unwrap().get());
+    let layout = ids.snowflake().unwrap().layout().clone();
+    for id in got {
+        assert_eq!(layout.decode(frazil::Id::new(id).unwrap()).unwrap().field("node"), Some(901));
+    }
+}
+
+#[test]
+fn a_ring_gives_no_id_twice_to_any_number_of_consumers() {
+    let ids = Buffered::open("standard node=902 size=500 refill=100").unwrap();
+    let all: Vec<i64> = std::thread::scope(|scope| {
+        let work = || {
+            let mine: Vec<i64> = (0..30_000).map(|_| ids.next_id().unwrap().get()).collect();
+            assert!(mine.is_sorted_by(|a, b| a < b));
+            mine
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+}
+
+#[test]
+fn an_empty_ring_refuses_or_waits() {
+    // Under a manual clock the generator has the IDs of one tick, and no more.
+    let clock =
+        Snowflake::open("layout='time:41@1ms node:10 sequence:3 epoch:2025-01-01' node=903 clock=manual exhausted=error start=zero")
+            .unwrap();
+    clock.set_time(1_800_000_000_000).unwrap();
+    let spec = "layout='time:41@1ms node:10 sequence:3 epoch:2025-01-01' node=903 clock=manual exhausted=error start=zero";
+    let ids = Buffered::open(&format!("{spec} size=4 empty=error")).unwrap_or_else(|error| panic!("{error}"));
+    let mut got = Vec::new();
+    let error = loop {
+        match ids.next_id() {
+            Ok(id) => got.push(id),
+            Err(error) if got.len() < 8 => assert_eq!(error.kind(), ErrorKind::Exhausted, "the thread is on its way: {error}"),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(got.len(), 8);
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "{error}");
+    let waiting = Buffered::open(&format!("{spec} size=4 empty=wait:100ms")).unwrap_err();
+    assert_eq!(waiting.kind(), ErrorKind::Exhausted, "{waiting}");
+    clock.set_time(1_800_000_000_001).unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while ids.next_id().is_err() {
+        assert!(Instant::now() < until, "the thread does not look again");
+    }
+}
+
+#[test]
+fn a_ring_is_dropped_when_the_clock_goes_back() {
+    let spec = "standard node=904 clock=manual rollback=error exhausted=ahead:1h start=zero";
+    let clock = Snowflake::open(spec).unwrap();
+    clock.set_time(1_800_000_000_000).unwrap();
+    let ids = Buffered::open(&format!("{spec} size=20000 empty=wait:200ms")).unwrap();
+    ids.next_id().unwrap();
+    clock.set_time(1_799_999_990_000).unwrap();
+    let mut taken = 0;
+    let error = loop {
+        match ids.next_id() {
+            Ok(_) => taken += 1,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::ClockBack, "{error}");
+    assert!(taken < 4_096, "{taken} after the clock went back");
+    clock.set_time(1_800_000_100_000).unwrap();
+    let id = ids.next_id().unwrap();
+    assert_eq!(ids.snowflake().unwrap().layout().decode(id).unwrap().unix_ms(), 1_800_000_100_000);
+}
+
+#[test]
+fn a_ring_over_a_lease_is_made_anew_by_renew() {
+    let ids = Buffered::open("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=ring size=5000").unwrap();
+    let layout = ids.snowflake().unwrap().layout().clone();
+    let node = |ids: &Numbers| layout.decode(ids.next_id().unwrap()).unwrap().field("node");
+    let before = node(&ids);
+    ids.renew().unwrap();
+    let after: HashSet<_> = (0..5_000).map(|_| node(&ids)).collect();
+    assert!(!after.contains(&before), "{before:?} {after:?}");
+}
+
+#[test]
+fn bad_rings_are_refused_by_what_is_wrong() {
+    for (line, expected) in [
+        ("standard node=1 size=0", ErrorKind::OutOfRange),
+        ("standard node=1 refill=0", ErrorKind::OutOfRange),
+        ("standard node=1 refill=101", ErrorKind::OutOfRange),
+        ("standard node=1 empty=block", ErrorKind::Spec),
+        ("standard node=1 sise=1", ErrorKind::UnknownKey),
+        ("standard size=10", ErrorKind::NodeMissing),
+        ("baidu worker=1", ErrorKind::LayoutExpired),
+    ] {
+        let error = Buffered::open(line).expect_err(line);
+        assert_eq!(error.kind(), expected, "{line}: {error}");
+    }
+}
+
+#[test]
+fn an_event_loop_is_not_held_up() {
+    let folder = Folder::new("loop");
+    let spec = Spec::parse(&format!("loop store={}", folder.store())).unwrap();
+    let since = Instant::now();
+    match Numbers::open(Supply::Segment, spec, Duration::ZERO) {
+        Ok(_) => {}
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            assert!(error.retry_after().is_some());
+        }
+    }
+    assert!(since.elapsed() < Duration::from_secs(5));
+}
+
+/// Runs `probe` in a forked child.
+fn in_child(probe: impl Fn() -> bool) -> bool {
+    // SAFETY: the child of a test, which has other threads, only uses what is made for it, and leaves with `_exit`.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(if probe() { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
+    status == 0
+}
+
+#[test]
+fn a_forked_child_prepares_its_own() {
+    let folder = Folder::new("fork");
+    let segment = Segment::open(&format!("orders store={} step=50", folder.store())).unwrap();
+    let first = numbers(&segment, 5);
+    assert!(in_child(|| segment.next_id().is_ok_and(|id| id.get() > 50)));
+    assert_eq!(segment.next_id().unwrap().get(), first[4] + 1);
+    let ring = Buffered::open("standard node=905 size=100").unwrap();
+    ring.next_id().unwrap();
+    assert!(in_child(|| ring.next_id().is_err_and(|error| error.kind() == ErrorKind::Forked)));
+    ring.next_id().unwrap();
+}
