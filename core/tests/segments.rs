@@ -15,14 +15,14 @@ struct Folder(std::path::PathBuf);
 impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("frazil-segments-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("a temporary folder");
         Folder(path)
     }
 
     /// A file stands where the folder was.
     fn take_away(&self) {
-        std::fs::rename(&self.0, self.0.with_extension("away")).unwrap();
-        std::fs::write(&self.0, "not a folder").unwrap();
+        std::fs::rename(&self.0, self.0.with_extension("away")).expect("a temporary folder");
+        std::fs::write(&self.0, "not a folder").expect("a temporary folder");
     }
 
     fn store(&self) -> String {
@@ -40,7 +40,7 @@ impl Drop for Folder {
 
 fn numbers(numbers: &Numbers, count: usize) -> Vec<i64> {
     let mut buffer = vec![0; count];
-    numbers.fill(&mut buffer).unwrap();
+    numbers.fill(&mut buffer).expect("numbers");
     buffer
 }
 
