@@ -8,7 +8,7 @@ use std::path::Path;
 use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
-const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs"];
+const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "numbers.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -78,6 +78,9 @@ fn numbers() -> Result<String, Box<dyn Error>> {
     }
     let size = TextFormat::ALL.iter().map(|format| format.width()).max().unwrap_or_default() + 1;
     writeln!(text, "\n}};\n\n/* Bytes that hold every form, with its NUL. */\n#define FRAZIL_ID_TEXT_SIZE {size}")?;
-    write!(text, "\n/* The most IDs that frazil_snowflake_batch() makes at once. */\n#define FRAZIL_MAX_BATCH {MAX_BATCH}")?;
+    write!(
+        text,
+        "\n/* The most that frazil_snowflake_batch() and frazil_numbers_batch() take at once. */\n#define FRAZIL_MAX_BATCH {MAX_BATCH}"
+    )?;
     Ok(text)
 }

@@ -5,7 +5,7 @@ use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::segment;
-use crate::snowflake::{MAX_BATCH, Snowflake};
+use crate::snowflake::{DROP_PATIENCE, MAX_BATCH, Snowflake};
 use crate::spec::Spec;
 use std::fmt;
 use std::ops::Deref;
@@ -93,6 +93,8 @@ impl Numbers {
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        // Filling nothing takes nothing, which would not be told.
+        self.shared.chain.check_open()?;
         let since = Instant::now();
         let mut written = 0;
         while written < buffer.len() {
@@ -182,6 +184,15 @@ impl Numbers {
     /// The canonical spec line.
     pub fn spec(&self) -> String {
         self.shared.spec.to_string()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // The thread has the handle, too, and would give a leased number back only when it gets to its end.
+        if let Some(ring) = &self.ring {
+            ring.ids().close_within(DROP_PATIENCE);
+        }
     }
 }
 

@@ -164,6 +164,12 @@ impl Chain {
         Ok(self.depot()?.lock_open()?.trouble.clone())
     }
 
+    /// # Errors
+    /// `CLOSED`.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
+    }
+
     /// Ends the chain: every later call is `CLOSED`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
