@@ -11,8 +11,8 @@
  * - Last error: `frazil_last_error()` says why this thread's last call that failed did. Calls that
  *   succeed leave it alone.
  * - NULL: every pointer is checked; NULL is `FRAZIL_WRONG_TYPE`, names the argument and does nothing.
- *   It is allowed where that is said: the spec (read `FRAZIL` from the environment), `written`, the
- *   buffer of no IDs, and everything that is freed.
+ *   It is allowed where that is said: a generator's spec (read `FRAZIL` from the environment), `written`,
+ *   the buffer of no IDs, and everything that is freed.
  * - Ownership: handles that a call gives out are the caller's to free, once, when no other call uses
  *   them. Strings that a call gives out belong to the handle and live as long, unless it says otherwise.
  *   frazil keeps no pointer that it was given.
@@ -22,8 +22,9 @@
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
- *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. Freeing and
- *   closing are safe in the child and give nothing of the parent's back.
+ *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
+ *   child takes ranges of its own. Freeing and closing are safe in the child and give nothing of the
+ *   parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  */
 

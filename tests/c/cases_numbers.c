@@ -26,14 +26,19 @@ static frazil_status open_in_two(opening *open, struct folder a, struct folder b
     return open(line, numbers);
 }
 
-static bool run(const char *format, const char *path) {
+/* Makes something beside the folder: `format` is a command that says where the folder's path and the new one's stand. */
+static bool beside(const char *format, struct folder folder, char *path, size_t size) {
     char command[300];
-    snprintf(command, sizeof command, format, path);
+    snprintf(path, size, "%s-beside", folder.path);
+    snprintf(command, sizeof command, format, folder.path, path);
     return system(command) == 0;
 }
 
 /* A file stands where the folder was. */
-static bool take_away(struct folder folder) { return run("p='%s'; rm -r \"$p\" && echo nothing > \"$p\"", folder.path); }
+static bool take_away(struct folder folder) {
+    char file[80];
+    return beside("test -d '%s' && touch '%s'", folder, file, sizeof file) && exchange_folder(folder, file);
+}
 
 static bool are(const int64_t *numbers, size_t count, int64_t first, int64_t stride) {
     for (size_t i = 0; i < count; ++i) {
@@ -218,7 +223,7 @@ CASE(segment_errors) {
     frazil_numbers_free(numbers);
 
     /* A store that is not there, and one that takes connections and never answers. */
-    STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=200ms", &none), FRAZIL_SEGMENT_EXHAUSTED);
+    STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=2s", &none), FRAZIL_SEGMENT_EXHAUSTED);
     CHECK(error_has("127.0.0.1:1") && !error_has("secret"));
     char line[200];
     struct sockaddr_in silent = {0};
@@ -241,9 +246,10 @@ CASE(segment_errors) {
     /* A backup of the folder is put back. */
     struct folder folder = make_folder();
     OK(open_in(frazil_segment_open, folder, "orders step=5 wait=2s", &numbers));
-    CHECK(run("p='%s'; cp -a \"$p\" \"$p-copy\"", folder.path));
+    char backup[80];
+    CHECK(beside("cp -a '%s' '%s'", folder, backup, sizeof backup));
     OK(frazil_numbers_fill(numbers, got, 100, NULL));
-    CHECK(run("p='%s'; rm -r \"$p\" && mv \"$p-copy\" \"$p\"", folder.path));
+    CHECK(exchange_folder(folder, backup));
     frazil_status status = FRAZIL_OK;
     for (int i = 0; i < 100000 && status == FRAZIL_OK; ++i) {
         status = frazil_numbers_next(numbers, &number);

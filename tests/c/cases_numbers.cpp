@@ -40,8 +40,8 @@ bool says(const std::optional<error> &error, const std::string &word) {
 
 /// A file stands where the folder was.
 void take_away(const folder &folder) {
-    std::filesystem::remove_all(folder.path());
-    std::ofstream(folder.path()) << "nothing";
+    std::ofstream(folder.beside()) << "nothing";
+    folder.exchange();
 }
 
 CASE(segment) {
@@ -129,7 +129,7 @@ CASE(segment_errors) {
     CHECK(refused(opened("orders store='memory file:/x' offset='0 2'"), errc::out_of_range, {"two stores"}));
     CHECK(refused(opened("orders store=memory wait=soon"), errc::spec, {"wait"}));
     CHECK(refused(opened("orders store=memory worker=1"), errc::unknown_key, {"worker"}));
-    CHECK(refused(opened("orders store=redis://127.0.0.1:1/0 wait=200ms"), errc::segment_exhausted, {"127.0.0.1:1"}));
+    CHECK(refused(opened("orders store=redis://127.0.0.1:1/0 wait=2s"), errc::segment_exhausted, {"127.0.0.1:1"}));
     CHECK(refused([] { tickets photos("photos store=memory"); }, errc::spec, {"two stores"}));
     CHECK(refused([] { buffered ring("standard node=1 size=0"); }, errc::out_of_range, {"size=0"}));
     CHECK(refused([] { buffered ring("standard node=1 empty=block"); }, errc::spec, {"block"}));
@@ -160,15 +160,11 @@ CASE(segment_errors) {
     CHECK(odd.next() == 1);
 
     // A backup of the folder is put back.
-    const folder in, copy;
+    const folder in;
     const segment orders("orders step=5 wait=2s store=" + in.store());
-    const auto replace = [](const folder &by, const folder &what) {
-        std::filesystem::remove_all(what.path());
-        std::filesystem::copy(by.path(), what.path(), std::filesystem::copy_options::recursive);
-    };
-    replace(in, copy);
+    std::filesystem::copy(in.path(), in.beside(), std::filesystem::copy_options::recursive);
     const many before = filled(orders, 100);
-    replace(copy, in);
+    in.exchange();
     CHECK(refused([&] { while (orders.next() > before.back()) {} }, errc::store_changed, {"frazil segment file:"}));
 }
 

@@ -3,6 +3,7 @@
 
 #include "suite.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,6 +64,11 @@ static inline bool ended_well(pid_t child) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
+static inline void pause_ms(int ms) {
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+}
+
 /* A folder of this case's own for `store=file:`. */
 struct folder {
     char path[64];
@@ -74,10 +80,19 @@ static inline struct folder make_folder(void) {
     return folder;
 }
 
+/* Exchanges the folder with what a case has put beside it, at once: somebody may be writing in it just now, and would make it anew. */
+static inline bool exchange_folder(struct folder folder, const char *with) {
+    return renameat2(AT_FDCWD, folder.path, AT_FDCWD, with, RENAME_EXCHANGE) == 0;
+}
+
+/* Removes it, and what a case has put beside it. The thread behind a handle that was just freed may write once more. */
 static inline void remove_folder(struct folder folder) {
     char command[100];
-    snprintf(command, sizeof command, "rm -r '%s'", folder.path);
-    if (system(command) != 0) abort();
+    snprintf(command, sizeof command, "rm -rf '%s'* 2>/dev/null", folder.path);
+    for (int i = 0; system(command) != 0; ++i) {
+        if (i == 500) abort();
+        pause_ms(10);
+    }
 }
 
 /* Whether the folder's store says that a number is free: the newer half of its record begins "1 free". */
@@ -94,9 +109,4 @@ static inline bool is_free(struct folder folder, const char *namespace, uint64_t
         for (int i = 7; i >= 0; --i) sequence[half] = sequence[half] << 8 | bytes[half * 4096 + 24 + i];
     }
     return got == sizeof bytes && memcmp(bytes + (sequence[1] > sequence[0]) * 4096 + 36, "1 free ", 7) == 0;
-}
-
-static inline void pause_ms(int ms) {
-    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
 }

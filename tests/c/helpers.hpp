@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <sys/wait.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -59,13 +62,27 @@ inline bool ended_well(pid_t child) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
+template <typename F>
+bool in_time(F condition) {
+    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    return condition();
+}
+
 /// A folder of this case's own for `store=file:`.
 class folder {
 public:
     folder() : path_("/tmp/frazil-cpp-XXXXXX") {
         if (mkdtemp(path_.data()) == nullptr) std::abort();
     }
-    ~folder() { std::filesystem::remove_all(path_); }
+    /// The thread behind a handle that was just freed may write once more.
+    ~folder() {
+        const auto removed = [](const std::string &path) {
+            std::error_code failed;
+            std::filesystem::remove_all(path, failed);
+            return !failed;
+        };
+        if (!in_time([&] { return removed(path_) && removed(beside()); })) std::abort();
+    }
     folder(const folder &) = delete;
     folder &operator=(const folder &) = delete;
 
@@ -73,6 +90,14 @@ public:
     std::string store() const { return "file:" + path_; }
     /// A spec of this folder's store.
     std::string spec(const std::string &rest = "") const { return "standard store=" + store() + " " + rest; }
+
+    /// What a case has put beside it.
+    std::string beside() const { return path_ + "-beside"; }
+
+    /// Exchanges it with that, at once: somebody may be writing in it just now, and would make it anew.
+    void exchange() const {
+        if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, beside().c_str(), RENAME_EXCHANGE) != 0) std::abort();
+    }
 
     /// Whether the store says that a number is free: the newer half of its record begins "1 free".
     bool is_free(const std::string &in, std::uint64_t node) const {
@@ -90,9 +115,3 @@ public:
 private:
     std::string path_;
 };
-
-template <typename F>
-bool in_time(F condition) {
-    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
-    return condition();
-}
