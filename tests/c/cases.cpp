@@ -392,6 +392,7 @@ CASE(observe) {
     ids.set_time(*ids.layout().expires_at() - milliseconds(1));
     CHECK(refused([&] { ids.observe(INT64_MAX); }, errc::layout_expired));
     const snowflake small("js53 node=1 clock=manual detached=true");
+    small.set_time(NOW);
     CHECK(refused([&] { small.observe(std::int64_t{1} << 53); }, errc::id_invalid, {"53"}));
 }
 
