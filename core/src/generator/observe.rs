@@ -43,7 +43,7 @@ impl Generator {
     pub(crate) fn observe(&self, id: Id, drift: u64) -> Result<()> {
         let lease = self.lease.get();
         let tick = if self.is_below(id, lease.node_bits, lease.next()) {
-            self.layout.decode(id)?.tick()
+            (id.get() as u64) >> self.packing.time_shift
         } else {
             let now = self.layout.tick_of(self.clock.read()?)?;
             check_observed("id", id, &self.layout, self.policies, drift, Some(now))?
