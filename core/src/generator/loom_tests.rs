@@ -225,7 +225,7 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || drop(other.lease.swap(lease(2, UNBOUNDED), 2)));
+        let keeper = thread::spawn(move || other.lease.swap(lease(2, UNBOUNDED), 2));
         let theirs = Id::from_bits(12 << 4 | 3 << 2);
         ids.observe(theirs, 9).expect("not too far ahead");
         let mine = mint_through_a_swap(&ids, 1);
