@@ -468,6 +468,18 @@ frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *cre
 frazil_status frazil_snowflake_set_time(const frazil_snowflake *ids, int64_t unix_ms);
 
 /**
+ * Never issues an ID at or below this one from now on: `after=` at run time, to take over from another
+ * generator. Every call that begins later, in any thread, gives a larger ID; one that lies below the next
+ * ID changes nothing, except that a sequence number may be skipped.
+ *
+ * FRAZIL_OUT_OF_RANGE for an ID further ahead of the clock than D of `rollback=ahead:D` or
+ * `exhausted=ahead:D`; FRAZIL_ID_INVALID for one that is negative or another layout's,
+ * FRAZIL_LAYOUT_EXPIRED for one in its last tick; FRAZIL_CLOCK_NOT_SET, FRAZIL_BEFORE_EPOCH,
+ * FRAZIL_FORKED, FRAZIL_CLOSED.
+ */
+frazil_status frazil_snowflake_observe(const frazil_snowflake *ids, int64_t id);
+
+/**
  * The node number: all node fields side by side.
  */
 frazil_status frazil_snowflake_node(const frazil_snowflake *ids, uint64_t *node);

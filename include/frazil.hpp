@@ -580,6 +580,11 @@ public:
         return detail::done(frazil_snowflake_set_time(handle_.get(), detail::unix_ms(time)));
     }
 
+    /// Never issues an ID at or below this one from now on: `after=` at run time. Every call that begins later, in
+    /// any thread, gives a larger ID. Errors: out_of_range, id_invalid, layout_expired, clock_not_set, before_epoch,
+    /// forked, closed.
+    outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
+
     /// Gives a leased node number back, before this machine is cloned; the next use takes another. IDs go on
     /// increasing. Errors: spec, lease_exhausted.
     outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }

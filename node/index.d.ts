@@ -313,6 +313,16 @@ export class Snowflake {
    */
   setTime(time: Instant): void
   /**
+   * Never issues an ID at or below this one from now on: `after` at run time, to take over from another generator.
+   *
+   * Every call that begins later, in any worker thread, gives a larger ID; one that lies below the next ID changes nothing, except that a
+   * sequence number may be skipped.
+   *
+   * @throws {FrazilError} `OUT_OF_RANGE` for an ID further ahead of the clock than D of `rollback=ahead:D` or `exhausted=ahead:D`;
+   * `ID_INVALID` for one of another layout, `LAYOUT_EXPIRED` for one in its last tick; `FORKED`, `CLOSED`.
+   */
+  observe(id: IdLike): void
+  /**
    * Gives a leased node number back; the next use takes another. A hook for machines that are about to be cloned: after it every clone
    * leases a number of its own. IDs go on increasing. The next `next` is often `WOULD_BLOCK`: `nextAsync` waits for the store.
    *

@@ -138,6 +138,10 @@ class Snowflake {
     native.snowflakeSetTime(this, time)
   }
 
+  observe(id) {
+    native.snowflakeObserve(this, id)
+  }
+
   async renew() {
     await native.snowflakeRenew(this)
   }

@@ -22,5 +22,7 @@ pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, fr
 pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
 pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
 pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
-pub use snowflake::{frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_spec};
+pub use snowflake::{
+    frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,
+};
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};

@@ -80,6 +80,10 @@
 //! - `lag=D`: IDs are stamped up to D late, and what was not used in that time is a credit for bursts
 //!   ([`Snowflake::credit`]).
 //!
+//! # Taking over
+//! Opened with `after=ID`, or told by [`Snowflake::observe`], a generator issues only IDs above the one of
+//! another system, whose layout a preset or a spec gives.
+//!
 //! # The modules
 //! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
 //! generator → ID on every `next_id`.

@@ -20,7 +20,7 @@ pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layou
 pub use lease::{snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use next::{snowflake_attach, snowflake_next_async};
 pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_fill};
-pub use snowflake::{snowflake_credit, snowflake_set_time};
+pub use snowflake::{snowflake_credit, snowflake_observe, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use snowflake::{snowflake_open, snowflake_open_async};
 

@@ -176,6 +176,15 @@ pub fn snowflake_set_time(env: &Env, this: Unknown<'_>, time: Unknown<'_>) -> Re
     })
 }
 
+/// Never issues an ID at or below this one from now on.
+#[napi]
+pub fn snowflake_observe(env: &Env, this: Unknown<'_>, id: Unknown<'_>) -> Result<()> {
+    guard(env, || {
+        let ids = self::this(env, this)?;
+        ids.observe(convert::id_in(env, "id", id)?).or_throw(env)
+    })
+}
+
 /// The canonical text of the layout.
 #[napi]
 pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {

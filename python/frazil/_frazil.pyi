@@ -153,6 +153,18 @@ class Snowflake:
     def set_time(self, time: datetime.datetime, /) -> None:
         """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
 
+    def observe(self, id: SupportsIndex, /) -> None:
+        """Never issues an ID at or below this one from now on: `after=` at run time, to take over from another generator.
+
+        Every call that begins later, in any thread, gives a larger ID; one that lies below the next ID changes nothing, except
+        that a sequence number may be skipped. Raises OutOfRangeError for an ID further ahead of the clock than D of
+        `rollback=ahead:D` or `exhausted=ahead:D`, IdInvalidError for one of another layout, LayoutExpiredError for one in its last tick.
+
+        >>> ids.observe(theirs)
+        >>> ids.next() > theirs
+        True
+        """
+
     def renew(self) -> None:
         """Gives a leased node number back; the next use takes another. IDs go on increasing.
 

@@ -114,6 +114,13 @@ impl Snowflake {
         guard(py, || self.0.set_time(convert::unix_ms("time", time)?).or_raise(py))
     }
 
+    /// Never issues an ID at or below this one from now on: `after=` at run time.
+    #[pyo3(signature = (id, /))]
+    fn observe(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = id.py();
+        guard(py, || self.0.observe(convert::id_in(id)?).or_raise(py))
+    }
+
     /// Gives a leased node number back; the next use takes another. Before this machine is cloned.
     fn renew(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || py.detach(|| self.0.renew()).or_raise(py))

@@ -180,42 +180,75 @@ CASE(specs) {
     }
 }
 
-CASE(replays) {
+/* Does what one step says; whether it came out so. */
+static bool take_step(frazil_snowflake *ids, const struct step *step) {
     static int64_t batch[1 << 17];
+    int64_t id = -1;
+    uint64_t credit;
+    const size_t count = (size_t)step->number;
+    switch (step->kind) {
+    case STEP_OPEN:
+        return false;
+    case STEP_SET_TIME:
+        return frazil_snowflake_set_time(ids, step->number) == FRAZIL_OK;
+    case STEP_NEXT:
+        return frazil_snowflake_next(ids, &id) == FRAZIL_OK && id == step->first;
+    case STEP_BATCH:
+        return count <= COUNT(batch) && frazil_snowflake_batch(ids, batch, count) == FRAZIL_OK && ascending(batch, count) &&
+               batch[0] == step->first && batch[count - 1] == step->last;
+    case STEP_CREDIT:
+        return frazil_snowflake_credit(ids, &credit) == FRAZIL_OK && credit == (uint64_t)step->number;
+    case STEP_ERROR:
+        return frazil_snowflake_next(ids, &id) == step->number && id == -1;
+    }
+    return false;
+}
+
+CASE(replays) {
     frazil_snowflake *ids = NULL;
     for (size_t i = 0; i < COUNT(STEPS); ++i) {
         const struct step *step = &STEPS[i];
-        int64_t id = -1;
-        uint64_t credit;
-        switch (step->kind) {
-        case STEP_OPEN:
+        if (step->kind == STEP_OPEN) {
             frazil_snowflake_free(ids);
             OK(frazil_snowflake_open(step->spec, &ids));
-            break;
-        case STEP_SET_TIME:
-            OK(frazil_snowflake_set_time(ids, step->number));
-            break;
-        case STEP_NEXT:
-            OK(frazil_snowflake_next(ids, &id));
-            CHECK(id == step->first);
-            break;
-        case STEP_BATCH:
-            CHECK((size_t)step->number <= COUNT(batch));
-            OK(frazil_snowflake_batch(ids, batch, (size_t)step->number));
-            CHECK(ascending(batch, (size_t)step->number));
-            CHECK(batch[0] == step->first && batch[step->number - 1] == step->last);
-            break;
-        case STEP_CREDIT:
-            OK(frazil_snowflake_credit(ids, &credit));
-            CHECK(credit == (uint64_t)step->number);
-            break;
-        case STEP_ERROR:
-            STATUS(frazil_snowflake_next(ids, &id), step->number);
-            CHECK(id == -1);
-            break;
+        } else {
+            CHECK(take_step(ids, step));
         }
     }
     frazil_snowflake_free(ids);
+}
+
+CASE(takeover) {
+    for (size_t i = 0; i < COUNT(TAKEOVERS); ++i) {
+        const struct takeover *row = &TAKEOVERS[i];
+        frazil_snowflake *opened, *told;
+        frazil_layout *layout;
+        frazil_parts parts;
+        const char *text;
+        char spec[512];
+        snprintf(spec, sizeof spec, "%s after=%" PRId64, row->spec, row->last);
+        OK(frazil_snowflake_open(spec, &opened));
+        OK(frazil_snowflake_open(row->spec, &told));
+        OK(frazil_snowflake_layout(opened, &layout));
+        OK(frazil_layout_text(layout, &text));
+        CHECK(strcmp(text, row->layout) == 0);
+        OK(frazil_layout_decode(layout, row->last, &parts));
+        CHECK(parts.unix_ms == row->unix_ms && parts.sequence == row->sequence);
+        for (size_t j = 0; j < row->field_count; ++j) {
+            uint64_t value;
+            OK(frazil_layout_decode_field(layout, row->last, row->fields[j].name, &value));
+            CHECK(value == row->fields[j].value);
+        }
+        OK(frazil_snowflake_set_time(told, row->unix_ms));
+        OK(frazil_snowflake_observe(told, row->last));
+        for (size_t j = 0; j < row->step_count; ++j) {
+            CHECK(take_step(opened, &TAKEOVER_STEPS[row->first_step + j]));
+            CHECK(take_step(told, &TAKEOVER_STEPS[row->first_step + j]));
+        }
+        frazil_layout_free(layout);
+        frazil_snowflake_free(told);
+        frazil_snowflake_free(opened);
+    }
 }
 
 CASE(error_table) {
@@ -506,6 +539,46 @@ CASE(manual_clock) {
     frazil_snowflake_free(ids);
     OK(frazil_snowflake_open("standard node=305", &ids));
     STATUS(frazil_snowflake_set_time(ids, NOW), FRAZIL_SPEC);
+    frazil_snowflake_free(ids);
+}
+
+CASE(observe) {
+    frazil_snowflake *ids, *other;
+    frazil_layout *layout;
+    int64_t first, theirs, id;
+    OK(frazil_snowflake_open("standard node=1 start=zero clock=manual detached=true", &ids));
+    STATUS(frazil_snowflake_observe(ids, INT64_C(1) << 40), FRAZIL_CLOCK_NOT_SET);
+    OK(frazil_snowflake_set_time(ids, NOW));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_snowflake_next(ids, &first));
+    OK(frazil_snowflake_observe(ids, 0));
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(id == first + 1);
+    OK(frazil_layout_max_id(layout, NOW + 1000, &theirs));
+    OK(frazil_snowflake_observe(ids, theirs));
+    OK(frazil_snowflake_observe(ids, first));
+    OK(frazil_snowflake_set_time(ids, NOW + 1001));
+    OK(frazil_snowflake_next(ids, &id));
+    CHECK(id > theirs);
+    OK(frazil_layout_min_id(layout, NOW + 2002, &theirs));
+    STATUS(frazil_snowflake_observe(ids, theirs), FRAZIL_OUT_OF_RANGE);
+    CHECK(error_has("id=") && error_has("1001 ms ahead of the clock") && error_has("allow 1s"));
+    STATUS(frazil_snowflake_observe(ids, -1), FRAZIL_ID_INVALID);
+    frazil_layout_info info;
+    OK(frazil_layout_describe(layout, &info));
+    OK(frazil_snowflake_set_time(ids, info.expires_at_ms - 1));
+    STATUS(frazil_snowflake_observe(ids, INT64_MAX), FRAZIL_LAYOUT_EXPIRED);
+    OK(frazil_snowflake_open("js53 node=1 clock=manual detached=true", &other));
+    OK(frazil_snowflake_set_time(other, NOW));
+    STATUS(frazil_snowflake_observe(other, INT64_C(1) << 53), FRAZIL_ID_INVALID);
+    frazil_snowflake_free(other);
+    OK(frazil_snowflake_open("standard node=318 rollback=ahead:1h exhausted=ahead:1h", &other));
+    OK(frazil_layout_max_id(layout, wall_ms() + 60000, &theirs));
+    OK(frazil_snowflake_observe(other, theirs));
+    OK(frazil_snowflake_next(other, &id));
+    CHECK(id > theirs);
+    frazil_snowflake_free(other);
+    frazil_layout_free(layout);
     frazil_snowflake_free(ids);
 }
 
@@ -1110,6 +1183,7 @@ CASE(wrong_types) {
     REFUSED(frazil_snowflake_credit(NULL, &number), "ids");
     REFUSED(frazil_snowflake_credit(ids, NULL), "credit");
     REFUSED(frazil_snowflake_set_time(NULL, NOW), "ids");
+    REFUSED(frazil_snowflake_observe(NULL, 1), "ids");
     REFUSED(frazil_snowflake_renew(NULL), "ids");
     REFUSED(frazil_snowflake_lease(NULL, &lease), "ids");
     REFUSED(frazil_snowflake_lease(ids, NULL), "lease");
@@ -1198,6 +1272,8 @@ CASE(out_of_range) {
     STATUS(frazil_id_format(-1, FRAZIL_HEX, text, sizeof text), FRAZIL_ID_INVALID);
     STATUS(frazil_id_format(INT64_MIN, FRAZIL_DECIMAL, text, sizeof text), FRAZIL_ID_INVALID);
     STATUS(frazil_layout_decode(layout, -1, &parts), FRAZIL_ID_INVALID);
+    STATUS(frazil_snowflake_observe(ids, INT64_MIN), FRAZIL_ID_INVALID);
+    STATUS(frazil_snowflake_observe(ids, INT64_MAX), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_layout_decode_field(layout, INT64_MIN, "worker", &value), FRAZIL_ID_INVALID);
 
     STATUS(frazil_snowflake_set_time(manual, INT64_MIN), FRAZIL_OUT_OF_RANGE);
@@ -1285,6 +1361,7 @@ CASE(closed_handle) {
     STATUS(frazil_snowflake_text(ids, FRAZIL_HEX, text, sizeof text), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_credit(ids, &value), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_set_time(ids, NOW), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_observe(ids, 1), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_renew(ids), FRAZIL_CLOSED);
     CHECK(id == -5);
     /* What it was can still be read. */

@@ -151,30 +151,48 @@ CASE(specs) {
     }
 }
 
+/// Whether one step comes out as it says.
+bool comes_out(const snowflake &ids, const step &step) {
+    switch (step.kind) {
+    case STEP_OPEN:
+        return false;
+    case STEP_SET_TIME:
+        ids.set_time(frazil::time_point(milliseconds(step.number)));
+        return true;
+    case STEP_NEXT:
+        return ids.next() == step.first;
+    case STEP_BATCH: {
+        const auto batch = ids.batch(static_cast<std::size_t>(step.number));
+        return ascending(batch) && batch.front() == step.first && batch.back() == step.last;
+    }
+    case STEP_CREDIT:
+        return ids.credit() == static_cast<std::uint64_t>(step.number);
+    case STEP_ERROR:
+        return thrown([&] { ids.next(); }) == step.number;
+    }
+    return false;
+}
+
 CASE(replays) {
     std::optional<snowflake> ids;
     for (const auto &step : STEPS) {
-        switch (step.kind) {
-        case STEP_OPEN:
-            ids.emplace(step.spec);
-            break;
-        case STEP_SET_TIME:
-            ids->set_time(frazil::time_point(milliseconds(step.number)));
-            break;
-        case STEP_NEXT:
-            CHECK(ids->next() == step.first);
-            break;
-        case STEP_BATCH: {
-            const auto batch = ids->batch(static_cast<std::size_t>(step.number));
-            CHECK(ascending(batch) && batch.front() == step.first && batch.back() == step.last);
-            break;
-        }
-        case STEP_CREDIT:
-            CHECK(ids->credit() == static_cast<std::uint64_t>(step.number));
-            break;
-        case STEP_ERROR:
-            CHECK(thrown([&] { ids->next(); }) == step.number);
-            break;
+        if (step.kind == STEP_OPEN) ids.emplace(step.spec);
+        else CHECK(comes_out(*ids, step));
+    }
+}
+
+CASE(takeover) {
+    for (const auto &row : TAKEOVERS) {
+        const snowflake opened(row.spec + std::string(" after=") + std::to_string(row.last)), told(row.spec);
+        CHECK(opened.layout().text() == row.layout);
+        const frazil::parts parts = opened.layout().decode(row.last);
+        CHECK(parts.time == frazil::time_point(milliseconds(row.unix_ms)) && parts.sequence == row.sequence);
+        for (std::size_t i = 0; i < row.field_count; ++i) CHECK(parts.field(row.fields[i].name) == row.fields[i].value);
+        told.set_time(parts.time);
+        told.observe(row.last);
+        for (std::size_t i = 0; i < row.step_count; ++i) {
+            CHECK(comes_out(opened, TAKEOVER_STEPS[row.first_step + i]));
+            CHECK(comes_out(told, TAKEOVER_STEPS[row.first_step + i]));
         }
     }
 }
@@ -355,6 +373,27 @@ CASE(manual_clock) {
     CHECK(ids.layout().decode(ids.next()).time == NOW + milliseconds(12345));
     const snowflake real("standard node=406");
     CHECK(refused([&] { real.set_time(NOW); }, errc::spec, {"clock=manual"}));
+}
+
+CASE(observe) {
+    const snowflake ids("standard node=1 start=zero clock=manual detached=true");
+    CHECK(refused([&] { ids.observe(std::int64_t{1} << 40); }, errc::clock_not_set));
+    ids.set_time(NOW);
+    const std::int64_t first = ids.next();
+    ids.observe(0);
+    CHECK(ids.next() == first + 1);
+    const std::int64_t theirs = ids.layout().max_id(NOW + milliseconds(1000));
+    ids.observe(theirs);
+    ids.set_time(NOW + milliseconds(1001));
+    CHECK(ids.next() > theirs);
+    const std::int64_t far = ids.layout().min_id(NOW + milliseconds(2002));
+    CHECK(refused([&] { ids.observe(far); }, errc::out_of_range, {"id=", "1001 ms ahead of the clock", "allow 1s"}));
+    CHECK(refused([&] { ids.observe(-1); }, errc::id_invalid));
+    ids.set_time(*ids.layout().expires_at() - milliseconds(1));
+    CHECK(refused([&] { ids.observe(INT64_MAX); }, errc::layout_expired));
+    const snowflake small("js53 node=1 clock=manual detached=true");
+    small.set_time(NOW);
+    CHECK(refused([&] { small.observe(std::int64_t{1} << 53); }, errc::id_invalid, {"53"}));
 }
 
 CASE(burst_credit) {
@@ -706,6 +745,7 @@ CASE(closed_handle) {
     CHECK(refused([&] { (void)ids.text(format::hex); }, errc::closed));
     CHECK(refused([&] { ids.credit(); }, errc::closed));
     CHECK(refused([&] { ids.set_time(NOW); }, errc::closed));
+    CHECK(refused([&] { ids.observe(1); }, errc::closed));
     CHECK(refused([&] { ids.renew(); }, errc::closed));
     CHECK(refused([&] { for (const auto id : ids) (void)id; }, errc::closed));
     CHECK(ids.node() == 414);

@@ -54,6 +54,7 @@ CASE(minting) {
         before = *next;
         if (++count == 100) break;
     }
+    CHECK(ids->observe(before) && *ids->next() > before && refused(ids->observe(-1), errc::id_invalid));
     ids->close();
     CHECK(refused(ids->next(), errc::closed));
 }

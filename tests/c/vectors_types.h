@@ -67,6 +67,20 @@ struct step {
     int64_t last;
 };
 
+struct takeover {
+    const char *system;
+    const char *spec;
+    const char *layout;
+    int64_t last;
+    int64_t unix_ms;
+    uint64_t sequence;
+    size_t field_count;
+    struct vector_field fields[8];
+    /* Of TAKEOVER_STEPS. */
+    size_t first_step;
+    size_t step_count;
+};
+
 struct error_row {
     int32_t code;
     int32_t constant;

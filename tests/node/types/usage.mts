@@ -21,6 +21,8 @@ const credit: number = ids.credit()
 const time: Instant = 0
 ids.setTime(time)
 ids.setTime(new Date())
+ids.observe('1541815603606036480')
+ids.observe(1541815603606036480n)
 const renewed: Promise<void> = ids.renew()
 const closed: Promise<void> = ids.closeAsync()
 const lease: Lease | undefined = ids.lease
