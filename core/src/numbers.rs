@@ -39,6 +39,9 @@ struct Shared {
     ring: Option<Arc<buffered::Plan>>,
 }
 
+/// How long `renew` waits for a ring's thread, whose calls are short.
+const REST: Duration = Duration::from_secs(1);
+
 impl Numbers {
     /// Opens a spec as one of the three, waiting at most `max_wait` for the first numbers.
     ///
@@ -156,13 +159,18 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
     pub fn renew(&self) -> Result<()> {
-        // What is prepared after the lease is gone is another one's.
+        let chain = &self.shared.chain;
+        chain.drop_prepared()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().lease().is_some()
         {
+            // The thread is a user of the lease, and would take another one at once.
+            chain.wait_for_rest(REST)?;
             ring.ids().renew()?;
+            // What a caller has had prepared meanwhile may be the old one's.
+            chain.drop_prepared()?;
         }
-        self.shared.chain.drop_prepared()
+        Ok(())
     }
 
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle

@@ -283,6 +283,22 @@ fn a_ring_over_a_lease_is_made_anew_by_renew() {
 }
 
 #[test]
+fn after_renew_nothing_is_prepared_until_a_number_is_wanted() {
+    let lines = ["renewal store=memory step=10", "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=still"];
+    let opened = [Segment::open(lines[0]).map(|it| Numbers::clone(&it)), Buffered::open(lines[1]).map(|it| Numbers::clone(&it))];
+    for handle in opened.map(Result::unwrap) {
+        for round in 0..20 {
+            // Now and then the thread is at work.
+            let many = 1 + round * 1_000;
+            assert_eq!(numbers(&handle, many).len(), many);
+            handle.renew().unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(handle.prepared().unwrap(), 0, "{handle:?}, round {round}");
+        }
+    }
+}
+
+#[test]
 fn bad_rings_are_refused_by_what_is_wrong() {
     for (line, expected) in [
         ("standard node=1 size=0", ErrorKind::OutOfRange),

@@ -66,6 +66,8 @@ pub(super) struct State {
     waiting: u64,
     hungry: bool,
     wanted: bool,
+    /// Whether the thread prepares something right now.
+    busy: bool,
     pub(super) closed: bool,
     /// How often the thread has tried.
     attempts: u64,
@@ -89,11 +91,13 @@ impl State {
         Some(range)
     }
 
-    /// Drops what is prepared, and what is just being prepared.
+    /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
+    /// that is cloned before that must have none.
     pub(super) fn drop_all(&mut self) {
         self.ranges.clear();
         self.prepared = 0;
         self.dropped += 1;
+        self.wanted = self.waiting > 0;
     }
 
     fn is_full(&self) -> bool {
@@ -109,6 +113,7 @@ impl Depot {
             waiting: 0,
             hungry: false,
             wanted: false,
+            busy: false,
             closed: false,
             attempts: 0,
             dropped: 0,
@@ -177,6 +182,18 @@ impl Depot {
         }
     }
 
+    /// Waits until the thread does not prepare anything.
+    pub(super) fn wait_for_rest(&self, until: Instant) {
+        let mut state = self.lock();
+        while state.busy {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Ends the thread, and whoever waits.
     pub(super) fn close(&self) {
         let mut state = self.lock();
@@ -203,16 +220,17 @@ impl Depot {
     }
 
     fn fill<'a>(&'a self, mut state: MutexGuard<'a, State>, filler: &mut dyn Fill) -> MutexGuard<'a, State> {
-        let (mut woken, mut pause) = (true, FIRST_PAUSE);
-        while !state.closed && !state.is_full() {
+        let (mut woken, mut pause, dropped) = (true, FIRST_PAUSE, state.dropped);
+        while !state.closed && state.dropped == dropped && !state.is_full() {
             let need = Need { hungry: std::mem::take(&mut state.hungry), woken };
-            let dropped = state.dropped;
+            state.busy = true;
             drop(state);
             // A panic must not leave the callers waiting.
             let filled =
                 catch_unwind(AssertUnwindSafe(|| filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
             woken = false;
             state = self.lock();
+            state.busy = false;
             state.attempts += 1;
             state.levels = filler.levels();
             match filled {

@@ -9,6 +9,8 @@ mod depot;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod range;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub(crate) use depot::{Fill, Levels, Need};
 pub(crate) use range::{Span, Taken};
@@ -146,11 +148,17 @@ impl Chain {
         })
     }
 
-    /// Drops every number that is prepared.
+    /// Drops every number that is prepared; the thread prepares others when somebody wants one.
     pub(crate) fn drop_prepared(&self) -> Result<()> {
         let mut state = self.depot()?.lock_open()?;
         state.drop_all();
         self.current.store(Arc::new(Range::none()));
+        Ok(())
+    }
+
+    /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Chain::drop_prepared) it soon does.
+    pub(crate) fn wait_for_rest(&self, max_wait: Duration) -> Result<()> {
+        self.depot()?.wait_for_rest(Instant::now() + max_wait);
         Ok(())
     }
 
