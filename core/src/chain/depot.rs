@@ -63,7 +63,7 @@ pub(super) struct State {
     /// How many numbers there are in them.
     pub(super) prepared: u64,
     /// How many callers wait.
-    waiting: u64,
+    pub(super) waiting: u64,
     hungry: bool,
     wanted: bool,
     /// Whether the thread prepares something right now.
@@ -74,11 +74,13 @@ pub(super) struct State {
     /// How often everything was dropped.
     dropped: u64,
     pub(super) trouble: Option<Error>,
+    /// Whether the last attempt gave nothing; there may be trouble beside numbers.
+    failed: bool,
     levels: Levels,
 }
 
 /// Whether a failure is one that may pass while a caller waits.
-pub(super) fn may_pass(error: &Error) -> bool {
+fn may_pass(error: &Error) -> bool {
     use ErrorKind::{ClockBack, Exhausted, LeaseExhausted, StoreUnreachable, WouldBlock};
     matches!(error.kind(), StoreUnreachable | Exhausted | ClockBack | WouldBlock | LeaseExhausted)
 }
@@ -100,6 +102,11 @@ impl State {
         self.wanted = self.waiting > 0;
     }
 
+    /// Why the last attempt failed, if waiting longer does not help.
+    pub(super) fn lasting_failure(&self) -> Option<&Error> {
+        self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
+    }
+
     fn is_full(&self) -> bool {
         self.prepared >= self.levels.high.max(self.waiting)
     }
@@ -118,6 +125,7 @@ impl Depot {
             attempts: 0,
             dropped: 0,
             trouble: None,
+            failed: false,
             // Until the thread knows better.
             levels: Levels { low: 1, high: 1 },
         };
@@ -161,8 +169,8 @@ impl Depot {
         self.order(&mut state);
         let (mut state, _) = self.ready.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
-        match &state.trouble {
-            Some(error) if state.attempts > attempts && state.prepared == 0 && !may_pass(error) => Err(error.clone()),
+        match state.lasting_failure() {
+            Some(error) if state.attempts > attempts && state.prepared == 0 => Err(error.clone()),
             _ => Ok(state),
         }
     }
@@ -174,7 +182,7 @@ impl Depot {
         self.order(&mut state);
         while !state.closed && !state.is_full() {
             let left = until.saturating_duration_since(Instant::now());
-            let failed = state.attempts > attempts && state.trouble.as_ref().is_some_and(|error| !may_pass(error));
+            let failed = state.attempts > attempts && state.lasting_failure().is_some();
             if left.is_zero() || failed {
                 return;
             }
@@ -233,6 +241,7 @@ impl Depot {
             state.busy = false;
             state.attempts += 1;
             state.levels = filler.levels();
+            state.failed = filled.is_err();
             match filled {
                 // What was prepared before everything was dropped goes the same way.
                 Ok(_) if state.closed || state.dropped != dropped => {}

@@ -141,10 +141,10 @@ impl Chain {
             return Ok(());
         }
         let trouble = state.trouble.clone();
-        Err(match trouble {
-            Some(error) if !depot::may_pass(&error) => error,
-            trouble if max_wait < patience => would_block(trouble),
-            trouble => self.purpose.too_late(since.elapsed(), trouble),
+        Err(match (state.lasting_failure(), trouble) {
+            (Some(error), _) => error.clone(),
+            (None, trouble) if max_wait < patience => would_block(trouble),
+            (None, trouble) => self.purpose.too_late(since.elapsed(), trouble),
         })
     }
 
@@ -170,6 +170,11 @@ impl Chain {
     /// What the thread met last, if it did not go well.
     pub(crate) fn trouble(&self) -> Result<Option<Error>> {
         Ok(self.depot()?.lock_open()?.trouble.clone())
+    }
+
+    #[cfg(all(test, not(loom)))]
+    fn waiting(&self) -> u64 {
+        self.depot().expect("a thread").lock().waiting
     }
 
     /// Ends the chain: every later call is `CLOSED`.

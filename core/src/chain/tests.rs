@@ -4,7 +4,7 @@ use super::{Chain, Fill, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -118,4 +118,28 @@ fn a_caller_who_waits_while_everything_is_dropped_is_served() {
         tell.send(span(1, 1)).unwrap();
         assert_eq!(waits.join().unwrap(), Ok(1));
     });
+}
+
+#[test]
+fn trouble_beside_numbers_refuses_nobody() {
+    let trouble = Error::new(ErrorKind::StoreChanged, "one store of several");
+    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, Some(trouble));
+    std::thread::scope(|scope| {
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| chain.take(1, LONG).map(|taken| taken.first))).collect();
+        let since = Instant::now();
+        while chain.waiting() < 4 {
+            assert!(since.elapsed() < LONG);
+            std::thread::yield_now();
+        }
+        // Each success wakes all, and serves one.
+        for n in 0..4 {
+            needs.recv_timeout(LONG).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            tell.send(span(n, 1)).unwrap();
+        }
+        let mut got: Vec<_> = waits.into_iter().map(|wait| wait.join().unwrap().expect("a store is alive")).collect();
+        got.sort_unstable();
+        assert_eq!(got, [0, 1, 2, 3]);
+    });
+    assert_eq!(chain.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
 }
