@@ -1,6 +1,6 @@
 //! What the thread does and leaves, told by hand.
 
-use super::{Chain, Fill, Levels, Need, Purpose, Span};
+use super::{Chain, Fill, Levels, Need, Purpose, Range, Span};
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -142,4 +142,13 @@ fn trouble_beside_numbers_refuses_nobody() {
         assert_eq!(got, [0, 1, 2, 3]);
     });
     assert_eq!(chain.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
+}
+
+#[test]
+fn places_do_not_come_round() {
+    let range = Range::new(1, Span { first: 10, stride: 1, count: 4, low: 0, made_ms: 0 });
+    assert_eq!(range.take(1 << 62).unwrap().count, 4);
+    for _ in 0..8 {
+        assert_eq!(range.take(1 << 62), None);
+    }
 }
