@@ -97,6 +97,66 @@ fn several_stores_serve_one_tag_while_one_is_alive() {
 }
 
 #[test]
+fn a_store_more_is_refused_by_what_the_others_say() {
+    let (a, b, c) = (Folder::new("more-a"), Folder::new("more-b"), Folder::new("more-c"));
+    let two = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
+    numbers(&two, 20);
+    // The third one would begin at 3, which was given out.
+    for _ in 0..8 {
+        let three = Tickets::open(&format!("photos store='{} {} {}'", a.store(), b.store(), c.store())).unwrap();
+        let error = three.next_id().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SegmentMismatch, "{error}");
+        assert!(error.to_string().contains("increment=2 offset=1") && error.to_string().contains("increment=3 offset=1"), "{error}");
+        assert_eq!(three.next_id().unwrap_err().kind(), ErrorKind::SegmentMismatch, "and goes on being refused");
+    }
+}
+
+#[test]
+fn stores_in_another_order_are_refused() {
+    let (a, b) = (Folder::new("order-a"), Folder::new("order-b"));
+    Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap().next_id().unwrap();
+    let error = Tickets::open(&format!("photos store='{} {}'", b.store(), a.store())).unwrap().next_id().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SegmentMismatch, "{error}");
+}
+
+#[test]
+fn a_store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
+    let (a, b) = (Folder::new("lost-a"), Folder::new("lost-b"));
+    Segment::open(&format!("orders store={} increment=2 offset=1", a.store())).unwrap().next_id().unwrap();
+    let both = Segment::open(&format!("orders store='{} {}' step=10", a.store(), b.store())).unwrap();
+    assert!(numbers(&both, 5_000).iter().all(|n| n % 2 == 1), "the other store may have handed out even ones before it was emptied");
+    let trouble = both.last_error().unwrap().expect("the empty store is told of");
+    assert_eq!(trouble.kind(), ErrorKind::TagMissing);
+    assert!(trouble.to_string().contains(&format!("frazil segment {}", b.store())), "{trouble}");
+}
+
+#[test]
+fn a_tag_begins_when_all_of_its_stores_answer() {
+    let (a, b) = (Folder::new("first-a"), Folder::new("first-b"));
+    b.take_away();
+    let line = format!("orders store='{} {}' wait=200ms", a.store(), b.store());
+    let error = Segment::open(&line).unwrap_err();
+    assert!(error.to_string().contains("first-b"), "{error}");
+    std::fs::remove_file(&b.0).unwrap();
+    std::fs::create_dir(&b.0).unwrap();
+    let begun = Segment::open(&line).unwrap();
+    let first = begun.next_id().unwrap().get();
+    assert!(first == 1 || first == 2, "{first}");
+}
+
+#[test]
+fn a_line_that_is_wrong_about_one_store_is_refused() {
+    let a = Folder::new("wrong-a");
+    for (line, expected) in [
+        (format!("orders store='{} file:'", a.store()), ErrorKind::Spec),
+        (format!("wrong store='memory {}' start=9223372036854775807", a.store()), ErrorKind::OutOfRange),
+    ] {
+        let error = Segment::open(&line).expect_err(&line);
+        assert_eq!(error.kind(), expected, "{line}: {error}");
+    }
+}
+
+#[test]
 fn tickets_are_asked_for_in_turn() {
     let (a, b) = (Folder::new("ta"), Folder::new("tb"));
     let tickets = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();

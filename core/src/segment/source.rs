@@ -21,6 +21,22 @@ pub(crate) struct Piece {
 
 /// A store that hands out ranges of a tag; used by one thread. After an error it connects anew.
 pub(crate) trait Source {
+    /// Whether the tag is there.
+    ///
+    /// # Errors
+    /// As [`take`](Source::take).
+    fn has_tag(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Begins the tag, if it is not there.
+    ///
+    /// # Errors
+    /// As [`take`](Source::take); `OUT_OF_RANGE` for a start above all numbers.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes the next numbers, about `count` of them and at least one.
     ///
     /// # Errors
@@ -54,23 +70,49 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
 }
 
 impl Source for Tagged {
+    fn has_tag(&mut self) -> Result<bool> {
+        self.connected(|tag, store| Ok(tag.check(&store.load(&tag.place(), Which::One(0))?)?.is_some()))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.connected(Tagged::begin_in)
+    }
+
     fn take(&mut self, count: u64) -> Result<Piece> {
-        let mut store = match self.connection.take() {
-            Some(store) => store,
-            None => self.address.connect(self.timeout)?,
-        };
-        let taken = self.take_from(store.as_mut(), count)?;
-        self.connection = Some(store);
-        Ok(taken)
+        self.connected(|tag, store| tag.take_from(store, count))
     }
 }
 
 impl Tagged {
+    /// Does something with the connection, and keeps it when that went well.
+    fn connected<T>(&mut self, work: impl FnOnce(&mut Self, &mut dyn Store) -> Result<T>) -> Result<T> {
+        let mut store = match self.connection.take() {
+            Some(store) => store,
+            None => self.address.connect(self.timeout)?,
+        };
+        let done = work(self, store.as_mut())?;
+        self.connection = Some(store);
+        Ok(done)
+    }
+
+    fn begin_in(&mut self, store: &mut dyn Store) -> Result<()> {
+        let loaded = store.load(&self.place(), Which::One(0))?;
+        if self.check(&loaded)?.is_some() {
+            return Ok(());
+        }
+        if store.loses_writes() {
+            return Err(self.missing());
+        }
+        let first = self.first(&loaded)?;
+        // Where somebody else was faster, the tag is there too.
+        store.swap(&self.place(), &swap(loaded, &first))?;
+        Ok(())
+    }
+
     fn take_from(&mut self, store: &mut dyn Store, count: u64) -> Result<Piece> {
-        let place = place(&self.namespace, &self.tag);
         for attempt in 0..ATTEMPTS {
-            let loaded = store.load(&place, Which::One(0))?;
-            let before = self.check(&loaded, store.loses_writes())?;
+            let loaded = store.load(&self.place(), Which::One(0))?;
+            let before = self.check(&loaded)?.ok_or_else(|| self.missing())?;
             let increment = before.lattice.increment;
             let left = if before.next > LAST { 0 } else { (LAST - before.next) / increment + 1 };
             let taken = count.min(left);
@@ -79,16 +121,7 @@ impl Tagged {
                 return Err(self.error(ErrorKind::SegmentExhausted, &why));
             }
             let after = Record { next: before.next + taken * increment, ..before.clone() };
-            let swap = Swap {
-                meta: loaded.meta.clone(),
-                server: loaded.server,
-                key: Key::Meta,
-                old: loaded.meta,
-                new: after.to_string(),
-                earliest_ms: i64::MIN,
-                latest_ms: i64::MAX,
-            };
-            if store.swap(&place, &swap)? == Swapped::Done {
+            if store.swap(&self.place(), &swap(loaded, &after))? == Swapped::Done {
                 self.seen = Some((after.nonce, after.next));
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
@@ -97,21 +130,18 @@ impl Tagged {
         Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
     }
 
-    /// The record to go on from: the one that is there, or a tag's first.
-    fn check(&self, loaded: &Loaded, forgets: bool) -> Result<Record> {
+    fn place(&self) -> String {
+        place(&self.namespace, &self.tag)
+    }
+
+    /// The record to go on from; `None` where there is none.
+    fn check(&self, loaded: &Loaded) -> Result<Option<Record>> {
         let changed = |why: &str| {
             let why = format!("{why}; when it is certain which numbers were given out: {}", self.command());
             Err(self.error(ErrorKind::StoreChanged, &why))
         };
         let Some(text) = &loaded.meta else {
-            return match (self.seen, forgets) {
-                (Some(_), _) => changed("the tag's record is gone"),
-                (None, true) => {
-                    let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
-                    Err(self.error(ErrorKind::TagMissing, &why))
-                }
-                (None, false) => self.first(loaded),
-            };
+            return if self.seen.is_some() { changed("the tag's record is gone") } else { Ok(None) };
         };
         let record = Record::parse(text).map_err(|error| self.error(error.kind(), &error.to_string()))?;
         if record.lattice != self.lattice {
@@ -129,10 +159,17 @@ impl Tagged {
             Some((nonce, next)) if nonce != record.nonce && record.next < next => {
                 changed(&format!("the tag was set to {}, and numbers below {next} have been given out", record.next))
             }
-            _ => Ok(record),
+            _ => Ok(Some(record)),
         }
     }
 
+    /// The error for a tag that is not begun here without an operator: the store may have had it.
+    fn missing(&self) -> Error {
+        let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
+        self.error(ErrorKind::TagMissing, &why)
+    }
+
+    /// A tag's first record.
     fn first(&self, loaded: &Loaded) -> Result<Record> {
         let next = self.lattice.at_or_above(self.start).ok_or_else(|| {
             let why = format!("start={} is out of range: there is no number of {} up to {LAST}", self.start, self.lattice);
@@ -151,4 +188,10 @@ impl Tagged {
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
         Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.address, self.namespace, self.tag))
     }
+}
+
+/// The step from one record to the next.
+fn swap(loaded: Loaded, new: &Record) -> Swap {
+    let Loaded { meta, server, .. } = loaded;
+    Swap { meta: meta.clone(), server, key: Key::Meta, old: meta, new: new.to_string(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
 }

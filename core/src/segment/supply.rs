@@ -2,7 +2,7 @@
 
 use super::source::{Piece, Source};
 use crate::chain::{Fill, Levels, Need, Span};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 
 /// Leaf's rule: a range that is used up sooner than this is followed by one twice as large ...
@@ -18,11 +18,26 @@ const TENTH: u64 = 10;
 /// A store that failed is not asked again before this, while another one answers.
 const REST: Duration = Duration::from_secs(5);
 
+/// Where ranges come from, and how many.
+///
+/// A tag that no store has is begun in all of them at once, when all answer. After that a store without it is one that lost it,
+/// or one that was added: what it would hand out, others may have. A spec that is wrong about one store is
+/// refused as a whole, because the numbers of the others may then be somebody else's.
 pub(super) struct Supply {
-    sources: Vec<(Box<dyn Source>, Option<Instant>)>,
+    stores: Vec<Stock>,
     turn: usize,
+    /// Whether some store has the tag, and no one says that the spec is wrong.
+    begun: bool,
     pace: Option<Pace>,
     trouble: Option<Error>,
+}
+
+struct Stock {
+    source: Box<dyn Source>,
+    /// When it failed last, if it has not answered since.
+    failed: Option<Instant>,
+    /// Whether the tag is to be begun here.
+    begins: bool,
 }
 
 /// How much is fetched, and how far ahead.
@@ -63,45 +78,90 @@ impl Pace {
 impl Supply {
     /// With a pace ranges are prepared ahead; without one single numbers are fetched when they are wanted.
     pub(super) fn new(sources: Vec<Box<dyn Source>>, pace: Option<Pace>) -> Self {
-        let sources: Vec<_> = sources.into_iter().map(|source| (source, None)).collect();
+        let stores: Vec<_> = sources.into_iter().map(|source| Stock { source, failed: None, begins: false }).collect();
         // Processes that start together do not all begin with the same store.
-        let turn = fastrand::Rng::new().usize(..sources.len());
-        Supply { sources, turn, pace, trouble: None }
+        let turn = fastrand::Rng::new().usize(..stores.len());
+        Supply { stores, turn, begun: false, pace, trouble: None }
+    }
+
+    /// Looks whether the tag is there, and begins it if it is nowhere.
+    fn begin(&mut self) -> Result<()> {
+        let found: Vec<_> = self.stores.iter_mut().map(|store| store.source.has_tag()).collect();
+        let known = found.iter().any(|found| found == &Ok(true));
+        let refused = |error: &&Error| !known || is_mistaken(error);
+        if let Some(error) = found.iter().filter_map(|found| found.as_ref().err()).find(refused) {
+            return Err(error.clone());
+        }
+        for (store, found) in self.stores.iter_mut().zip(found) {
+            store.failed = found.is_err().then(Instant::now);
+            store.begins = !known;
+            store.begin().or_else(|error| if is_mistaken(&error) { Err(error) } else { Ok(()) })?;
+        }
+        self.begun = true;
+        Ok(())
     }
 
     /// A range from the next store that has one.
     fn take(&mut self, count: u64) -> Result<Piece> {
-        let all = self.sources.len();
+        let all = self.stores.len();
         let turns: Vec<_> = (0..all).map(|n| (self.turn + n) % all).collect();
         self.turn = (self.turn + 1) % all;
         // Those that failed a moment ago are asked last.
-        let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.rests(*at));
+        let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.stores[*at].rests());
         let mut first = None;
         for at in fit.into_iter().chain(tired) {
-            match self.sources[at].0.take(count) {
+            match self.stores[at].take(count) {
                 Ok(taken) => {
-                    self.sources[at].1 = None;
-                    if first.is_some() || !(0..all).any(|at| self.rests(at)) {
+                    if first.is_some() || !(0..all).any(|at| self.stores[at].rests()) {
                         self.trouble = first;
                     }
                     return Ok(taken);
                 }
+                Err(error) if is_mistaken(&error) => {
+                    self.begun = false;
+                    return Err(error);
+                }
                 Err(error) => {
-                    self.sources[at].1 = Some(Instant::now());
                     first.get_or_insert(error);
                 }
             }
         }
         Err(first.expect("there is a store"))
     }
+}
 
-    fn rests(&self, at: usize) -> bool {
-        self.sources[at].1.is_some_and(|since| since.elapsed() < REST)
+impl Stock {
+    fn begin(&mut self) -> Result<()> {
+        if self.begins {
+            self.source.begin().inspect_err(|_| self.failed = Some(Instant::now()))?;
+            self.begins = false;
+        }
+        Ok(())
     }
+
+    fn take(&mut self, count: u64) -> Result<Piece> {
+        self.begin()?;
+        let taken = self.source.take(count);
+        self.failed = taken.is_err().then(Instant::now);
+        taken
+    }
+
+    fn rests(&self) -> bool {
+        self.failed.is_some_and(|since| since.elapsed() < REST)
+    }
+}
+
+/// Whether an error says that the spec is wrong, and not that something happened to a store.
+fn is_mistaken(error: &Error) -> bool {
+    use ErrorKind::{OutOfRange, SegmentMismatch, Spec, StoreNotBuilt};
+    matches!(error.kind(), Spec | OutOfRange | StoreNotBuilt | SegmentMismatch)
 }
 
 impl Fill for Supply {
     fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
+        if !self.begun {
+            self.begin()?;
+        }
         let count = self.pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
         let Piece { first, stride, count } = self.take(count)?;
         Ok(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }])
