@@ -1,6 +1,7 @@
 //! Where ranges come from: one store, and in it the tag's record.
 
 use super::record::{LAST, Lattice, Origin, Record};
+use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
 use std::time::Duration;
@@ -60,8 +61,6 @@ pub(crate) struct Tagged {
     pub(crate) start: u64,
     pub(crate) timeout: Duration,
     pub(crate) connection: Option<Box<dyn Store>>,
-    /// The history that this process has seen, and how far it had come.
-    pub(crate) seen: Option<(u64, u64)>,
 }
 
 /// The namespace under which a tag's record stands; no namespace of node numbers has a `~`.
@@ -71,7 +70,7 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
 
 impl Source for Tagged {
     fn has_tag(&mut self) -> Result<bool> {
-        self.connected(|tag, store| Ok(tag.check(&store.load(&tag.place(), Which::One(0))?)?.is_some()))
+        self.connected(|tag, store| Ok(tag.load(store)?.1.is_some()))
     }
 
     fn begin(&mut self) -> Result<()> {
@@ -96,10 +95,7 @@ impl Tagged {
     }
 
     fn begin_in(&mut self, store: &mut dyn Store) -> Result<()> {
-        let loaded = store.load(&self.place(), Which::One(0))?;
-        if self.check(&loaded)?.is_some() {
-            return Ok(());
-        }
+        let (loaded, None) = self.load(store)? else { return Ok(()) };
         if store.loses_writes() {
             return Err(self.missing());
         }
@@ -111,8 +107,8 @@ impl Tagged {
 
     fn take_from(&mut self, store: &mut dyn Store, count: u64) -> Result<Piece> {
         for attempt in 0..ATTEMPTS {
-            let loaded = store.load(&self.place(), Which::One(0))?;
-            let before = self.check(&loaded)?.ok_or_else(|| self.missing())?;
+            let (loaded, before) = self.load(store)?;
+            let before = before.ok_or_else(|| self.missing())?;
             let increment = before.lattice.increment;
             let left = if before.next > LAST { 0 } else { (LAST - before.next) / increment + 1 };
             let taken = count.min(left);
@@ -122,7 +118,7 @@ impl Tagged {
             }
             let after = Record { next: before.next + taken * increment, ..before.clone() };
             if store.swap(&self.place(), &swap(loaded, &after))? == Swapped::Done {
-                self.seen = Some((after.nonce, after.next));
+                self.seen().reached(after.nonce, after.next);
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
             std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
@@ -134,14 +130,26 @@ impl Tagged {
         place(&self.namespace, &self.tag)
     }
 
-    /// The record to go on from; `None` where there is none.
-    fn check(&self, loaded: &Loaded) -> Result<Option<Record>> {
+    fn seen(&self) -> Seen {
+        Seen::of(&self.address, &self.place())
+    }
+
+    /// What the store holds, and the record to go on from; `None` where there is none.
+    fn load(&self, store: &mut dyn Store) -> Result<(Loaded, Option<Record>)> {
+        let known = self.seen().known();
+        let loaded = store.load(&self.place(), Which::One(0))?;
+        let record = self.check(&loaded, known)?;
+        Ok((loaded, record))
+    }
+
+    /// The record, if it is one to go on from.
+    fn check(&self, loaded: &Loaded, known: Known) -> Result<Option<Record>> {
         let changed = |why: &str| {
             let why = format!("{why}; when it is certain which numbers were given out: {}", self.command());
             Err(self.error(ErrorKind::StoreChanged, &why))
         };
         let Some(text) = &loaded.meta else {
-            return if self.seen.is_some() { changed("the tag's record is gone") } else { Ok(None) };
+            return if known.reached.is_some() { changed("the tag's record is gone") } else { Ok(None) };
         };
         let record = Record::parse(text).map_err(|error| self.error(error.kind(), &error.to_string()))?;
         if record.lattice != self.lattice {
@@ -151,16 +159,19 @@ impl Tagged {
         if record.server != loaded.server {
             return changed("another server answers than the one that kept the tag, which may have handed out more");
         }
-        match self.seen {
-            Some((nonce, next)) if nonce == record.nonce && record.next < next => {
-                changed(&format!("the tag has gone back: it stood at {next}, and now at {}", record.next))
-            }
-            Some((nonce, _)) if nonce != record.nonce && record.origin == Origin::Start => changed("the tag was begun anew"),
-            Some((nonce, next)) if nonce != record.nonce && record.next < next => {
-                changed(&format!("the tag was set to {}, and numbers below {next} have been given out", record.next))
-            }
-            _ => Ok(Some(record)),
+        if known.behind == Some(record.nonce) {
+            return changed("the tag went back, and hands out again what was handed out before");
         }
+        let Some((nonce, next)) = known.reached else { return Ok(Some(record)) };
+        if nonce != record.nonce && record.origin == Origin::Start {
+            return changed("the tag was begun anew");
+        }
+        if record.next < next {
+            self.seen().is_behind(record.nonce);
+            let how = if nonce == record.nonce { "has gone back" } else { "was set back" };
+            return changed(&format!("the tag {how}: numbers below {next} have been given out, and it stands at {}", record.next));
+        }
+        Ok(Some(record))
     }
 
     /// The error for a tag that is not begun here without an operator: the store may have had it.
@@ -194,4 +205,92 @@ impl Tagged {
 fn swap(loaded: Loaded, new: &Record) -> Swap {
     let Loaded { meta, server, .. } = loaded;
     Swap { meta: meta.clone(), server, key: Key::Meta, old: meta, new: new.to_string(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn tagged(tag: &str) -> Tagged {
+        Tagged {
+            address: Address::parse("memory").unwrap(),
+            namespace: "source".to_owned(),
+            tag: tag.to_owned(),
+            lattice: Lattice { increment: 1, offset: 0 },
+            start: 1,
+            timeout: Duration::from_secs(1),
+            connection: None,
+        }
+    }
+
+    /// Changes the record behind everybody's back.
+    fn change(tag: &str, change: impl Fn(Record) -> Record) {
+        let tagged = tagged(tag);
+        let mut store = tagged.address.connect(tagged.timeout).unwrap();
+        let loaded = store.load(&tagged.place(), Which::One(0)).unwrap();
+        let record = change(Record::parse(loaded.meta.as_deref().unwrap()).unwrap());
+        assert_eq!(store.swap(&tagged.place(), &swap(loaded, &record)).unwrap(), Swapped::Done);
+    }
+
+    fn kind(tagged: &mut Tagged) -> Option<ErrorKind> {
+        tagged.take(10).err().map(|error| error.kind())
+    }
+
+    fn begun(tag: &str) -> Tagged {
+        let mut tagged = tagged(tag);
+        tagged.begin().unwrap();
+        tagged
+    }
+
+    #[test]
+    fn what_one_handle_has_seen_the_whole_process_knows() {
+        let mut one = begun("whole");
+        assert_eq!(one.take(100).unwrap().first, 1);
+        change("whole", |record| Record { next: 50, ..record });
+        let mut another = tagged("whole");
+        assert_eq!(kind(&mut another), Some(ErrorKind::StoreChanged));
+        assert_eq!(another.has_tag().unwrap_err().kind(), ErrorKind::StoreChanged);
+        drop((one, another));
+        assert_eq!(kind(&mut tagged("whole")), Some(ErrorKind::StoreChanged), "also when no handle is left");
+    }
+
+    #[test]
+    fn a_tag_that_went_back_stays_refused_until_an_operator_speaks() {
+        let mut one = begun("stays");
+        one.take(100).unwrap();
+        change("stays", |record| Record { next: 50, ..record });
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged));
+        // Those who had not seen more hand out what was handed out before, and pass by.
+        change("stays", |record| Record { next: 5_000, ..record });
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged));
+        let operator = |next| move |record: Record| Record { nonce: record.nonce + 1, origin: Origin::Operator, next, ..record };
+        change("stays", operator(90));
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged), "below what was given out");
+        change("stays", operator(9_000));
+        assert_eq!(one.take(10).unwrap().first, 9_000);
+        assert_eq!(tagged("stays").take(10).unwrap().first, 9_010);
+    }
+
+    #[test]
+    fn handles_that_overtake_each_other_see_no_step_back() {
+        begun("overtake");
+        let done = Arc::new(AtomicBool::new(false));
+        let takes = || {
+            let mut tagged = tagged("overtake");
+            while !done.load(Ordering::Relaxed) {
+                match tagged.take(1) {
+                    Err(error) if error.kind() != ErrorKind::StoreUnreachable => panic!("{error}"),
+                    _ => {}
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(takes)).collect();
+            std::thread::sleep(Duration::from_millis(300));
+            done.store(true, Ordering::Relaxed);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+    }
 }
