@@ -41,6 +41,7 @@ struct Stock {
 }
 
 /// How much is fetched, and how far ahead.
+#[derive(Clone, Copy)]
 pub(super) struct Pace {
     step: u64,
     least: u64,
@@ -162,13 +163,16 @@ impl Fill for Supply {
         if !self.begun {
             self.begin()?;
         }
-        let count = self.pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
+        let mut pace = self.pace;
+        let count = pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
         let Piece { first, stride, count } = self.take(count)?;
+        // A store that is away says nothing about how fast numbers are used.
+        self.pace = pace;
         Ok(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }])
     }
 
     fn levels(&self) -> Levels {
-        let ready = self.pace.as_ref().map_or(0, |pace| pace.ahead * pace.step);
+        let ready = self.pace.as_ref().map_or(0, |pace| pace.ahead.saturating_mul(pace.step));
         Levels { low: ready, high: ready }
     }
 
@@ -180,6 +184,8 @@ impl Fill for Supply {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -219,5 +225,47 @@ mod tests {
         now += LATE;
         pace.next(need(false, true), now);
         assert_eq!(pace.ahead, 7);
+    }
+
+    /// Numbers from 1 on, or the error that is told.
+    struct Told(Rc<Cell<Option<ErrorKind>>>, u64);
+
+    impl Source for Told {
+        fn take(&mut self, count: u64) -> Result<Piece> {
+            if let Some(kind) = self.0.get() {
+                return Err(Error::new(kind, "told"));
+            }
+            self.1 = self.1.wrapping_add(count);
+            Ok(Piece { first: self.1.wrapping_sub(count), stride: 1, count })
+        }
+    }
+
+    fn told(error: Option<ErrorKind>) -> (Rc<Cell<Option<ErrorKind>>>, Box<dyn Source>) {
+        let told = Rc::new(Cell::new(error));
+        (Rc::clone(&told), Box::new(Told(told, 1)))
+    }
+
+    #[test]
+    fn a_store_that_is_away_makes_ranges_no_larger() {
+        let (state, source) = told(None);
+        let mut supply = Supply::new(vec![source], Some(Pace::new(10)));
+        assert_eq!(supply.fill(need(true, true)).unwrap()[0].count, 10);
+        state.set(Some(ErrorKind::StoreUnreachable));
+        for _ in 0..50 {
+            assert!(supply.fill(need(true, false)).is_err());
+        }
+        state.set(None);
+        assert_eq!(supply.fill(need(true, false)).unwrap()[0].count, 20, "as if it had been asked once");
+        assert_eq!(supply.levels(), Levels { low: 40, high: 40 });
+    }
+
+    #[test]
+    fn huge_steps_do_not_overflow() {
+        let (_, source) = told(None);
+        let mut supply = Supply::new(vec![source], Some(Pace::new(i64::MAX as u64)));
+        for _ in 0..3 {
+            supply.fill(need(true, true)).unwrap();
+        }
+        assert_eq!(supply.levels().high, u64::MAX);
     }
 }
