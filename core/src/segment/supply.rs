@@ -113,7 +113,7 @@ impl Supply {
         for at in fit.into_iter().chain(tired) {
             match self.stores[at].take(count) {
                 Ok(taken) => {
-                    if first.is_some() || !(0..all).any(|at| self.stores[at].rests()) {
+                    if first.is_some() || self.stores.iter().all(|store| store.failed.is_none()) {
                         self.trouble = first;
                     }
                     return Ok(taken);
@@ -267,5 +267,25 @@ mod tests {
             supply.fill(need(true, true)).unwrap();
         }
         assert_eq!(supply.levels().high, u64::MAX);
+    }
+
+    #[test]
+    fn trouble_is_told_until_the_store_answers() {
+        let ((_, good), (bad, away)) = (told(None), told(Some(ErrorKind::StoreUnreachable)));
+        let mut supply = Supply::new(vec![good, away], None);
+        let ask = |supply: &mut Supply, times: usize| {
+            (0..times).for_each(|_| drop(supply.fill(need(true, true)).unwrap()));
+            supply.trouble().map(|error| error.kind())
+        };
+        assert_eq!(ask(&mut supply, 2), Some(ErrorKind::StoreUnreachable));
+        for _ in 0..4 {
+            // It is time to ask it again; the other one's turn comes first every second time.
+            let store = supply.stores.iter_mut().find(|store| store.failed.is_some()).unwrap();
+            store.failed = Instant::now().checked_sub(REST);
+            assert_eq!(ask(&mut supply, 1), Some(ErrorKind::StoreUnreachable));
+        }
+        bad.set(None);
+        supply.stores.iter_mut().for_each(|store| store.failed = store.failed.and(Instant::now().checked_sub(REST)));
+        assert_eq!(ask(&mut supply, 2), None);
     }
 }
