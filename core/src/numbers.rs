@@ -5,7 +5,7 @@ use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::segment;
-use crate::snowflake::{MAX_BATCH, Snowflake};
+use crate::snowflake::{DROP_PATIENCE, MAX_BATCH, Snowflake};
 use crate::spec::Spec;
 use std::fmt;
 use std::ops::Deref;
@@ -37,6 +37,15 @@ struct Shared {
     spec: Spec,
     /// The generator of a [`Buffered`].
     ring: Option<Arc<buffered::Plan>>,
+}
+
+impl Drop for Shared {
+    /// The thread has the generator too, and a program may end before that lets go of it.
+    fn drop(&mut self) {
+        if let Some(ring) = &self.ring {
+            ring.ids().close_within(DROP_PATIENCE);
+        }
+    }
 }
 
 /// How long `renew` waits for a ring's thread, whose calls are short.

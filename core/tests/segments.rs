@@ -359,6 +359,19 @@ fn after_renew_nothing_is_prepared_until_a_number_is_wanted() {
 }
 
 #[test]
+fn dropping_the_last_handle_gives_a_rings_lease_back() {
+    let folder = Folder::new("given-back");
+    let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 store={}", folder.store());
+    for _ in 0..5 {
+        // The child ends as soon as the handle is gone.
+        assert!(in_child(|| Buffered::open(&format!("{line} size=100")).and_then(|ids| ids.next_id()).is_ok()));
+        let since = Instant::now();
+        drop(Snowflake::open(&line).unwrap());
+        assert!(since.elapsed() < Duration::from_secs(1), "the slot was not given back: {:?}", since.elapsed());
+    }
+}
+
+#[test]
 fn bad_rings_are_refused_by_what_is_wrong() {
     for (line, expected) in [
         ("standard node=1 size=0", ErrorKind::OutOfRange),
