@@ -359,6 +359,16 @@ fn after_renew_nothing_is_prepared_until_a_number_is_wanted() {
 }
 
 #[test]
+fn an_empty_ring_says_what_the_generator_lacks() {
+    // Four IDs a second.
+    let ids =
+        Buffered::open("layout='time:31@1s node:10 sequence:2 epoch:2025-01-01' node=906 exhausted=wait size=4 empty=wait:20ms").unwrap();
+    let error = (0..100).find_map(|_| ids.next_id().err()).expect("they are used faster than they are made");
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "this call had no limit of its own: {error}");
+    assert!(error.retry_after().is_some(), "{error}");
+}
+
+#[test]
 fn dropping_the_last_handle_gives_a_rings_lease_back() {
     let folder = Folder::new("given-back");
     let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 store={}", folder.store());
@@ -385,6 +395,8 @@ fn bad_rings_are_refused_by_what_is_wrong() {
         let error = Buffered::open(line).expect_err(line);
         assert_eq!(error.kind(), expected, "{line}: {error}");
     }
+    let error = Buffered::open("standard node=1 sise=1").unwrap_err().to_string();
+    assert!(error.contains("size, refill, empty"), "{error}");
 }
 
 #[test]
