@@ -230,7 +230,9 @@ handle! {
     /// A range belongs to one process. The next one is fetched in the background when a tenth of the present one is used; its
     /// size follows Leaf's rule (doubled when a range lasts less than 15 minutes, halved when more than 30), between `step` and
     /// 1,000,000, and after a caller had to wait up to 8 ranges lie ready. Numbers increase within a process, over all
-    /// its threads; among processes, and with several stores, they do not. What a process has fetched and not used when it ends is a gap.
+    /// its threads; among processes, and with several stores, they do not. With several stores a tag begins when all of them
+    /// answer; later one that lacks it is left out until an operator begins it there (`TAG_MISSING` in `last_error`), because what it
+    /// would hand out may have been handed out; and a line that one store contradicts is refused (`SEGMENT_MISMATCH`). What a process has fetched and not used when it ends is a gap.
     ///
     /// The spec line: the tag, and `store` (several, separated by spaces: each has its own offset, and one that is alive
     /// is enough), `namespace`, `step` (1000), `start` (1: the first number of a tag that is new), `increment` and `offset` (the number

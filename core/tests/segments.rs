@@ -441,3 +441,38 @@ fn a_forked_child_prepares_its_own() {
     assert!(in_child(|| ring.next_id().is_err_and(|error| error.kind() == ErrorKind::Forked)));
     ring.next_id().unwrap();
 }
+
+#[test]
+fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
+    let folder = Folder::new("forks");
+    let segment = Segment::open(&format!("orders store={} step=1", folder.store())).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let mut all: Vec<i64> = std::thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                mine.push(segment.next_id().unwrap().get());
+            }
+            mine
+        };
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for n in 0..10 {
+            let path = folder.0.with_extension(format!("{n}"));
+            assert!(in_child(|| {
+                let mine: Vec<_> = numbers(&segment, 20).iter().map(i64::to_string).collect();
+                std::fs::write(&path, mine.join(" ")).is_ok()
+            }));
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            all.extend(text.split(' ').map(|number| number.parse::<i64>().unwrap()));
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        all.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
+        all
+    });
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+}
