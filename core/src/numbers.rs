@@ -5,7 +5,7 @@ use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::segment;
-use crate::snowflake::{MAX_BATCH, Snowflake};
+use crate::snowflake::{DROP_PATIENCE, MAX_BATCH, Snowflake};
 use crate::spec::Spec;
 use std::fmt;
 use std::ops::Deref;
@@ -38,6 +38,18 @@ struct Shared {
     /// The generator of a [`Buffered`].
     ring: Option<Arc<buffered::Plan>>,
 }
+
+impl Drop for Shared {
+    /// The thread has the generator too, and a program may end before that lets go of it.
+    fn drop(&mut self) {
+        if let Some(ring) = &self.ring {
+            ring.ids().close_within(DROP_PATIENCE);
+        }
+    }
+}
+
+/// How long `renew` waits for a ring's thread, whose calls are short.
+const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
     /// Opens a spec as one of the three, waiting at most `max_wait` for the first numbers.
@@ -156,13 +168,18 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
     pub fn renew(&self) -> Result<()> {
-        // What is prepared after the lease is gone is another one's.
+        let chain = &self.shared.chain;
+        chain.drop_prepared()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().lease().is_some()
         {
+            // The thread is a user of the lease, and would take another one at once.
+            chain.wait_for_rest(REST)?;
             ring.ids().renew()?;
+            // What a caller has had prepared meanwhile may be the old one's.
+            chain.drop_prepared()?;
         }
-        self.shared.chain.drop_prepared()
+        Ok(())
     }
 
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
@@ -213,7 +230,9 @@ handle! {
     /// A range belongs to one process. The next one is fetched in the background when a tenth of the present one is used; its
     /// size follows Leaf's rule (doubled when a range lasts less than 15 minutes, halved when more than 30), between `step` and
     /// 1,000,000, and after a caller had to wait up to 8 ranges lie ready. Numbers increase within a process, over all
-    /// its threads; among processes, and with several stores, they do not. What a process has fetched and not used when it ends is a gap.
+    /// its threads; among processes, and with several stores, they do not. With several stores a tag begins when all of them
+    /// answer; later one that lacks it is left out until an operator begins it there (`TAG_MISSING` in `last_error`), because what it
+    /// would hand out may have been handed out; and a line that one store contradicts is refused (`SEGMENT_MISMATCH`). What a process has fetched and not used when it ends is a gap.
     ///
     /// The spec line: the tag, and `store` (several, separated by spaces: each has its own offset, and one that is alive
     /// is enough), `namespace`, `step` (1000), `start` (1: the first number of a tag that is new), `increment` and `offset` (the number

@@ -21,7 +21,7 @@ use std::time::Duration;
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
 /// How long a handle that is dropped waits for its store: a destructor may run anywhere.
-const DROP_PATIENCE: Duration = Duration::from_millis(200);
+pub(crate) const DROP_PATIENCE: Duration = Duration::from_millis(200);
 
 /// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
 pub const MAX_BATCH: usize = 1 << 24;
