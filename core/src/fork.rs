@@ -6,6 +6,10 @@
 //! `pthread_atfork` wipes the number, and [`recheck`], in the slow path, compares process IDs: there
 //! a raw `clone` that skips libc's handlers is seen only at the next tick.
 
+mod per_process;
+
+pub(crate) use per_process::PerProcess;
+
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// The number of this process among its ancestors; read it with [`Mark::current`].
@@ -128,9 +132,9 @@ mod page {
 mod tests {
     use super::*;
 
-    /// Runs `probe` in a forked child; it must not allocate or lock, the test runner has threads.
-    fn in_child(probe: impl Fn() -> bool) -> bool {
-        // SAFETY: the child only reads atomics and leaves with `_exit`.
+    /// Runs `probe` in a forked child; it must take no lock of Rust's, the test runner has threads.
+    pub(super) fn in_child(probe: impl Fn() -> bool) -> bool {
+        // SAFETY: the child only uses atomics and malloc, which libc keeps usable, and leaves with `_exit`.
         let pid = unsafe { libc::fork() };
         assert!(pid >= 0, "fork failed");
         if pid == 0 {
