@@ -96,6 +96,7 @@
 //! | `lease` | the window protocol, and the thread that keeps leases |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `snowflake` | the handle that users hold |
+//! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
 #[cfg(feature = "cli")]
@@ -105,6 +106,7 @@ mod error;
 mod fork;
 mod generator;
 mod id;
+mod interop;
 mod layout;
 mod lease;
 mod policy;
@@ -119,6 +121,7 @@ mod time;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
+pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
 pub use layout::{Field, Layout};
 pub use lease::Lease;
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake};
