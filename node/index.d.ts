@@ -368,3 +368,79 @@ export function formatId(id: IdLike, format: TextFormat): string
  * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
  */
 export function parseId(text: string, format: TextFormat): string
+
+/** What an ObjectId is made of. */
+export interface ObjectIdParts {
+  /** The ObjectId, in lower case. */
+  readonly id: string
+  /** The second in which it was made. */
+  readonly time: Date
+  /** The 40 bits that tell processes apart. */
+  readonly random: number
+  /** The counter within the process, 24 bits. */
+  readonly counter: number
+  /** The first 24 bits of `random`, where older drivers wrote a number of the machine. */
+  readonly machine: number
+  /** The last 16 bits of `random`, where older drivers wrote the process ID. */
+  readonly process: number
+}
+
+/**
+ * A new ObjectId of MongoDB, as its 24 hexadecimal digits. Never the same twice in a process, worker threads included.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function objectId(): string
+
+/**
+ * Takes an ObjectId apart: 24 hexadecimal digits of either case.
+ *
+ * @example
+ * decodeObjectId('507f1f77bcf86cd799439011').time   // 2012-10-17T21:13:27.000Z
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function decodeObjectId(text: string): ObjectIdParts
+
+/**
+ * The smallest ObjectId of the second that holds an instant: `{ _id: { $gte: new ObjectId(minObjectId(t)) } }` in a query.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function minObjectId(time: Instant): string
+
+/**
+ * The largest ObjectId of the second that holds an instant: `{ _id: { $lte: new ObjectId(maxObjectId(t)) } }` in a query.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function maxObjectId(time: Instant): string
+
+/** A new version 4 UUID: 122 random bits from the operating system. */
+export function uuid4(): string
+
+/**
+ * A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process, over all worker threads and also after
+ * the clock went back.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970 or after the year 10889.
+ */
+export function uuid7(): string
+
+/**
+ * Parses a UUID of any version; gives its 36 characters in lower case. Takes 8-4-4-4-12 hexadecimal digits, also in braces or after
+ * `urn:uuid:`, or 32 digits without hyphens.
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function parseUuid(text: string): string
+
+/**
+ * The time in a UUID of version 7, 6 or 1, rounded down to ms; the text as `parseUuid` takes it.
+ *
+ * @example
+ * uuidTime('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')   // 2022-02-22T19:22:22.000Z
+ *
+ * @throws {FrazilError} `ID_INVALID` for another version, which holds no time, and for a time after the year 9999.
+ */
+export function uuidTime(text: string): Date

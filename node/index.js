@@ -200,7 +200,42 @@ function parseId(text, format) {
   return native.parseId(text, format)
 }
 
+function objectId() {
+  return native.objectId()
+}
+
+function decodeObjectId(text) {
+  return native.decodeObjectId(text)
+}
+
+function minObjectId(time) {
+  return native.minObjectId(time)
+}
+
+function maxObjectId(time) {
+  return native.maxObjectId(time)
+}
+
+function uuid4() {
+  return native.uuid4()
+}
+
+function uuid7() {
+  return native.uuid7()
+}
+
+function parseUuid(text) {
+  return native.parseUuid(text)
+}
+
+function uuidTime(text) {
+  return native.uuidTime(text)
+}
+
 const errors = Object.freeze(native.errorTable().map(Object.freeze))
 const version = native.version()
 
-module.exports = { FrazilError, Layout, Snowflake, errors, formatId, parseId, version }
+module.exports = {
+  FrazilError, Layout, Snowflake, decodeObjectId, errors, formatId, maxObjectId, minObjectId, objectId, parseId,
+  parseUuid, uuid4, uuid7, uuidTime, version,
+}

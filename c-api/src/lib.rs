@@ -9,7 +9,9 @@ mod error;
 mod layout;
 mod lease;
 mod next;
+mod object_id;
 mod snowflake;
+mod uuid;
 
 pub use convert::{frazil_id_format, frazil_id_parse, frazil_version};
 pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
@@ -21,8 +23,11 @@ pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
 pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, frazil_snowflake_renew};
 pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
 pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
+pub use object_id::{frazil_object_id_decode, frazil_object_id_new, frazil_object_id_parse, frazil_object_id_parts, frazil_object_id_text};
+pub use object_id::{frazil_object_id_max_id, frazil_object_id_min_id};
 pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
 pub use snowflake::{
     frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,
 };
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
+pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};

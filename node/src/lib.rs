@@ -9,7 +9,9 @@ mod error;
 mod layout;
 mod lease;
 mod next;
+mod object_id;
 mod snowflake;
+mod uuid;
 
 use napi_derive::napi;
 use std::io::{stderr, stdout};
@@ -19,10 +21,12 @@ pub use error::{ErrorRow, error_table, use_error_class};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
 pub use lease::{snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use next::{snowflake_attach, snowflake_next_async};
+pub use object_id::{decode_object_id, max_object_id, min_object_id, object_id};
 pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_fill};
 pub use snowflake::{snowflake_credit, snowflake_observe, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use snowflake::{snowflake_open, snowflake_open_async};
+pub use uuid::{parse_uuid, uuid_time, uuid4, uuid7};
 
 /// Runs the command line with the arguments after the program's name; the exit status.
 #[napi]

@@ -6,6 +6,7 @@ to share between threads.
 """
 
 import datetime
+import uuid
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, final
@@ -34,6 +35,7 @@ __all__ = [
     "NoFreeNodeError",
     "NodeInUseError",
     "NodeMissingError",
+    "ObjectId",
     "OutOfRangeError",
     "Parts",
     "SegmentExhaustedError",
@@ -53,6 +55,9 @@ __all__ = [
     "__version__",
     "format_id",
     "parse_id",
+    "uuid4",
+    "uuid7",
+    "uuid_time",
 ]
 
 __version__: Final[str]
@@ -83,6 +88,84 @@ def parse_id(text: str, format: _Format, /) -> int:
     >>> frazil.parse_id("1ptWyK4WgZU", "base62")
     1541815603606036480
     """
+
+def uuid4() -> uuid.UUID:
+    """A new version 4 UUID: 122 random bits from the operating system.
+
+    >>> frazil.uuid4().version
+    4
+    """
+
+def uuid7() -> uuid.UUID:
+    """A new version 7 UUID: the time in milliseconds, then random bits.
+
+    Strictly increasing within the process over all threads, also after the clock went back; a forked child begins
+    anew. Raises BeforeEpochError and LayoutExpiredError for a clock before 1970 or after the year 10889.
+
+    >>> frazil.uuid7() < frazil.uuid7()
+    True
+    """
+
+def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
+    """The time in a UUID of version 7, 6 or 1, in UTC, rounded down to milliseconds.
+
+    A str is 8-4-4-4-12 hexadecimal digits, also in braces or after `urn:uuid:`, or 32 digits without hyphens.
+    Raises IdInvalidError for any other text, for a version that holds no time, and for a time after the year 9999.
+
+    >>> frazil.uuid_time("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+    datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc)
+    """
+
+@final
+class ObjectId:
+    """MongoDB's ObjectId: without an argument a new one, else from its 24 hexadecimal digits or its 12 bytes.
+
+    A new one is never the same twice in a process, and a forked child has another random part. Immutable; `bytes(id)`
+    is what MongoDB stores, and it sorts like its text. Raises IdInvalidError for other text or another number of
+    bytes; BeforeEpochError and LayoutExpiredError for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
+
+    >>> frazil.ObjectId("507f1f77bcf86cd799439011").time
+    datetime.datetime(2012, 10, 17, 21, 13, 27, tzinfo=datetime.timezone.utc)
+    """
+
+    def __new__(cls, value: str | bytes | None = None, /) -> Self: ...
+    @staticmethod
+    def min_id(time: datetime.datetime, /) -> ObjectId:
+        """The smallest ObjectId of the second that holds an instant: `_id >= min_id(t)` in a query."""
+
+    @staticmethod
+    def max_id(time: datetime.datetime, /) -> ObjectId:
+        """The largest ObjectId of the second that holds an instant: `_id <= max_id(t)` in a query."""
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The second in which it was made, in UTC."""
+
+    @property
+    def random(self) -> int:
+        """The 40 bits that tell processes apart."""
+
+    @property
+    def counter(self) -> int:
+        """The counter within the process, 24 bits."""
+
+    @property
+    def machine(self) -> int:
+        """The first 24 bits of `random`, where older drivers wrote a number of the machine."""
+
+    @property
+    def process(self) -> int:
+        """The last 16 bits of `random`, where older drivers wrote the process ID."""
+
+    def __bytes__(self) -> bytes: ...
+    def __reduce__(self) -> tuple[type[ObjectId], tuple[bytes]]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: ObjectId, /) -> bool: ...
+    def __le__(self, other: ObjectId, /) -> bool: ...
+    def __gt__(self, other: ObjectId, /) -> bool: ...
+    def __ge__(self, other: ObjectId, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Snowflake:

@@ -140,7 +140,8 @@ fn wrong_buffer<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
     wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 in native order, such as array('q')")
 }
 
-fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<T> {
+/// Refuses a value of another type.
+pub(crate) fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<T> {
     let given = value.get_type().name().map_or_else(|_| "another type".to_owned(), |name| name.to_string());
     refuse(value.py(), ErrorKind::WrongType, format!("{name} must be {wanted}, not {given}"))
 }

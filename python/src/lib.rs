@@ -5,7 +5,9 @@ mod error;
 mod layout;
 mod lease;
 mod next;
+mod object_id;
 mod snowflake;
+mod uuid;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -30,7 +32,11 @@ mod _frazil {
     #[pymodule_export]
     use super::lease::Lease;
     #[pymodule_export]
+    use super::object_id::ObjectId;
+    #[pymodule_export]
     use super::snowflake::Snowflake;
+    #[pymodule_export]
+    use super::uuid::{uuid_time, uuid4, uuid7};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -17,13 +17,16 @@
 #include <thread>
 #include <type_traits>
 #include <unistd.h>
+#include <unordered_set>
 #include <vector>
 
 using frazil::errc;
 using frazil::error;
 using frazil::format;
 using frazil::layout;
+using frazil::object_id;
 using frazil::snowflake;
+using frazil::uuid;
 using std::chrono::milliseconds;
 
 namespace {
@@ -761,6 +764,112 @@ CASE(wrong_buffers) {
     static_assert(!fills<std::vector<std::int32_t>>::value && !fills<std::vector<std::uint64_t>>::value && !fills<std::vector<double>>::value);
     static_assert(!fills<const std::vector<std::int64_t>>::value && !fills<std::set<std::int64_t>>::value && !fills<std::string>::value);
     CHECK(true);
+}
+
+/// What four threads make at once: each one's in its order.
+template <typename F>
+auto by_threads(F make) {
+    std::vector<std::vector<decltype(make())>> made(4);
+    std::vector<std::thread> threads;
+    for (auto &mine : made) {
+        threads.emplace_back([&make, &mine] {
+            for (int i = 0; i < 5000; ++i) mine.push_back(make());
+        });
+    }
+    for (auto &thread : threads) thread.join();
+    return made;
+}
+
+frazil::time_point now() { return std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now()); }
+
+CASE(object_id) {
+    for (const auto &known : OBJECT_IDS) {
+        const object_id id(known.text);
+        CHECK(id.to_string() == known.text && object_id(id.bytes()) == id);
+        CHECK(id.time() == frazil::time_point(milliseconds(known.unix_ms)) && id.random() == known.random);
+        CHECK(id.counter() == known.counter && id.machine() == known.machine && id.process() == known.process);
+    }
+    for (const auto &bound : OBJECT_ID_BOUNDS) {
+        const frazil::time_point time{milliseconds(bound.unix_ms)};
+        CHECK(object_id::min_id(time).to_string() == bound.min && object_id::max_id(time).to_string() == bound.max);
+    }
+    const object_id low = object_id::min_id(NOW), high = object_id::max_id(NOW);
+    CHECK(low < high && low <= low && high > low && high >= high && low == low && low != high && !(low == high));
+    CHECK(object_id() == object_id("000000000000000000000000"));
+
+    const object_id first = object_id::min_id(now());
+    std::unordered_set<object_id> all;
+    for (const auto &mine : by_threads([] { return object_id::make(); })) {
+        for (const auto &id : mine) {
+            CHECK(all.insert(id).second && first <= id && id.random() == all.begin()->random());
+        }
+    }
+    CHECK(all.size() == 20000 && std::all_of(all.begin(), all.end(), [](const auto &id) { return id.time() <= now(); }));
+}
+
+CASE(object_id_bad_input) {
+    for (const char *bad : OBJECT_IDS_INVALID) CHECK(refused([&] { object_id id(bad); }, errc::id_invalid, {"ObjectId"}));
+    CHECK(refused([] { object_id id(std::string("507f1f77\0cf86cd799439011", 24)); }, errc::id_invalid, {"NUL"}));
+    CHECK(refused([] { object_id id(nullptr); }, errc::wrong_type, {"text is NULL"}));
+    for (const auto &row : OBJECT_ID_OUT_OF_BOUNDS) {
+        const frazil::time_point time{milliseconds(row.unix_ms)};
+        CHECK(refused([&] { object_id::min_id(time); }, static_cast<errc>(row.code)));
+        CHECK(refused([&] { object_id::max_id(time); }, static_cast<errc>(row.code)));
+    }
+}
+
+CASE(uuid) {
+    for (const auto &known : UUIDS) {
+        const uuid id(known.text);
+        CHECK(id.to_string() == known.canonical && uuid(id.bytes()) == id && id.version() == known.version);
+        if (known.has_time) CHECK(id.time() == frazil::time_point(milliseconds(known.unix_ms)));
+        else CHECK(refused([&] { id.time(); }, errc::id_invalid, {known.canonical}));
+    }
+    const uuid low, high("ffffffff-ffff-ffff-ffff-ffffffffffff");
+    CHECK(low < high && low <= low && high > low && high >= high && low == low && low != high && !(low == high));
+
+    const auto begun = now();
+    std::unordered_set<uuid> all;
+    for (const auto &mine : by_threads([] { return frazil::uuid7(); })) {
+        CHECK(std::adjacent_find(mine.begin(), mine.end(), std::greater_equal<>()) == mine.end());
+        for (const auto &id : mine) {
+            CHECK(all.insert(id).second && id.version() == 7 && begun <= id.time() && id.time() <= now());
+        }
+    }
+    for (const auto &mine : by_threads([] { return frazil::uuid4(); })) {
+        for (const auto &id : mine) CHECK(all.insert(id).second && id.version() == 4);
+    }
+    CHECK(all.size() == 40000);
+}
+
+CASE(uuid_bad_input) {
+    for (const char *bad : UUIDS_INVALID) CHECK(refused([&] { uuid id(bad); }, errc::id_invalid, {"UUID"}));
+    CHECK(refused([] { uuid id(std::string("017f22e279b07cc398c4dc0c0c07398\0", 32)); }, errc::id_invalid, {"NUL"}));
+    CHECK(refused([] { uuid id(nullptr); }, errc::wrong_type, {"text is NULL"}));
+    CHECK(refused([] { frazil::uuid4().time(); }, errc::id_invalid, {"no time"}));
+}
+
+CASE(interop_after_fork) {
+    const object_id id = object_id::make();
+    const uuid before = frazil::uuid7();
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::string own = object_id::make().to_string() + frazil::uuid7().to_string();
+        end_child(write(ends[1], own.data(), own.size()) == 60);
+    }
+    close(ends[1]);
+    char told[61] = "";
+    CHECK(read(ends[0], told, 60) == 60);
+    close(ends[0]);
+    CHECK(ended_well(child));
+    const object_id theirs(std::string(told, 24));
+    CHECK(theirs.random() != id.random() && object_id::make().random() == id.random());
+    const uuid other(told + 24);
+    CHECK(!std::equal(other.bytes().begin() + 8, other.bytes().end(), before.bytes().begin() + 8));
+    CHECK(before < frazil::uuid7());
 }
 
 CASE(versions) {

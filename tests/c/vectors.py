@@ -110,6 +110,18 @@ def takeovers(rows):
         begin += count
 
 
+def object_ids():
+    for row in load("interop")["object_ids"]:
+        yield text(row["text"]), integer(row["unix_ms"]), f"UINT64_C({row['random']})", row["counter"], row["machine"], row["process"]
+
+
+def uuids():
+    for row in load("interop")["uuids"]:
+        for given in row["texts"]:
+            at = row["unix_ms"]
+            yield text(given), text(row["canonical"]), row["version"], str(at is not None).lower(), integer(at or 0)
+
+
 def main():
     texts, layout_cases, specs = load("texts"), load("layouts"), load("specs")
     errors = load("errors")["errors"]
@@ -130,6 +142,22 @@ def main():
     rows = load("takeover")["takeovers"]
     array("takeover", "TAKEOVERS", takeovers(rows))
     array("step", "TAKEOVER_STEPS", (step(*values) for row in rows for values in row["steps"]))
+    interop = load("interop")
+    array("object_id_parts", "OBJECT_IDS", object_ids())
+    array(
+        "object_id_bound",
+        "OBJECT_ID_BOUNDS",
+        ((integer(r["unix_ms"]), text(r["min"]), text(r["max"])) for r in interop["object_id_bounds"]),
+    )
+    array(
+        "instant_refusal",
+        "OBJECT_ID_OUT_OF_BOUNDS",
+        ((integer(r["unix_ms"]), f"FRAZIL_{r['error']}") for r in interop["object_id_out_of_bounds"]),
+    )
+    array("known_uuid", "UUIDS", uuids())
+    for name in ("object_ids_invalid", "uuids_invalid"):
+        print(f"static const char *const {name.upper()}[] = {{")
+        print("".join(f"    {text(bad)},\n" for bad in interop[name]) + "};\n")
     array("error_row", "ERRORS", ((row["code"], f"FRAZIL_{row['name']}", text(row["name"]), text(row["meaning"])) for row in errors))
     print("#ifdef __cplusplus\nstatic const frazil::errc ERRCS[] = {")
     for row in errors:
