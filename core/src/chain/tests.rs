@@ -27,8 +27,13 @@ struct Filler {
 
 impl Purpose for Told {
     fn filler(&self) -> Box<dyn Fill> {
-        let answers = self.answers.lock().unwrap().take().expect("one thread");
-        Box::new(Filler { answers, asked: self.asked.lock().unwrap().clone(), trouble: self.trouble.clone(), levels: self.levels })
+        let answers = self.answers.lock().expect("no panic").take().expect("one thread");
+        Box::new(Filler {
+            answers,
+            asked: self.asked.lock().expect("no panic").clone(),
+            trouble: self.trouble.clone(),
+            levels: self.levels,
+        })
     }
 
     fn is_stale(&self, _made_ms: i64) -> bool {

@@ -215,7 +215,7 @@ mod tests {
 
     fn tagged(tag: &str) -> Tagged {
         Tagged {
-            address: Address::parse("memory").unwrap(),
+            address: Address::parse("memory").expect("the memory"),
             namespace: "source".to_owned(),
             tag: tag.to_owned(),
             lattice: Lattice { increment: 1, offset: 0 },
@@ -228,10 +228,10 @@ mod tests {
     /// Changes the record behind everybody's back.
     fn change(tag: &str, change: impl Fn(Record) -> Record) {
         let tagged = tagged(tag);
-        let mut store = tagged.address.connect(tagged.timeout).unwrap();
-        let loaded = store.load(&tagged.place(), Which::One(0)).unwrap();
-        let record = change(Record::parse(loaded.meta.as_deref().unwrap()).unwrap());
-        assert_eq!(store.swap(&tagged.place(), &swap(loaded, &record)).unwrap(), Swapped::Done);
+        let mut store = tagged.address.connect(tagged.timeout).expect("the memory");
+        let loaded = store.load(&tagged.place(), Which::One(0)).expect("the memory");
+        let record = change(Record::parse(loaded.meta.as_deref().expect("the memory")).expect("the memory"));
+        assert_eq!(store.swap(&tagged.place(), &swap(loaded, &record)).expect("the memory"), Swapped::Done);
     }
 
     fn kind(tagged: &mut Tagged) -> Option<ErrorKind> {
@@ -240,7 +240,7 @@ mod tests {
 
     fn begun(tag: &str) -> Tagged {
         let mut tagged = tagged(tag);
-        tagged.begin().unwrap();
+        tagged.begin().expect("the memory");
         tagged
     }
 
