@@ -105,6 +105,10 @@ impl Numbers {
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+        if buffer.is_empty() {
+            // Nothing is asked for; whether the handle is open is told nevertheless.
+            return self.prepared().map(drop);
+        }
         let since = Instant::now();
         let mut written = 0;
         while written < buffer.len() {
