@@ -242,6 +242,7 @@ fn a_closed_handle_is_closed_everywhere() {
     segment.close();
     assert_eq!(segment.next_id().unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.batch(1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.batch(0).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.renew().unwrap_err().kind(), ErrorKind::Closed);
 }
 
