@@ -53,6 +53,7 @@ export type ErrorCode =
   | 'STORE_NOT_BUILT'
   | 'TAG_MISSING'
   | 'SEGMENT_EXHAUSTED'
+  | 'SEGMENT_MISMATCH'
   | 'INTERNAL'
 
 /** A row of the error table. */
@@ -353,6 +354,152 @@ export class Snowflake {
   [Symbol.dispose](): void
   /** `closeAsync`, where the runtime has `Symbol.asyncDispose`: `await using ids = await Snowflake.open(...)`. */
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The keys of the spec line of a {@link Segment} or {@link Tickets}. */
+export interface SegmentOptions {
+  /** A store, as in {@link Options}; several in a list, or separated by spaces: each has numbers of its own, and one that is alive is enough. */
+  store?: string | readonly string[] | undefined
+  /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */
+  namespace?: string | undefined
+  /** The size of the first range, and of the smallest: 1000. Not for tickets. */
+  step?: string | number | bigint | undefined
+  /** The first number of a tag that is new: 1. */
+  start?: string | number | bigint | undefined
+  /** The distance between numbers of one store: as many as there are stores. Not for tickets. */
+  increment?: string | number | bigint | undefined
+  /** Which numbers each store hands out: 1, 2, ... Not for tickets. */
+  offset?: string | number | bigint | readonly (string | number | bigint)[] | undefined
+  /** How long a call waits for a number: `'5s'`. */
+  wait?: string | undefined
+}
+
+/** The keys of the spec line of a {@link Buffered}: the generator's, and the ring's. */
+export interface BufferedOptions extends Options {
+  /** How many IDs lie ready: 65536; at most 16,777,216. */
+  size?: string | number | bigint | undefined
+  /** More are made when less than so many percent are left: 50. */
+  refill?: string | number | bigint | undefined
+  /** What an empty ring does: `'wait'` (5 s), `'wait:D'`, `'error'`. */
+  empty?: string | undefined
+}
+
+/**
+ * Numbers that a thread prepares ahead of those who take them: what {@link Segment}, {@link Tickets} and {@link Buffered} have in common.
+ *
+ * A number is given out once. An object stays in its thread; worker threads and child processes open their own. A call waits in place
+ * for at most 2 ms; where numbers take longer it is `WOULD_BLOCK`, and the async forms wait off the event loop.
+ */
+export abstract class Numbers {
+  protected constructor()
+  /** The next number. The function keeps its object alive and needs no `this`: `const next = orders.next`. */
+  readonly next: () => string
+  /** The next number as a bigint. */
+  readonly nextBigInt: () => bigint
+  /** So many numbers: all or nothing, at most 16,777,216. */
+  batch(count: number): string[]
+  /** As `batch`, as bigints. */
+  batchBigInt(count: number): bigint[]
+  /**
+   * Fills a buffer and returns how many. No other thread may use a shared one meanwhile.
+   *
+   * @throws {FrazilError} As `next`; `written` says how many are there already.
+   */
+  fill(buffer: BigInt64Array): number
+  /** The next number, waiting off the event loop if it must. */
+  nextAsync(): Promise<string>
+  /** So many numbers, waiting off the event loop if they must: all or nothing. */
+  batchAsync(count: number): Promise<string[]>
+  /**
+   * Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; the leased node number of a
+   * {@link Buffered} is given back, too. The next call prepares new ones.
+   */
+  renew(): Promise<void>
+  /**
+   * Closes: what is prepared is lost, and every later call is `CLOSED`, `prepared` and `lastError` too. Closing twice is harmless.
+   *
+   * The leased node number of a {@link Buffered} is given back, which this waits for up to 2 ms; the rest goes on in the background.
+   */
+  close(): void
+  /** As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. */
+  closeAsync(): Promise<void>
+  /** How many numbers lie ready, beside those of the range being used. */
+  get prepared(): number
+  /** What went wrong last while numbers were prepared: one store of several is away, for example. `undefined` when all is well. */
+  get lastError(): FrazilError | undefined
+  /** The canonical spec line, which shows no secret. */
+  get spec(): string
+  /** Endless `next`. */
+  [Symbol.iterator](): Generator<string, never, undefined>
+  /** `close`, where the runtime has `Symbol.dispose`. */
+  [Symbol.dispose](): void
+  /** `closeAsync`, where the runtime has `Symbol.asyncDispose`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
+ *
+ * A range belongs to one object; the next one is fetched in the background. Numbers increase within an object; among objects and processes, and
+ * with several stores, they do not. What was fetched and not used at the end is a gap.
+ *
+ * @example
+ * const orders = await Segment.open('orders', { store: 'local' })
+ * orders.next()                          // '1'
+ */
+export class Segment extends Numbers {
+  /**
+   * Opens a tag; waits for the first range for 2 ms, which is often `WOULD_BLOCK`: use {@link Segment.open}.
+   *
+   * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
+   * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
+   */
+  constructor(spec?: string, options?: SegmentOptions)
+  /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
+  static open(spec?: string, options?: SegmentOptions): Promise<Segment>
+}
+
+/**
+ * Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
+ *
+ * Nothing is prepared ahead: every number costs a journey to a store, for which `nextAsync` and `batchAsync` wait.
+ *
+ * @example
+ * const photos = new Tickets('photos', { store: ['mysql://a/tickets', 'mysql://b/tickets'] })
+ * await photos.nextAsync()
+ */
+export class Tickets extends Numbers {
+  /**
+   * Opens a tag; the stores are asked when a number is.
+   *
+   * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
+   */
+  constructor(spec?: string, options?: SegmentOptions)
+  /** As the constructor, off the event loop. */
+  static open(spec?: string, options?: SegmentOptions): Promise<Tickets>
+}
+
+/**
+ * A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
+ *
+ * IDs are stamped when they are prepared, not when they are taken. The ring is dropped, and filled anew, when the clock has gone back.
+ *
+ * @example
+ * const ids = await Buffered.open('standard', { node: 7, size: 8192 })
+ * ids.layout.decode(ids.next()).node     // 7
+ */
+export class Buffered extends Numbers {
+  /**
+   * Opens the generator, and fills the ring for 2 ms; a larger ring is filled in the background. `WOULD_BLOCK` where there is not one ID then:
+   * use {@link Buffered.open}.
+   *
+   * @throws {FrazilError} `SPEC`, `OUT_OF_RANGE`; those of {@link Snowflake}.
+   */
+  constructor(spec?: string, options?: BufferedOptions)
+  /** Opens the generator and fills the ring off the event loop; the arguments and errors are the constructor's. */
+  static open(spec?: string, options?: BufferedOptions): Promise<Buffered>
+  /** The generator's layout. */
+  get layout(): Layout
 }
 
 /**

@@ -105,10 +105,8 @@ impl Numbers {
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
-        if buffer.is_empty() {
-            // Nothing is asked for; whether the handle is open is told nevertheless.
-            return self.prepared().map(drop);
-        }
+        // Also for a buffer of nothing, which takes nothing.
+        self.shared.chain.check_open()?;
         let since = Instant::now();
         let mut written = 0;
         while written < buffer.len() {
@@ -189,9 +187,15 @@ impl Numbers {
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
     /// closes, too.
     pub fn close(&self) {
+        self.close_within(Duration::MAX);
+    }
+
+    /// As [`close`](Numbers::close); a ring's leased node number is given back, which is waited for up to `max_wait`, and goes on in
+    /// the background.
+    pub fn close_within(&self, max_wait: Duration) {
         self.shared.chain.close();
         if let Some(ring) = &self.shared.ring {
-            ring.ids().close();
+            ring.ids().close_within(max_wait);
         }
     }
 

@@ -188,6 +188,12 @@ impl Chain {
         }
     }
 
+    /// # Errors
+    /// `CLOSED`.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
+    }
+
     /// This process's depot, with its thread.
     fn depot(&self) -> Result<&Depot> {
         Ok(&self.depot.get(|| self.staff())?.0)
