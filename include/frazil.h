@@ -17,6 +17,8 @@
  *   them. Strings that a call gives out belong to the handle and live as long, unless it says otherwise.
  *   frazil keeps no pointer that it was given.
  * - Strings are UTF-8 and NUL-terminated. Text that is not UTF-8 is refused.
+ * - UUIDs and ObjectIds are 16 and 12 bytes of the caller's, in the order of their text: `FRAZIL_UUID_SIZE`,
+ *   `FRAZIL_OBJECT_ID_SIZE`; their text with its NUL, `FRAZIL_UUID_TEXT_SIZE`, `FRAZIL_OBJECT_ID_TEXT_SIZE`.
  * - IDs are 0 to 2^63 - 1 in an `int64_t`; a negative one is `FRAZIL_ID_INVALID`. Instants are Unix
  *   milliseconds in an `int64_t`. Nothing is masked, cut off or wrapped around.
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
@@ -24,7 +26,7 @@
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
  *   child takes ranges of its own. Freeing and closing are safe in the child and give nothing of the
- *   parent's back.
+ *   parent's back. UUIDs and ObjectIds begin anew there.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  */
 
@@ -123,6 +125,14 @@ enum {
 
 /* Bytes that hold every form, with its NUL. */
 #define FRAZIL_ID_TEXT_SIZE 20
+
+/* Bytes of an ObjectId, and of its text with its NUL. */
+#define FRAZIL_OBJECT_ID_SIZE 12
+#define FRAZIL_OBJECT_ID_TEXT_SIZE 25
+
+/* Bytes of a UUID, and of its text with its NUL. */
+#define FRAZIL_UUID_SIZE 16
+#define FRAZIL_UUID_TEXT_SIZE 37
 
 /* The most that frazil_snowflake_batch() and frazil_numbers_batch() take at once. */
 #define FRAZIL_MAX_BATCH 16777216
@@ -280,6 +290,32 @@ typedef struct {
      */
     const char *last_error;
 } frazil_lease;
+
+/**
+ * What an ObjectId is made of: frazil_object_id_decode().
+ */
+typedef struct {
+    /**
+     * The second in which it was made, in Unix ms.
+     */
+    int64_t unix_ms;
+    /**
+     * The 40 bits that tell processes apart.
+     */
+    uint64_t random;
+    /**
+     * The counter within the process, 24 bits.
+     */
+    uint32_t counter;
+    /**
+     * The first 24 bits of `random`, where older drivers wrote a number of the machine.
+     */
+    uint32_t machine;
+    /**
+     * The last 16 bits of `random`, where older drivers wrote the process ID.
+     */
+    uint16_t process;
+} frazil_object_id_parts;
 
 #ifdef __cplusplus
 extern "C" {
@@ -476,6 +512,18 @@ frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *cre
  * FRAZIL_SPEC without `clock=manual`, FRAZIL_OUT_OF_RANGE outside the years 1 to 9999.
  */
 frazil_status frazil_snowflake_set_time(const frazil_snowflake *ids, int64_t unix_ms);
+
+/**
+ * Never issues an ID at or below this one from now on: `after=` at run time, to take over from another
+ * generator. Every call that begins later, in any thread, gives a larger ID; one that lies below the next
+ * ID changes nothing, except that a sequence number may be skipped.
+ *
+ * FRAZIL_OUT_OF_RANGE for an ID further ahead of the clock than D of `rollback=ahead:D` or
+ * `exhausted=ahead:D`; FRAZIL_ID_INVALID for one that is negative or another layout's,
+ * FRAZIL_LAYOUT_EXPIRED for one in its last tick; FRAZIL_CLOCK_NOT_SET, FRAZIL_BEFORE_EPOCH,
+ * FRAZIL_FORKED, FRAZIL_CLOSED.
+ */
+frazil_status frazil_snowflake_observe(const frazil_snowflake *ids, int64_t id);
 
 /**
  * The node number: all node fields side by side.
@@ -711,6 +759,85 @@ frazil_status frazil_numbers_layout(const frazil_numbers *numbers, frazil_layout
  * freed.
  */
 frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **spec);
+
+/**
+ * Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.
+ *
+ * Never the same twice in a process; the random part is drawn once in each process, and anew in a forked
+ * child. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970-01-01 or after
+ * 2106-02-07T06:28:15Z; FRAZIL_INTERNAL when the operating system gives no random bytes.
+ */
+frazil_status frazil_object_id_new(uint8_t *id);
+
+/**
+ * Writes an ObjectId's text: 24 hexadecimal digits in lower case, and a NUL, so
+ * FRAZIL_OBJECT_ID_TEXT_SIZE bytes.
+ */
+frazil_status frazil_object_id_text(const uint8_t *id, char *text);
+
+/**
+ * Reads 24 hexadecimal digits of either case. Writes FRAZIL_OBJECT_ID_SIZE bytes.
+ *
+ * FRAZIL_ID_INVALID for any other text.
+ */
+frazil_status frazil_object_id_parse(const char *text, uint8_t *id);
+
+/**
+ * Takes an ObjectId apart.
+ */
+frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts *parts);
+
+/**
+ * The smallest ObjectId of the second that holds an instant in Unix ms: `_id >= min_id` in a query.
+ *
+ * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
+ * 2106-02-07T06:28:15Z.
+ */
+frazil_status frazil_object_id_min_id(int64_t unix_ms, uint8_t *id);
+
+/**
+ * The largest ObjectId of the second that holds an instant in Unix ms: `_id <= max_id` in a query.
+ *
+ * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
+ * 2106-02-07T06:28:15Z.
+ */
+frazil_status frazil_object_id_max_id(int64_t unix_ms, uint8_t *id);
+
+/**
+ * Writes a new version 4 UUID, FRAZIL_UUID_SIZE bytes: 122 random bits from the operating system.
+ *
+ * FRAZIL_INTERNAL when the system has none to give.
+ */
+frazil_status frazil_uuid4(uint8_t *uuid);
+
+/**
+ * Writes a new version 7 UUID, FRAZIL_UUID_SIZE bytes: the time in ms, then random bits.
+ *
+ * Strictly increasing within a process over all threads, also after the clock went back; a forked child
+ * begins anew. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970 or after the year
+ * 10889; FRAZIL_INTERNAL when the operating system gives no random bytes.
+ */
+frazil_status frazil_uuid7(uint8_t *uuid);
+
+/**
+ * Writes a UUID's text: 36 characters in lower case, and a NUL, so FRAZIL_UUID_TEXT_SIZE bytes.
+ */
+frazil_status frazil_uuid_text(const uint8_t *uuid, char *text);
+
+/**
+ * Reads a UUID of any version: 8-4-4-4-12 hexadecimal digits of either case, also in braces or after
+ * "urn:uuid:", or 32 digits without hyphens. Writes FRAZIL_UUID_SIZE bytes.
+ *
+ * FRAZIL_ID_INVALID for any other text.
+ */
+frazil_status frazil_uuid_parse(const char *text, uint8_t *uuid);
+
+/**
+ * The time in a UUID of version 7, 6 or 1, in Unix ms, rounded down.
+ *
+ * FRAZIL_ID_INVALID for another version, which holds no time, and for a time after the year 9999.
+ */
+frazil_status frazil_uuid_time(const uint8_t *uuid, int64_t *unix_ms);
 
 #ifdef __cplusplus
 }  // extern "C"

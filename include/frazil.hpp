@@ -7,7 +7,7 @@
  *
  * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
  * the same call returns frazil::result<T>. open and try_open of snowflake, segment, tickets and buffered, and
- * layout::parse return a result either way, since a constructor can only throw.
+ * every parse of a class return a result either way, since a constructor can only throw.
  *
  *     auto ids = frazil::snowflake::open("game server=4711");
  *     if (!ids) return fail(ids.error().what());
@@ -20,15 +20,18 @@
 
 #include "frazil.h"
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -590,6 +593,11 @@ public:
         return detail::done(frazil_snowflake_set_time(handle_.get(), detail::unix_ms(time)));
     }
 
+    /// Never issues an ID at or below this one from now on: `after=` at run time. Every call that begins later, in
+    /// any thread, gives a larger ID. Errors: out_of_range, id_invalid, layout_expired, clock_not_set, before_epoch,
+    /// forked, closed.
+    outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
+
     /// Gives a leased node number back, before this machine is cloned; the next use takes another. IDs go on
     /// increasing. Errors: spec, lease_exhausted.
     outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }
@@ -847,8 +855,182 @@ private:
     friend class numbers;
     explicit buffered(adopted raw) : numbers(raw) {}
 };
+/// MongoDB's ObjectId: 12 bytes, which print as 24 hexadecimal digits and sort like them. A value.
+class object_id {
+public:
+    using bytes_type = std::array<std::uint8_t, FRAZIL_OBJECT_ID_SIZE>;
+
+    /// All zeros.
+    object_id() = default;
+    explicit object_id(const bytes_type &bytes) : bytes_(bytes) {}
+
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// An ObjectId from its text. Throws as parse fails.
+    explicit object_id(text_arg text) : object_id(parse(text).value()) {}
+#endif
+
+    /// A new one of this second, never the same twice in a process; a forked child has another random part.
+    /// Errors: before_epoch, layout_expired.
+    static outcome<object_id> make() {
+        object_id id;
+        const frazil_status status = frazil_object_id_new(id.bytes_.data());
+        return detail::give(status, id);
+    }
+
+    /// From 24 hexadecimal digits of either case. Errors: id_invalid.
+    static result<object_id> parse(text_arg text) {
+        if (text.holds_nul()) return detail::nul_error(errc::id_invalid);
+        object_id id;
+        const frazil_status status = frazil_object_id_parse(text.c_str(), id.bytes_.data());
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return id;
+    }
+
+    /// The smallest one of the second that holds an instant. Errors: before_epoch, layout_expired.
+    static outcome<object_id> min_id(time_point time) {
+        object_id id;
+        const frazil_status status = frazil_object_id_min_id(detail::unix_ms(time), id.bytes_.data());
+        return detail::give(status, id);
+    }
+
+    /// The largest one of the second that holds an instant. Errors: before_epoch, layout_expired.
+    static outcome<object_id> max_id(time_point time) {
+        object_id id;
+        const frazil_status status = frazil_object_id_max_id(detail::unix_ms(time), id.bytes_.data());
+        return detail::give(status, id);
+    }
+
+    /// The 12 bytes that MongoDB stores.
+    const bytes_type &bytes() const noexcept { return bytes_; }
+
+    /// 24 hexadecimal digits in lower case.
+    std::string to_string() const {
+        char text[FRAZIL_OBJECT_ID_TEXT_SIZE] = "";
+        frazil_object_id_text(bytes_.data(), text);
+        return text;
+    }
+
+    /// The second in which it was made.
+    time_point time() const { return detail::instant(decode().unix_ms); }
+
+    /// The 40 bits that tell processes apart.
+    std::uint64_t random() const { return decode().random; }
+
+    /// The counter within the process, 24 bits.
+    std::uint32_t counter() const { return decode().counter; }
+
+    /// The first 24 bits of random(), where older drivers wrote a number of the machine.
+    std::uint32_t machine() const { return decode().machine; }
+
+    /// The last 16 bits of random(), where older drivers wrote the process ID.
+    std::uint16_t process() const { return decode().process; }
+
+    friend bool operator==(const object_id &a, const object_id &b) { return a.bytes_ == b.bytes_; }
+    friend bool operator!=(const object_id &a, const object_id &b) { return a.bytes_ != b.bytes_; }
+    friend bool operator<(const object_id &a, const object_id &b) { return a.bytes_ < b.bytes_; }
+    friend bool operator<=(const object_id &a, const object_id &b) { return a.bytes_ <= b.bytes_; }
+    friend bool operator>(const object_id &a, const object_id &b) { return a.bytes_ > b.bytes_; }
+    friend bool operator>=(const object_id &a, const object_id &b) { return a.bytes_ >= b.bytes_; }
+
+private:
+    frazil_object_id_parts decode() const {
+        frazil_object_id_parts parts{};
+        frazil_object_id_decode(bytes_.data(), &parts);
+        return parts;
+    }
+
+    bytes_type bytes_{};
+};
+
+/// A UUID: 16 bytes in network order, which print as 36 characters and sort like them. A value.
+class uuid {
+public:
+    using bytes_type = std::array<std::uint8_t, FRAZIL_UUID_SIZE>;
+
+    /// The nil UUID, all zeros.
+    uuid() = default;
+    explicit uuid(const bytes_type &bytes) : bytes_(bytes) {}
+
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// A UUID from its text. Throws as parse fails.
+    explicit uuid(text_arg text) : uuid(parse(text).value()) {}
+#endif
+
+    /// From 8-4-4-4-12 hexadecimal digits of either case, also in braces or after "urn:uuid:", or from 32 digits
+    /// without hyphens. Errors: id_invalid.
+    static result<uuid> parse(text_arg text) {
+        if (text.holds_nul()) return detail::nul_error(errc::id_invalid);
+        bytes_type bytes{};
+        const frazil_status status = frazil_uuid_parse(text.c_str(), bytes.data());
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return uuid(bytes);
+    }
+
+    /// The 16 bytes, in network order.
+    const bytes_type &bytes() const noexcept { return bytes_; }
+
+    /// 36 characters in lower case.
+    std::string to_string() const {
+        char text[FRAZIL_UUID_TEXT_SIZE] = "";
+        frazil_uuid_text(bytes_.data(), text);
+        return text;
+    }
+
+    /// The version, 0 to 15.
+    int version() const noexcept { return bytes_[6] >> 4; }
+
+    /// The time in a UUID of version 7, 6 or 1. Errors: id_invalid for another version, which holds none.
+    outcome<time_point> time() const {
+        std::int64_t unix_ms = 0;
+        const frazil_status status = frazil_uuid_time(bytes_.data(), &unix_ms);
+        return detail::give(status, detail::instant(unix_ms));
+    }
+
+    friend bool operator==(const uuid &a, const uuid &b) { return a.bytes_ == b.bytes_; }
+    friend bool operator!=(const uuid &a, const uuid &b) { return a.bytes_ != b.bytes_; }
+    friend bool operator<(const uuid &a, const uuid &b) { return a.bytes_ < b.bytes_; }
+    friend bool operator<=(const uuid &a, const uuid &b) { return a.bytes_ <= b.bytes_; }
+    friend bool operator>(const uuid &a, const uuid &b) { return a.bytes_ > b.bytes_; }
+    friend bool operator>=(const uuid &a, const uuid &b) { return a.bytes_ >= b.bytes_; }
+
+private:
+    bytes_type bytes_{};
+};
+
+/// A new version 4 UUID: 122 random bits from the operating system.
+inline outcome<uuid> uuid4() {
+    uuid::bytes_type bytes{};
+    const frazil_status status = frazil_uuid4(bytes.data());
+    return detail::give(status, uuid(bytes));
+}
+
+/// A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process over all threads,
+/// also after the clock went back. Errors: before_epoch, layout_expired.
+inline outcome<uuid> uuid7() {
+    uuid::bytes_type bytes{};
+    const frazil_status status = frazil_uuid7(bytes.data());
+    return detail::give(status, uuid(bytes));
+}
 
 } // inline namespace
 } // namespace frazil
+
+/// For unordered containers.
+template <>
+struct std::hash<frazil::object_id> {
+    std::size_t operator()(const frazil::object_id &id) const noexcept {
+        const auto *bytes = reinterpret_cast<const char *>(id.bytes().data());
+        return std::hash<std::string_view>()(std::string_view(bytes, id.bytes().size()));
+    }
+};
+
+/// For unordered containers.
+template <>
+struct std::hash<frazil::uuid> {
+    std::size_t operator()(const frazil::uuid &id) const noexcept {
+        const auto *bytes = reinterpret_cast<const char *>(id.bytes().data());
+        return std::hash<std::string_view>()(std::string_view(bytes, id.bytes().size()));
+    }
+};
 
 #endif // FRAZIL_HPP

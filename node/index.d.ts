@@ -53,6 +53,7 @@ export type ErrorCode =
   | 'STORE_NOT_BUILT'
   | 'TAG_MISSING'
   | 'SEGMENT_EXHAUSTED'
+  | 'SEGMENT_MISMATCH'
   | 'INTERNAL'
 
 /** A row of the error table. */
@@ -313,6 +314,16 @@ export class Snowflake {
    */
   setTime(time: Instant): void
   /**
+   * Never issues an ID at or below this one from now on: `after` at run time, to take over from another generator.
+   *
+   * Every call that begins later, in any worker thread, gives a larger ID; one that lies below the next ID changes nothing, except that a
+   * sequence number may be skipped.
+   *
+   * @throws {FrazilError} `OUT_OF_RANGE` for an ID further ahead of the clock than D of `rollback=ahead:D` or `exhausted=ahead:D`;
+   * `ID_INVALID` for one of another layout, `LAYOUT_EXPIRED` for one in its last tick; `FORKED`, `CLOSED`.
+   */
+  observe(id: IdLike): void
+  /**
    * Gives a leased node number back; the next use takes another. A hook for machines that are about to be cloned: after it every clone
    * leases a number of its own. IDs go on increasing. The next `next` is often `WOULD_BLOCK`: `nextAsync` waits for the store.
    *
@@ -345,6 +356,152 @@ export class Snowflake {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** The keys of the spec line of a {@link Segment} or {@link Tickets}. */
+export interface SegmentOptions {
+  /** A store, as in {@link Options}; several in a list, or separated by spaces: each has numbers of its own, and one that is alive is enough. */
+  store?: string | readonly string[] | undefined
+  /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */
+  namespace?: string | undefined
+  /** The size of the first range, and of the smallest: 1000. Not for tickets. */
+  step?: string | number | bigint | undefined
+  /** The first number of a tag that is new: 1. */
+  start?: string | number | bigint | undefined
+  /** The distance between numbers of one store: as many as there are stores. Not for tickets. */
+  increment?: string | number | bigint | undefined
+  /** Which numbers each store hands out: 1, 2, ... Not for tickets. */
+  offset?: string | number | bigint | readonly (string | number | bigint)[] | undefined
+  /** How long a call waits for a number: `'5s'`. */
+  wait?: string | undefined
+}
+
+/** The keys of the spec line of a {@link Buffered}: the generator's, and the ring's. */
+export interface BufferedOptions extends Options {
+  /** How many IDs lie ready: 65536; at most 16,777,216. */
+  size?: string | number | bigint | undefined
+  /** More are made when less than so many percent are left: 50. */
+  refill?: string | number | bigint | undefined
+  /** What an empty ring does: `'wait'` (5 s), `'wait:D'`, `'error'`. */
+  empty?: string | undefined
+}
+
+/**
+ * Numbers that a thread prepares ahead of those who take them: what {@link Segment}, {@link Tickets} and {@link Buffered} have in common.
+ *
+ * A number is given out once. An object stays in its thread; worker threads and child processes open their own. A call waits in place
+ * for at most 2 ms; where numbers take longer it is `WOULD_BLOCK`, and the async forms wait off the event loop.
+ */
+export abstract class Numbers {
+  protected constructor()
+  /** The next number. The function keeps its object alive and needs no `this`: `const next = orders.next`. */
+  readonly next: () => string
+  /** The next number as a bigint. */
+  readonly nextBigInt: () => bigint
+  /** So many numbers: all or nothing, at most 16,777,216. */
+  batch(count: number): string[]
+  /** As `batch`, as bigints. */
+  batchBigInt(count: number): bigint[]
+  /**
+   * Fills a buffer and returns how many. No other thread may use a shared one meanwhile.
+   *
+   * @throws {FrazilError} As `next`; `written` says how many are there already.
+   */
+  fill(buffer: BigInt64Array): number
+  /** The next number, waiting off the event loop if it must. */
+  nextAsync(): Promise<string>
+  /** So many numbers, waiting off the event loop if they must: all or nothing. */
+  batchAsync(count: number): Promise<string[]>
+  /**
+   * Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; the leased node number of a
+   * {@link Buffered} is given back, too. The next call prepares new ones.
+   */
+  renew(): Promise<void>
+  /**
+   * Closes: what is prepared is lost, and every later call is `CLOSED`, `prepared` and `lastError` too. Closing twice is harmless.
+   *
+   * The leased node number of a {@link Buffered} is given back, which this waits for up to 2 ms; the rest goes on in the background.
+   */
+  close(): void
+  /** As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. */
+  closeAsync(): Promise<void>
+  /** How many numbers lie ready, beside those of the range being used. */
+  get prepared(): number
+  /** What went wrong last while numbers were prepared: one store of several is away, for example. `undefined` when all is well. */
+  get lastError(): FrazilError | undefined
+  /** The canonical spec line, which shows no secret. */
+  get spec(): string
+  /** Endless `next`. */
+  [Symbol.iterator](): Generator<string, never, undefined>
+  /** `close`, where the runtime has `Symbol.dispose`. */
+  [Symbol.dispose](): void
+  /** `closeAsync`, where the runtime has `Symbol.asyncDispose`. */
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
+ *
+ * A range belongs to one object; the next one is fetched in the background. Numbers increase within an object; among objects and processes, and
+ * with several stores, they do not. What was fetched and not used at the end is a gap.
+ *
+ * @example
+ * const orders = await Segment.open('orders', { store: 'local' })
+ * orders.next()                          // '1'
+ */
+export class Segment extends Numbers {
+  /**
+   * Opens a tag; waits for the first range for 2 ms, which is often `WOULD_BLOCK`: use {@link Segment.open}.
+   *
+   * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
+   * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
+   */
+  constructor(spec?: string, options?: SegmentOptions)
+  /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
+  static open(spec?: string, options?: SegmentOptions): Promise<Segment>
+}
+
+/**
+ * Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
+ *
+ * Nothing is prepared ahead: every number costs a journey to a store, for which `nextAsync` and `batchAsync` wait.
+ *
+ * @example
+ * const photos = new Tickets('photos', { store: ['mysql://a/tickets', 'mysql://b/tickets'] })
+ * await photos.nextAsync()
+ */
+export class Tickets extends Numbers {
+  /**
+   * Opens a tag; the stores are asked when a number is.
+   *
+   * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
+   */
+  constructor(spec?: string, options?: SegmentOptions)
+  /** As the constructor, off the event loop. */
+  static open(spec?: string, options?: SegmentOptions): Promise<Tickets>
+}
+
+/**
+ * A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
+ *
+ * IDs are stamped when they are prepared, not when they are taken. The ring is dropped, and filled anew, when the clock has gone back.
+ *
+ * @example
+ * const ids = await Buffered.open('standard', { node: 7, size: 8192 })
+ * ids.layout.decode(ids.next()).node     // 7
+ */
+export class Buffered extends Numbers {
+  /**
+   * Opens the generator, and fills the ring for 2 ms; a larger ring is filled in the background. `WOULD_BLOCK` where there is not one ID then:
+   * use {@link Buffered.open}.
+   *
+   * @throws {FrazilError} `SPEC`, `OUT_OF_RANGE`; those of {@link Snowflake}.
+   */
+  constructor(spec?: string, options?: BufferedOptions)
+  /** Opens the generator and fills the ring off the event loop; the arguments and errors are the constructor's. */
+  static open(spec?: string, options?: BufferedOptions): Promise<Buffered>
+  /** The generator's layout. */
+  get layout(): Layout
+}
+
 /**
  * An ID as text of a fixed width.
  *
@@ -358,3 +515,79 @@ export function formatId(id: IdLike, format: TextFormat): string
  * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
  */
 export function parseId(text: string, format: TextFormat): string
+
+/** What an ObjectId is made of. */
+export interface ObjectIdParts {
+  /** The ObjectId, in lower case. */
+  readonly id: string
+  /** The second in which it was made. */
+  readonly time: Date
+  /** The 40 bits that tell processes apart. */
+  readonly random: number
+  /** The counter within the process, 24 bits. */
+  readonly counter: number
+  /** The first 24 bits of `random`, where older drivers wrote a number of the machine. */
+  readonly machine: number
+  /** The last 16 bits of `random`, where older drivers wrote the process ID. */
+  readonly process: number
+}
+
+/**
+ * A new ObjectId of MongoDB, as its 24 hexadecimal digits. Never the same twice in a process, worker threads included.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function objectId(): string
+
+/**
+ * Takes an ObjectId apart: 24 hexadecimal digits of either case.
+ *
+ * @example
+ * decodeObjectId('507f1f77bcf86cd799439011').time   // 2012-10-17T21:13:27.000Z
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function decodeObjectId(text: string): ObjectIdParts
+
+/**
+ * The smallest ObjectId of the second that holds an instant: `{ _id: { $gte: new ObjectId(minObjectId(t)) } }` in a query.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function minObjectId(time: Instant): string
+
+/**
+ * The largest ObjectId of the second that holds an instant: `{ _id: { $lte: new ObjectId(maxObjectId(t)) } }` in a query.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
+ */
+export function maxObjectId(time: Instant): string
+
+/** A new version 4 UUID: 122 random bits from the operating system. */
+export function uuid4(): string
+
+/**
+ * A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process, over all worker threads and also after
+ * the clock went back.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970 or after the year 10889.
+ */
+export function uuid7(): string
+
+/**
+ * Parses a UUID of any version; gives its 36 characters in lower case. Takes 8-4-4-4-12 hexadecimal digits, also in braces or after
+ * `urn:uuid:`, or 32 digits without hyphens.
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function parseUuid(text: string): string
+
+/**
+ * The time in a UUID of version 7, 6 or 1, rounded down to ms; the text as `parseUuid` takes it.
+ *
+ * @example
+ * uuidTime('017f22e2-79b0-7cc3-98c4-dc0c0c07398f')   // 2022-02-22T19:22:22.000Z
+ *
+ * @throws {FrazilError} `ID_INVALID` for another version, which holds no time, and for a time after the year 9999.
+ */
+export function uuidTime(text: string): Date

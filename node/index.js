@@ -97,6 +97,13 @@ function strings(numbers) {
 // A generator's layout never changes: one object for each generator.
 const layouts = new WeakMap()
 
+function layoutOf(ids, text) {
+  if (!layouts.has(ids)) {
+    layouts.set(ids, new Layout(text(ids)))
+  }
+  return layouts.get(ids)
+}
+
 class Snowflake {
   // Gives each object functions of its own, the cheapest that Node-API has: `next`, `nextBigInt`, `text`.
   constructor(spec, options) {
@@ -138,6 +145,10 @@ class Snowflake {
     native.snowflakeSetTime(this, time)
   }
 
+  observe(id) {
+    native.snowflakeObserve(this, id)
+  }
+
   async renew() {
     await native.snowflakeRenew(this)
   }
@@ -151,10 +162,7 @@ class Snowflake {
   }
 
   get layout() {
-    if (!layouts.has(this)) {
-      layouts.set(this, new Layout(native.snowflakeLayout(this)))
-    }
-    return layouts.get(this)
+    return layoutOf(this, native.snowflakeLayout)
   }
 
   get node() {
@@ -180,11 +188,91 @@ class Snowflake {
     }
   }
 }
+
+// What a class that extends one of the three is opened as.
+function supplyOf(type) {
+  return [Segment, Tickets, Buffered].find(base => type === base || type.prototype instanceof base)?.name
+}
+
+class Numbers {
+  constructor(spec, options) {
+    native.numbersAttach(this, native.numbersOpen(supplyOf(new.target), spec, options))
+  }
+
+  static async open(spec, options) {
+    const opened = await native.numbersOpenAsync(supplyOf(this), spec, options)
+    const numbers = Object.create(this.prototype)
+    native.numbersAttach(numbers, opened)
+    return numbers
+  }
+
+  batch(count) {
+    return strings(native.numbersBatch(this, count))
+  }
+
+  batchBigInt(count) {
+    return bigints(native.numbersBatch(this, count))
+  }
+
+  fill(buffer) {
+    return native.numbersFill(this, buffer)
+  }
+
+  async nextAsync() {
+    return native.numbersNextAsync(this)
+  }
+
+  async batchAsync(count) {
+    return strings(await native.numbersBatchAsync(this, count))
+  }
+
+  async renew() {
+    await native.numbersRenew(this)
+  }
+
+  close() {
+    native.numbersClose(this)
+  }
+
+  async closeAsync() {
+    await native.numbersCloseAsync(this)
+  }
+
+  get prepared() {
+    return native.numbersPrepared(this)
+  }
+
+  get lastError() {
+    return native.numbersLastError(this) ?? undefined
+  }
+
+  get spec() {
+    return native.numbersSpec(this)
+  }
+
+  *[Symbol.iterator]() {
+    for (;;) {
+      yield this.next()
+    }
+  }
+}
+
+class Segment extends Numbers {}
+class Tickets extends Numbers {}
+
+class Buffered extends Numbers {
+  get layout() {
+    return layoutOf(this, native.numbersLayout)
+  }
+}
+
 // Node before 18.18 has neither symbol.
 if (Symbol.dispose) {
   const method = value => ({ value, configurable: true, writable: true })
-  Object.defineProperty(Snowflake.prototype, Symbol.dispose, method(Snowflake.prototype.close))
-  Object.defineProperty(Snowflake.prototype, Symbol.asyncDispose, method(Snowflake.prototype.closeAsync))
+  for (const { prototype } of [Snowflake, Numbers]) {
+    Object.defineProperty(prototype, Symbol.dispose, method(prototype.close))
+    Object.defineProperty(prototype, Symbol.asyncDispose, method(prototype.closeAsync))
+  }
 }
 
 // Wrapped, so that they have the names and the `length` of the declarations.
@@ -196,7 +284,42 @@ function parseId(text, format) {
   return native.parseId(text, format)
 }
 
+function objectId() {
+  return native.objectId()
+}
+
+function decodeObjectId(text) {
+  return native.decodeObjectId(text)
+}
+
+function minObjectId(time) {
+  return native.minObjectId(time)
+}
+
+function maxObjectId(time) {
+  return native.maxObjectId(time)
+}
+
+function uuid4() {
+  return native.uuid4()
+}
+
+function uuid7() {
+  return native.uuid7()
+}
+
+function parseUuid(text) {
+  return native.parseUuid(text)
+}
+
+function uuidTime(text) {
+  return native.uuidTime(text)
+}
+
 const errors = Object.freeze(native.errorTable().map(Object.freeze))
 const version = native.version()
 
-module.exports = { FrazilError, Layout, Snowflake, errors, formatId, parseId, version }
+module.exports = {
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, decodeObjectId, errors, formatId, maxObjectId, minObjectId, objectId,
+  parseId, parseUuid, uuid4, uuid7, uuidTime, version,
+}

@@ -192,6 +192,21 @@ int main() {
         keep(frazil_snowflake_text(raw, FRAZIL_DECIMAL, text, sizeof text));
         keep(text);
     }));
+    tests.push_back(one("**frazil_uuid7**", [] {
+        std::uint8_t uuid[FRAZIL_UUID_SIZE];
+        keep(frazil_uuid7(uuid));
+        keep(uuid);
+    }));
+    tests.push_back(one("**frazil_uuid4**", [] {
+        std::uint8_t uuid[FRAZIL_UUID_SIZE];
+        keep(frazil_uuid4(uuid));
+        keep(uuid);
+    }));
+    tests.push_back(one("**frazil_object_id_new**", [] {
+        std::uint8_t id[FRAZIL_OBJECT_ID_SIZE];
+        keep(frazil_object_id_new(id));
+        keep(id);
+    }));
     tests.push_back(two("2 threads: floor: an atomic fetch_add", [] { keep(counter.fetch_add(1, std::memory_order_relaxed)); }));
     tests.push_back(two("2 threads: sketch: mutex + clock_gettime", [] { keep(sketch.next()); }));
     tests.push_back(two("2 threads: **frazil_snowflake_next**", [raw] {

@@ -4,7 +4,7 @@
 import { DiscordSnowflake } from '@sapphire/snowflake'
 import { ObjectId } from 'bson'
 import FlakeId from 'flake-idgen'
-import { Snowflake } from 'frazil'
+import { Snowflake, objectId, uuid4, uuid7 } from 'frazil'
 import { nanoid } from 'nanoid'
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -64,6 +64,9 @@ function cases(bulk) {
     makeCase('frazil', `\`ids.batch(${BLOCK})\`, per ID`, `ids.batch(${BLOCK})`, { ...block, ids: bulk }),
     makeCase('frazil', `\`ids.batchBigInt(${BLOCK})\`, per ID`, `ids.batchBigInt(${BLOCK})`, { ...block, ids: bulk }),
     makeCase('frazil', `\`ids.fill(buffer)\` of ${BLOCK}, per ID`, 'ids.fill(buffer)', { ...block, ...few, ids: bulk, buffer }),
+    makeCase('frazil', '`uuid7()`', 'uuid7()', { ...few, uuid7 }),
+    makeCase('frazil', '`uuid4()`', 'uuid4()', { ...few, uuid4 }),
+    makeCase('frazil', '`objectId()`', 'objectId()', { ...few, objectId }),
     makeCase('peer', '@sapphire/snowflake, BigInt', 'peer.generate()', { ...burst, peer: DiscordSnowflake }),
     makeCase('peer', '@sapphire/snowflake, string', 'String(peer.generate())', { ...burst, peer: DiscordSnowflake }),
     makeCase('peer', 'nodejs-snowflake, BigInt', 'peer.getUniqueID()', { ...burst, peer: new NodejsSnowflake({ instance_id: 1 }) }),

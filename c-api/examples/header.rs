@@ -8,7 +8,8 @@ use std::path::Path;
 use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
-const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "numbers.rs"];
+const SOURCES: &[&str] =
+    &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -78,6 +79,10 @@ fn numbers() -> Result<String, Box<dyn Error>> {
     }
     let size = TextFormat::ALL.iter().map(|format| format.width()).max().unwrap_or_default() + 1;
     writeln!(text, "\n}};\n\n/* Bytes that hold every form, with its NUL. */\n#define FRAZIL_ID_TEXT_SIZE {size}")?;
+    for (what, name, size, width) in [("an ObjectId", "OBJECT_ID", 12, 24), ("a UUID", "UUID", 16, 36)] {
+        writeln!(text, "\n/* Bytes of {what}, and of its text with its NUL. */\n#define FRAZIL_{name}_SIZE {size}")?;
+        writeln!(text, "#define FRAZIL_{name}_TEXT_SIZE {}", width + 1)?;
+    }
     write!(
         text,
         "\n/* The most that frazil_snowflake_batch() and frazil_numbers_batch() take at once. */\n#define FRAZIL_MAX_BATCH {MAX_BATCH}"

@@ -3,6 +3,7 @@
 use crate::error::{frazil_status, guard};
 use frazil_core::{Error, ErrorKind, Id, Result, TextFormat};
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 use std::time::Duration;
 
 /// The version of the library that runs, for example "0.1.0"; the macros FRAZIL_VERSION_MAJOR,
@@ -105,6 +106,14 @@ impl TextOut {
             self.buffer.add(text.len()).write(0);
         }
     }
+}
+
+/// Text of a width that is known, with its NUL.
+pub(crate) fn fixed_text<const SIZE: usize>(value: impl Display) -> [u8; SIZE] {
+    let mut bytes = [0; SIZE];
+    let text = value.to_string();
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
 }
 
 /// A string argument; `kind` is the error of one that is not UTF-8.

@@ -10,7 +10,9 @@ mod layout;
 mod lease;
 mod next;
 mod numbers;
+mod object_id;
 mod snowflake;
+mod uuid;
 
 pub use convert::{frazil_id_format, frazil_id_parse, frazil_version};
 pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
@@ -27,6 +29,11 @@ pub use numbers::{frazil_numbers, frazil_numbers_close, frazil_numbers_free, fra
 pub use numbers::{frazil_numbers_batch, frazil_numbers_fill, frazil_numbers_next, frazil_numbers_try_fill};
 pub use numbers::{frazil_numbers_last_error, frazil_numbers_prepared, frazil_numbers_spec, frazil_numbers_try_next};
 pub use numbers::{frazil_tickets_open, frazil_tickets_try_open};
+pub use object_id::{frazil_object_id_decode, frazil_object_id_new, frazil_object_id_parse, frazil_object_id_parts, frazil_object_id_text};
+pub use object_id::{frazil_object_id_max_id, frazil_object_id_min_id};
 pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
-pub use snowflake::{frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_spec};
+pub use snowflake::{
+    frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,
+};
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
+pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};

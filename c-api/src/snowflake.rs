@@ -5,7 +5,7 @@ use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::lease::Names;
-use frazil_core::{ErrorKind, Result, Snowflake, Spec};
+use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 
@@ -97,6 +97,20 @@ pub unsafe extern "C" fn frazil_snowflake_credit(ids: *const frazil_snowflake, c
 pub unsafe extern "C" fn frazil_snowflake_set_time(ids: *const frazil_snowflake, unix_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     guard(|| unsafe { reference("ids", ids)? }.ids.set_time(unix_ms))
+}
+
+/// Never issues an ID at or below this one from now on: `after=` at run time, to take over from another
+/// generator. Every call that begins later, in any thread, gives a larger ID; one that lies below the next
+/// ID changes nothing, except that a sequence number may be skipped.
+///
+/// FRAZIL_OUT_OF_RANGE for an ID further ahead of the clock than D of `rollback=ahead:D` or
+/// `exhausted=ahead:D`; FRAZIL_ID_INVALID for one that is negative or another layout's,
+/// FRAZIL_LAYOUT_EXPIRED for one in its last tick; FRAZIL_CLOCK_NOT_SET, FRAZIL_BEFORE_EPOCH,
+/// FRAZIL_FORKED, FRAZIL_CLOSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_observe(ids: *const frazil_snowflake, id: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.observe(Id::new(id)?))
 }
 
 /// The node number: all node fields side by side.

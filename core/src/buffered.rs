@@ -48,7 +48,11 @@ impl Plan {
                 None => return Err(spec_error(format!("empty={} is none of: error, wait, wait:D", shown(other)))),
             },
         };
-        let ids = Arc::new(Snowflake::open_spec(spec.without(KEYS), max_wait)?);
+        let ids = Snowflake::open_spec(spec.without(KEYS), max_wait).map_err(|error| match error.kind() {
+            ErrorKind::UnknownKey => Error::new(error.kind(), format!("{error}; a ring's own: {}", KEYS.join(", "))),
+            _ => error,
+        })?;
+        let ids = Arc::new(ids);
         Ok(Plan { ids, levels: Levels { low, high }, patience: Duration::from_millis(patience_ms) })
     }
 
@@ -68,9 +72,17 @@ impl Purpose for Plan {
     }
 
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error {
-        let kind = trouble.as_ref().map_or(ErrorKind::Exhausted, Error::kind);
-        let why = trouble.map_or_else(|| "IDs are used faster than the generator makes them".to_owned(), |error| error.to_string());
-        Error::new(kind, format!("the ring is empty, and no ID came within {} ms: {why}", waited.as_millis()))
+        let late = |kind, why: &str| Error::new(kind, format!("the ring is empty, and no ID came within {} ms: {why}", waited.as_millis()));
+        let Some(error) = trouble else {
+            return late(ErrorKind::Exhausted, "IDs are used faster than the generator makes them");
+        };
+        // It is the thread that would not wait longer at once, not the caller.
+        let kind = if error.kind() == ErrorKind::WouldBlock { ErrorKind::Exhausted } else { error.kind() };
+        let late = late(kind, &error.to_string());
+        match error.retry_after() {
+            Some(wait) => late.retry_in(wait),
+            None => late,
+        }
     }
 
     fn patience(&self) -> Duration {

@@ -80,6 +80,10 @@
 //! - `lag=D`: IDs are stamped up to D late, and what was not used in that time is a credit for bursts
 //!   ([`Snowflake::credit`]).
 //!
+//! # Taking over
+//! Opened with `after=ID`, or told by [`Snowflake::observe`], a generator issues only IDs above the one of
+//! another system, whose layout a preset or a spec gives.
+//!
 //! # The modules
 //! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
 //! generator → ID on every `next_id`.
@@ -99,6 +103,7 @@
 //! | `chain` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
+//! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
 mod buffered;
@@ -110,6 +115,7 @@ mod error;
 mod fork;
 mod generator;
 mod id;
+mod interop;
 mod layout;
 mod lease;
 mod numbers;
@@ -126,6 +132,7 @@ mod time;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
+pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
 pub use layout::{Field, Layout};
 pub use lease::Lease;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};

@@ -39,6 +39,18 @@ struct Shared {
     ring: Option<Arc<buffered::Plan>>,
 }
 
+impl Drop for Shared {
+    /// The thread has the generator too, and a program may end before that lets go of it.
+    fn drop(&mut self) {
+        if let Some(ring) = &self.ring {
+            ring.ids().close_within(DROP_PATIENCE);
+        }
+    }
+}
+
+/// How long `renew` waits for a ring's thread, whose calls are short.
+const REST: Duration = Duration::from_secs(1);
+
 impl Numbers {
     /// Opens a spec as one of the three, waiting at most `max_wait` for the first numbers.
     ///
@@ -93,7 +105,7 @@ impl Numbers {
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
-        // Filling nothing takes nothing, which would not be told.
+        // Also for a buffer of nothing, which takes nothing.
         self.shared.chain.check_open()?;
         let since = Instant::now();
         let mut written = 0;
@@ -158,21 +170,32 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
     pub fn renew(&self) -> Result<()> {
-        // What is prepared after the lease is gone is another one's.
+        let chain = &self.shared.chain;
+        chain.drop_prepared()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().lease().is_some()
         {
+            // The thread is a user of the lease, and would take another one at once.
+            chain.wait_for_rest(REST)?;
             ring.ids().renew()?;
+            // What a caller has had prepared meanwhile may be the old one's.
+            chain.drop_prepared()?;
         }
-        self.shared.chain.drop_prepared()
+        Ok(())
     }
 
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
     /// closes, too.
     pub fn close(&self) {
+        self.close_within(Duration::MAX);
+    }
+
+    /// As [`close`](Numbers::close); a ring's leased node number is given back, which is waited for up to `max_wait`, and goes on in
+    /// the background.
+    pub fn close_within(&self, max_wait: Duration) {
         self.shared.chain.close();
         if let Some(ring) = &self.shared.ring {
-            ring.ids().close();
+            ring.ids().close_within(max_wait);
         }
     }
 
@@ -184,15 +207,6 @@ impl Numbers {
     /// The canonical spec line.
     pub fn spec(&self) -> String {
         self.shared.spec.to_string()
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // The thread has the handle, too, and would give a leased number back only when it gets to its end.
-        if let Some(ring) = &self.ring {
-            ring.ids().close_within(DROP_PATIENCE);
-        }
     }
 }
 
@@ -224,7 +238,9 @@ handle! {
     /// A range belongs to one process. The next one is fetched in the background when a tenth of the present one is used; its
     /// size follows Leaf's rule (doubled when a range lasts less than 15 minutes, halved when more than 30), between `step` and
     /// 1,000,000, and after a caller had to wait up to 8 ranges lie ready. Numbers increase within a process, over all
-    /// its threads; among processes, and with several stores, they do not. What a process has fetched and not used when it ends is a gap.
+    /// its threads; among processes, and with several stores, they do not. With several stores a tag begins when all of them
+    /// answer; later one that lacks it is left out until an operator begins it there (`TAG_MISSING` in `last_error`), because what it
+    /// would hand out may have been handed out; and a line that one store contradicts is refused (`SEGMENT_MISMATCH`). What a process has fetched and not used when it ends is a gap.
     ///
     /// The spec line: the tag, and `store` (several, separated by spaces: each has its own offset, and one that is alive
     /// is enough), `namespace`, `step` (1000), `start` (1: the first number of a tag that is new), `increment` and `offset` (the number

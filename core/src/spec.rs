@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::generator::check_observed;
 use crate::id::Id;
 use crate::layout::{Field, LONGEST_NAME, Layout, check_value};
 use crate::lease::{Contract, Times};
@@ -72,19 +73,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped.
-    pub(crate) fn check_after(&self) -> Result<()> {
-        let Some(after) = self.after.filter(|_| !self.manual_clock) else {
-            return Ok(());
+    /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped; returns its tick.
+    /// What a manual clock will show is the program's business.
+    pub(crate) fn check_after(&self) -> Result<Option<(Id, u64)>> {
+        let Some(after) = self.after else {
+            return Ok(None);
         };
-        let stamp = self.layout.decode(after)?;
-        let now = self.layout.tick_of(Clock::System.read()?)?;
-        if stamp.tick() <= now.saturating_add(self.policies.most_ahead(&self.layout)) {
-            return Ok(());
-        }
-        let stamp = time::show_instant(stamp.unix_ms());
-        let why = format!("after={after} is out of range: its stamp, {stamp}, is further ahead of the clock than the policies allow");
-        Err(Error::new(ErrorKind::OutOfRange, why))
+        let now = if self.manual_clock { None } else { Some(self.layout.tick_of(Clock::System.read()?)?) };
+        let drift = match &self.source {
+            Source::Fixed(_) => self.policies.most_ahead(&self.layout),
+            Source::Leased(contract) => contract.drift(),
+        };
+        let tick = check_observed("after", after, &self.layout, self.policies, drift, now)?;
+        Ok(Some((after, tick)))
     }
 }
 

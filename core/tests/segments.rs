@@ -97,6 +97,66 @@ fn several_stores_serve_one_tag_while_one_is_alive() {
 }
 
 #[test]
+fn a_store_more_is_refused_by_what_the_others_say() {
+    let (a, b, c) = (Folder::new("more-a"), Folder::new("more-b"), Folder::new("more-c"));
+    let two = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
+    numbers(&two, 20);
+    // The third one would begin at 3, which was given out.
+    for _ in 0..8 {
+        let three = Tickets::open(&format!("photos store='{} {} {}'", a.store(), b.store(), c.store())).unwrap();
+        let error = three.next_id().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SegmentMismatch, "{error}");
+        assert!(error.to_string().contains("increment=2 offset=1") && error.to_string().contains("increment=3 offset=1"), "{error}");
+        assert_eq!(three.next_id().unwrap_err().kind(), ErrorKind::SegmentMismatch, "and goes on being refused");
+    }
+}
+
+#[test]
+fn stores_in_another_order_are_refused() {
+    let (a, b) = (Folder::new("order-a"), Folder::new("order-b"));
+    Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap().next_id().unwrap();
+    let error = Tickets::open(&format!("photos store='{} {}'", b.store(), a.store())).unwrap().next_id().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SegmentMismatch, "{error}");
+}
+
+#[test]
+fn a_store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
+    let (a, b) = (Folder::new("lost-a"), Folder::new("lost-b"));
+    Segment::open(&format!("orders store={} increment=2 offset=1", a.store())).unwrap().next_id().unwrap();
+    let both = Segment::open(&format!("orders store='{} {}' step=10", a.store(), b.store())).unwrap();
+    assert!(numbers(&both, 5_000).iter().all(|n| n % 2 == 1), "the other store may have handed out even ones before it was emptied");
+    let trouble = both.last_error().unwrap().expect("the empty store is told of");
+    assert_eq!(trouble.kind(), ErrorKind::TagMissing);
+    assert!(trouble.to_string().contains(&format!("frazil segment {}", b.store())), "{trouble}");
+}
+
+#[test]
+fn a_tag_begins_when_all_of_its_stores_answer() {
+    let (a, b) = (Folder::new("first-a"), Folder::new("first-b"));
+    b.take_away();
+    let line = format!("orders store='{} {}' wait=200ms", a.store(), b.store());
+    let error = Segment::open(&line).unwrap_err();
+    assert!(error.to_string().contains("first-b"), "{error}");
+    std::fs::remove_file(&b.0).unwrap();
+    std::fs::create_dir(&b.0).unwrap();
+    let begun = Segment::open(&line).unwrap();
+    let first = begun.next_id().unwrap().get();
+    assert!(first == 1 || first == 2, "{first}");
+}
+
+#[test]
+fn a_line_that_is_wrong_about_one_store_is_refused() {
+    let a = Folder::new("wrong-a");
+    for (line, expected) in [
+        (format!("orders store='{} file:'", a.store()), ErrorKind::Spec),
+        (format!("wrong store='memory {}' start=9223372036854775807", a.store()), ErrorKind::OutOfRange),
+    ] {
+        let error = Segment::open(&line).expect_err(&line);
+        assert_eq!(error.kind(), expected, "{line}: {error}");
+    }
+}
+
+#[test]
 fn tickets_are_asked_for_in_turn() {
     let (a, b) = (Folder::new("ta"), Folder::new("tb"));
     let tickets = Tickets::open(&format!("photos store='{} {}'", a.store(), b.store())).unwrap();
@@ -284,6 +344,45 @@ fn a_ring_over_a_lease_is_made_anew_by_renew() {
 }
 
 #[test]
+fn after_renew_nothing_is_prepared_until_a_number_is_wanted() {
+    let lines = ["renewal store=memory step=10", "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=still"];
+    let opened = [Segment::open(lines[0]).map(|it| Numbers::clone(&it)), Buffered::open(lines[1]).map(|it| Numbers::clone(&it))];
+    for handle in opened.map(Result::unwrap) {
+        for round in 0..20 {
+            // Now and then the thread is at work.
+            let many = 1 + round * 1_000;
+            assert_eq!(numbers(&handle, many).len(), many);
+            handle.renew().unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(handle.prepared().unwrap(), 0, "{handle:?}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_ring_says_what_the_generator_lacks() {
+    // Four IDs a second.
+    let ids =
+        Buffered::open("layout='time:31@1s node:10 sequence:2 epoch:2025-01-01' node=906 exhausted=wait size=4 empty=wait:20ms").unwrap();
+    let error = (0..100).find_map(|_| ids.next_id().err()).expect("they are used faster than they are made");
+    assert_eq!(error.kind(), ErrorKind::Exhausted, "this call had no limit of its own: {error}");
+    assert!(error.retry_after().is_some(), "{error}");
+}
+
+#[test]
+fn dropping_the_last_handle_gives_a_rings_lease_back() {
+    let folder = Folder::new("given-back");
+    let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 store={}", folder.store());
+    for _ in 0..5 {
+        // The child ends as soon as the handle is gone.
+        assert!(in_child(|| Buffered::open(&format!("{line} size=100")).and_then(|ids| ids.next_id()).is_ok()));
+        let since = Instant::now();
+        drop(Snowflake::open(&line).unwrap());
+        assert!(since.elapsed() < Duration::from_secs(1), "the slot was not given back: {:?}", since.elapsed());
+    }
+}
+
+#[test]
 fn bad_rings_are_refused_by_what_is_wrong() {
     for (line, expected) in [
         ("standard node=1 size=0", ErrorKind::OutOfRange),
@@ -297,6 +396,8 @@ fn bad_rings_are_refused_by_what_is_wrong() {
         let error = Buffered::open(line).expect_err(line);
         assert_eq!(error.kind(), expected, "{line}: {error}");
     }
+    let error = Buffered::open("standard node=1 sise=1").unwrap_err().to_string();
+    assert!(error.contains("size, refill, empty"), "{error}");
 }
 
 #[test]
@@ -340,4 +441,39 @@ fn a_forked_child_prepares_its_own() {
     ring.next_id().unwrap();
     assert!(in_child(|| ring.next_id().is_err_and(|error| error.kind() == ErrorKind::Forked)));
     ring.next_id().unwrap();
+}
+
+#[test]
+fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
+    let folder = Folder::new("forks");
+    let segment = Segment::open(&format!("orders store={} step=1", folder.store())).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let mut all: Vec<i64> = std::thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                mine.push(segment.next_id().unwrap().get());
+            }
+            mine
+        };
+        let threads: Vec<_> = (0..2).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for n in 0..10 {
+            let path = folder.0.with_extension(format!("{n}"));
+            assert!(in_child(|| {
+                let mine: Vec<_> = numbers(&segment, 20).iter().map(i64::to_string).collect();
+                std::fs::write(&path, mine.join(" ")).is_ok()
+            }));
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            all.extend(text.split(' ').map(|number| number.parse::<i64>().unwrap()));
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        all.extend(threads.into_iter().flat_map(|thread| thread.join().unwrap()));
+        all
+    });
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
 }

@@ -96,26 +96,51 @@ fn specs() {
     }
 }
 
+/// Does what the steps of a replay say.
+fn walk(ids: &Snowflake, row: &Value, name: &str) {
+    for (at, step) in rows(row, "steps").iter().enumerate() {
+        let context = format!("{name} step {at}: {step}");
+        match step[0].as_str().unwrap() {
+            "set_time" => ids.set_time(step[1].as_i64().unwrap()).unwrap(),
+            "next" => assert_eq!(ids.next_id().expect(&context).to_string(), step[1], "{context}"),
+            "error" => assert_eq!(ids.next_id().expect_err(&context).kind().name(), step[1], "{context}"),
+            "credit" => assert_eq!(ids.credit().unwrap(), step[1].as_u64().unwrap(), "{context}"),
+            "batch" => {
+                let batch = ids.batch(step[1].as_u64().unwrap() as usize).expect(&context);
+                assert_eq!(batch[0].to_string(), step[2], "{context}");
+                assert_eq!(batch[batch.len() - 1].to_string(), step[3], "{context}");
+                assert!(batch.is_sorted_by(|a, b| a < b), "{context}");
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
 #[test]
 fn replays() {
     for replay in rows(&vectors("replays"), "replays") {
-        let ids = Snowflake::open(text(replay, "spec")).unwrap();
-        for (at, step) in rows(replay, "steps").iter().enumerate() {
-            let context = format!("{} step {at}: {step}", replay["name"]);
-            match step[0].as_str().unwrap() {
-                "set_time" => ids.set_time(step[1].as_i64().unwrap()).unwrap(),
-                "next" => assert_eq!(ids.next_id().expect(&context).to_string(), step[1], "{context}"),
-                "error" => assert_eq!(ids.next_id().expect_err(&context).kind().name(), step[1], "{context}"),
-                "credit" => assert_eq!(ids.credit().unwrap(), step[1].as_u64().unwrap(), "{context}"),
-                "batch" => {
-                    let batch = ids.batch(step[1].as_u64().unwrap() as usize).expect(&context);
-                    assert_eq!(batch[0].to_string(), step[2], "{context}");
-                    assert_eq!(batch[batch.len() - 1].to_string(), step[3], "{context}");
-                    assert!(batch.is_sorted_by(|a, b| a < b), "{context}");
-                }
-                other => panic!("{other}"),
-            }
-        }
+        walk(&Snowflake::open(text(replay, "spec")).unwrap(), replay, text(replay, "name"));
+    }
+}
+
+#[test]
+fn takeover() {
+    for row in rows(&vectors("takeover"), "takeovers") {
+        let (system, spec, last) = (text(row, "system"), text(row, "spec"), text(row, "last"));
+        let opened = Snowflake::open(&format!("{spec} after={last}")).unwrap();
+        assert_eq!(opened.layout().to_string(), text(row, "layout"));
+        let parts = opened.layout().decode(last.parse().unwrap()).unwrap();
+        assert_eq!(parts.unix_ms(), row["unix_ms"].as_i64().unwrap(), "{system}");
+        let fields = row["fields"].as_object().unwrap();
+        assert_eq!(Some(parts.sequence()), fields["sequence"].as_u64(), "{system}");
+        assert_eq!(parts.fields().count() + 1, fields.len());
+        assert!(parts.fields().all(|(name, value)| Some(value) == fields[name].as_u64()), "{system}");
+        walk(&opened, row, system);
+
+        let told = Snowflake::open(spec).unwrap();
+        told.set_time(parts.unix_ms()).unwrap();
+        told.observe(parts.id()).unwrap();
+        walk(&told, row, system);
     }
 }
 

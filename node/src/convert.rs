@@ -246,20 +246,42 @@ fn is_plain(value: Unknown<'_>) -> Result<bool> {
     Ok(above.get_type()? == ValueType::Null)
 }
 
-/// The spec that a constructor's arguments describe.
+/// The spec that a generator's arguments describe; with none it is what FRAZIL says.
 pub(crate) fn spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result<Spec> {
-    let line = match line.get_type()? {
-        ValueType::Undefined => None,
-        _ => Some(string(env, "spec", line, ErrorKind::Spec)?),
-    };
-    let mut pairs = Vec::new();
-    if options.get_type()? != ValueType::Undefined {
-        for (key, value) in entries(env, "options", options)? {
-            let value = option(env, &key, value)?;
-            pairs.push((key, value));
-        }
+    let line = self::line(env, line)?;
+    Spec::from_parts(line.as_deref(), &pairs(env, options, option)?).or_throw(env)
+}
+
+/// The spec of the arguments of numbers that are prepared ahead. FRAZIL is not for them.
+pub(crate) fn numbers_spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result<Spec> {
+    let line = self::line(env, line)?.unwrap_or_default();
+    let pairs = pairs(env, options, |env, key, value| match key {
+        "store" | "offset" if value.is_array()? => list(env, key, value),
+        _ => option(env, key, value),
+    })?;
+    Spec::from_parts(Some(&line), &pairs).or_throw(env)
+}
+
+fn line(env: &Env, line: Unknown<'_>) -> Result<Option<String>> {
+    match line.get_type()? {
+        ValueType::Undefined => Ok(None),
+        _ => string(env, "spec", line, ErrorKind::Spec).map(Some),
     }
-    Spec::from_parts(line.as_deref(), &pairs).or_throw(env)
+}
+
+fn pairs(env: &Env, options: Unknown<'_>, text: impl Fn(&Env, &str, Unknown<'_>) -> Result<String>) -> Result<Vec<(String, String)>> {
+    if options.get_type()? == ValueType::Undefined {
+        return Ok(Vec::new());
+    }
+    let entries = entries(env, "options", options)?;
+    entries.into_iter().map(|(key, value)| Ok((key.clone(), text(env, &key, value)?))).collect()
+}
+
+/// The items of an array, which the spec line separates by spaces.
+fn list(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
+    let array = Object::from_raw(value.value().env, value.value().value);
+    let items: Result<Vec<_>> = (0..array.get_array_length()?).map(|at| option(env, key, array.get_element(at)?)).collect();
+    Ok(items?.join(" "))
 }
 
 /// An option's value as the spec line has it.

@@ -72,6 +72,16 @@ pub(crate) fn thrown(env: &Env, error: &Error, message: String, written: usize) 
     instance(env, error, message, written).map_or_else(|failure| failure, napi::Error::from)
 }
 
+/// The error of a constructor, which names the way out where that is to wait.
+#[cold]
+pub(crate) fn would_block(env: &Env, error: &Error, class: &str) -> napi::Error {
+    let message = match error.kind() {
+        ErrorKind::WouldBlock => format!("{error}: await {class}.open(...) waits off the event loop"),
+        _ => error.to_string(),
+    };
+    thrown(env, error, message, 0)
+}
+
 /// Throws from a raw function, which then returns null.
 #[cold]
 pub(crate) fn throw_raw(env: napi::sys::napi_env, error: &Error) -> napi::sys::napi_value {

@@ -5,7 +5,8 @@
 
 use crate::convert;
 use crate::error::{OrThrow, catch, guard, instance};
-use crate::snowflake::{Handle, this};
+use crate::next::{self, Handle, Mint};
+use crate::snowflake::{node_bits, this};
 use frazil::{EVENT_LOOP_PATIENCE, Snowflake};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -18,40 +19,52 @@ const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 /// Ends that follow each other within this share their patience: `process.exit()` ends every worker.
 const BURST: Duration = Duration::from_secs(1);
 
-/// A generator that V8's collector, which runs on the event loop, may drop: it does not wait for the store.
-pub struct Held(Snowflake);
+/// What V8's collector, which runs on the event loop, may drop: it does not wait for the store.
+pub struct Held<M: Mint>(M);
 
-impl Held {
-    pub(crate) fn new(ids: Snowflake) -> Arc<Self> {
-        Arc::new(Held(ids))
+impl<M: Mint> Held<M> {
+    pub(crate) fn new(ids: M) -> Self {
+        Held(ids)
     }
 }
 
-impl Deref for Held {
-    type Target = Snowflake;
+impl<M: Mint> Deref for Held<M> {
+    type Target = M;
 
-    fn deref(&self) -> &Snowflake {
+    fn deref(&self) -> &M {
         &self.0
     }
 }
 
-impl Drop for Held {
+impl<M: Mint> Drop for Held<M> {
     fn drop(&mut self) {
         self.0.close_within(Duration::ZERO);
     }
 }
 
-/// The leased generators of all environments, each with its environment.
-static OPEN: Mutex<Vec<(usize, Weak<Held>)>> = Mutex::new(Vec::new());
+/// What gives a number back.
+trait Closes: Send + Sync {
+    fn close_within(&self, max_wait: Duration);
+}
+
+impl<M: Mint> Closes for Held<M> {
+    fn close_within(&self, max_wait: Duration) {
+        self.0.close_within(max_wait);
+    }
+}
+
+/// What holds a leased number in any environment, each with its environment.
+static OPEN: Mutex<Vec<(usize, Weak<dyn Closes>)>> = Mutex::new(Vec::new());
 /// When the ends that share their patience began.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Remembers a generator, so that its number is given back when its environment ends.
-pub(crate) fn remember(env: &Env, ids: &Arc<Held>) {
-    if ids.lease().is_some() {
+/// Remembers what holds a leased number, so that it is given back when the environment ends.
+pub(crate) fn remember<M: Mint>(env: &Env, ids: &Arc<Held<M>>) {
+    if ids.generator().is_some_and(|ids| ids.lease().is_some()) {
+        let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, ids)| ids.strong_count() > 0);
-        open.push((env.raw() as usize, Arc::downgrade(ids)));
+        open.push((env.raw() as usize, Arc::downgrade(&ids)));
     }
 }
 
@@ -69,7 +82,7 @@ pub(crate) fn give_back_at_exit(env: &Env) -> Result<()> {
     env.add_env_cleanup_hook((), move |()| drop(catch(|| give_back(|env| env == ending)))).map(drop)
 }
 
-/// Closes the generators of some environments.
+/// Closes what is open in some environments.
 fn give_back(of: impl Fn(usize) -> bool) {
     let ending: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).extract_if(.., |(env, _)| of(*env)).collect();
     if ending.is_empty() {
@@ -94,7 +107,7 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
         let ids = self::this(env, this)?;
         let Some(lease) = ids.lease() else { return Ok(None) };
         let mut object = Object::new(env)?;
-        object.set("node", convert::integer(lease.node, ids.node_bits()))?;
+        object.set("node", convert::integer(lease.node, node_bits(ids)))?;
         object.set("bound", lease.bound_ms.map_or(Ok(Either::B(())), |ms| convert::date(env, ms).map(Either::A))?)?;
         object.set("store", lease.store)?;
         object.set("namespace", lease.namespace)?;
@@ -108,14 +121,30 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
 
 /// Gives a leased node number back, off the event loop; the next use takes another.
 #[napi]
-pub fn snowflake_renew(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew>> {
-    guard(env, || Ok(AsyncTask::new(Renew(convert::unwrap::<Handle>(env, "this", this)?.clone()))))
+pub fn snowflake_renew(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew<Snowflake>>> {
+    guard(env, || renew(env, this))
+}
+
+/// Closes the generator; the store is waited for as long as an event loop may be held up.
+#[napi]
+pub fn snowflake_close(env: &Env, this: Unknown<'_>) -> Result<()> {
+    guard(env, || close::<Snowflake>(env, this))
+}
+
+/// Closes the generator, waiting for the store off the event loop.
+#[napi]
+pub fn snowflake_close_async(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close<Snowflake>>> {
+    guard(env, || close_async(env, this))
+}
+
+pub(crate) fn renew<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew<M>>> {
+    Ok(AsyncTask::new(Renew(next::this(env, this)?.clone())))
 }
 
 /// Waits until the store has the number back.
-pub struct Renew(Handle);
+pub struct Renew<M: Mint>(Handle<M>);
 
-impl Task for Renew {
+impl<M: Mint> Task for Renew<M> {
     type Output = frazil::Result<()>;
     type JsValue = ();
 
@@ -128,30 +157,24 @@ impl Task for Renew {
     }
 }
 
-/// Closes the generator; the store is waited for as long as an event loop may be held up.
-#[napi]
-pub fn snowflake_close(env: &Env, this: Unknown<'_>) -> Result<()> {
-    guard(env, || {
-        self::this(env, this)?.close_within(EVENT_LOOP_PATIENCE);
-        Ok(())
-    })
+pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<()> {
+    next::this::<M>(env, this)?.0.close_within(EVENT_LOOP_PATIENCE);
+    Ok(())
 }
 
-/// Closes the generator, waiting for the store off the event loop.
-#[napi]
-pub fn snowflake_close_async(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close>> {
-    guard(env, || Ok(AsyncTask::new(Close(convert::unwrap::<Handle>(env, "this", this)?.clone()))))
+pub(crate) fn close_async<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close<M>>> {
+    Ok(AsyncTask::new(Close(next::this(env, this)?.clone())))
 }
 
 /// Waits until the store has the number back, if this handle is the last on it.
-pub struct Close(Handle);
+pub struct Close<M: Mint>(Handle<M>);
 
-impl Task for Close {
+impl<M: Mint> Task for Close<M> {
     type Output = frazil::Result<()>;
     type JsValue = ();
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.0.0.close()))
+        Ok(catch(|| self.0.0.close_within(Duration::MAX)))
     }
 
     fn resolve(&mut self, env: Env, output: Self::Output) -> Result<()> {

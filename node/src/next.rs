@@ -1,38 +1,79 @@
-//! The hot calls. `next`, `nextBigInt` and `text` are raw Node-API functions that an object owns: without
+//! What hands out IDs: generators, and numbers that are prepared ahead; and their hot calls, the same for both.
+//!
+//! `next`, `nextBigInt` and `text` are raw Node-API functions that an object owns: without
 //! napi's glue, and the look behind `this`, a call costs little more than the ID.
 
-use crate::convert::{self, MakeId, bigint_of, latin1, text_of};
-use crate::error::{OrThrow, catch, guard, throw_raw};
+use crate::convert::{self, MakeId, Wrapped, bigint_of, latin1, text_of};
+use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use crate::snowflake::Handle;
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, MAX_BATCH, Snowflake};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
-use napi_derive::napi;
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
+/// What hands out IDs.
+pub trait Mint: Send + Sync + Sized + 'static {
+    /// What its class is called in an error.
+    const CLASS: &'static str;
+    /// Tells its objects from all others.
+    const TAG: sys::napi_type_tag;
 
-/// Makes a new object the generator: the value behind it, and the functions that it owns.
-#[napi]
-pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle>) -> Result<()> {
-    guard(env, || {
-        convert::wrap(this, Handle::clone(opened))?;
-        remember(env, &opened.0);
-        own_function(this, c"next", next, opened)?;
-        own_function(this, c"nextBigInt", next_big_int, opened)?;
-        own_function(this, c"text", text, opened)
-    })
+    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id>;
+    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()>;
+    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>>;
+    fn renew(&self) -> frazil::Result<()>;
+    fn close_within(&self, max_wait: Duration);
+    /// The generator that the IDs come from, where there is one.
+    fn generator(&self) -> Option<&Snowflake>;
 }
 
-/// Gives an object a function that keeps the generator alive, also when it is taken from the object.
-fn own_function(object: Unknown<'_>, name: &CStr, function: RawFunction, ids: &Handle) -> Result<()> {
-    unsafe extern "C" fn finalize(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
+/// What is behind an object, which its own functions and waiting promises hold too.
+pub struct Handle<M: Mint>(pub(crate) Arc<Held<M>>);
+
+impl<M: Mint> Handle<M> {
+    pub(crate) fn new(ids: M) -> Self {
+        Handle(Arc::new(Held::new(ids)))
+    }
+}
+
+impl<M: Mint> Clone for Handle<M> {
+    fn clone(&self) -> Self {
+        Handle(Arc::clone(&self.0))
+    }
+}
+
+impl<M: Mint> Wrapped for Handle<M> {
+    const CLASS: &'static str = M::CLASS;
+    const TAG: sys::napi_type_tag = M::TAG;
+}
+
+pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Handle<M>> {
+    convert::unwrap::<Handle<M>>(env, "this", object)
+}
+
+type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
+
+/// Makes a new object the generator, or the numbers: the value behind it, and the functions that it owns.
+pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
+    convert::wrap(this, opened.clone())?;
+    remember(env, &opened.0);
+    own_function(this, c"next", next::<M>, opened)?;
+    own_function(this, c"nextBigInt", next_big_int::<M>, opened)
+}
+
+/// Gives a generator's object its `text`.
+pub(crate) fn attach_text(this: Unknown<'_>, opened: &Handle<Snowflake>) -> Result<()> {
+    own_function(this, c"text", text, opened)
+}
+
+/// Gives an object a function that keeps what is behind it alive, also when it is taken from the object.
+fn own_function<M: Mint>(object: Unknown<'_>, name: &CStr, function: RawFunction, ids: &Handle<M>) -> Result<()> {
+    unsafe extern "C" fn finalize<M: Mint>(_: sys::napi_env, data: *mut c_void, _: *mut c_void) {
         // SAFETY: the pointer came from `Arc::into_raw` below, and the function is gone.
-        let _ = catch(|| drop(unsafe { Arc::from_raw(data.cast::<Held>()) }));
+        let _ = catch(|| drop(unsafe { Arc::from_raw(data.cast::<Held<M>>()) }));
     }
     let (raw, mut value) = (object.value(), ptr::null_mut());
     let data = Arc::into_raw(Arc::clone(&ids.0)).cast_mut().cast::<c_void>();
@@ -50,30 +91,30 @@ fn own_function(object: Unknown<'_>, name: &CStr, function: RawFunction, ids: &H
     // SAFETY: the object's handle is alive in this call; `data` is alive until `finalize`.
     unsafe {
         check_status!(sys::napi_create_function(raw.env, name.as_ptr(), name.count_bytes() as isize, Some(function), data, &mut value))?;
-        check_status!(sys::napi_add_finalizer(raw.env, value, data, Some(finalize), ptr::null_mut(), ptr::null_mut()))?;
+        check_status!(sys::napi_add_finalizer(raw.env, value, data, Some(finalize::<M>), ptr::null_mut(), ptr::null_mut()))?;
         check_status!(sys::napi_define_properties(raw.env, raw.value, 1, &property(value)))
     }
 }
 
-unsafe extern "C" fn next(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    // SAFETY: Node-API calls it on the environment's thread, for a function of `own_function`.
-    unsafe { mint(env, info, text_of) }
+unsafe extern "C" fn next<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    // SAFETY: Node-API calls it on the environment's thread, for a function that `own_function` made for an M.
+    unsafe { mint::<M>(env, info, text_of) }
 }
 
-unsafe extern "C" fn next_big_int(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    // SAFETY: Node-API calls it on the environment's thread, for a function of `own_function`.
-    unsafe { mint(env, info, bigint_of) }
+unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
+    // SAFETY: Node-API calls it on the environment's thread, for a function that `own_function` made for an M.
+    unsafe { mint::<M>(env, info, bigint_of) }
 }
 
 /// # Safety
-/// On the environment's thread, in a call of a function of `own_function`.
+/// On the environment's thread, in a call of a function that `own_function` made for an M.
 #[inline(always)]
-unsafe fn mint(env: sys::napi_env, info: sys::napi_callback_info, make: MakeId) -> sys::napi_value {
+unsafe fn mint<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info, make: MakeId) -> sys::napi_value {
     let mut data = ptr::null_mut();
-    // SAFETY: the function holds the generator that `data` points to, and it is being called.
+    // SAFETY: the function holds what `data` points to, and it is being called.
     let ids = unsafe {
         sys::napi_get_cb_info(env, info, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut data);
-        &*data.cast::<Held>()
+        &*data.cast::<Held<M>>()
     };
     match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
         // SAFETY: as the caller says.
@@ -88,7 +129,7 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
     // argument is undefined.
     let (ids, format) = unsafe {
         sys::napi_get_cb_info(env, info, &mut count, &mut format, ptr::null_mut(), &mut data);
-        (&*data.cast::<Held>(), Unknown::from_raw_unchecked(env, format))
+        (&*data.cast::<Held<Snowflake>>(), Unknown::from_raw_unchecked(env, format))
     };
     let node = Env::from_raw(env);
     let text = guard(&node, || {
@@ -107,29 +148,109 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
 }
 
 /// The next ID: at once where it is due, else a promise that a thread of the pool keeps.
-#[napi]
-pub fn snowflake_next_async(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next>>> {
-    guard(env, || {
-        let ids = convert::unwrap::<Handle>(env, "this", this)?;
-        match ids.0.try_next_id(Duration::ZERO) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(Next(ids.clone())))),
-            result => Ok(Either::A(result.or_throw(env)?.to_string())),
-        }
-    })
+pub(crate) fn next_async<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next<M>>>> {
+    let ids = self::this::<M>(env, this)?;
+    match ids.0.try_next_id(Duration::ZERO) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(Next(ids.clone())))),
+        result => Ok(Either::A(result.or_throw(env)?.to_string())),
+    }
 }
 
 /// Waits for the next ID off the event loop.
-pub struct Next(Handle);
+pub struct Next<M: Mint>(Handle<M>);
 
-impl Task for Next {
-    type Output = frazil::Result<frazil::Id>;
+impl<M: Mint> Task for Next<M> {
+    type Output = frazil::Result<Id>;
     type JsValue = String;
 
     fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.0.0.next_id()).and_then(|result| result))
+        Ok(catch(|| self.0.0.try_next_id(Duration::MAX)).and_then(|result| result))
     }
 
     fn resolve(&mut self, env: Env, output: Self::Output) -> Result<String> {
         Ok(output.or_throw(&env)?.to_string())
     }
+}
+
+/// So many IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the
+/// price of a Node-API call for each.
+pub(crate) fn batch<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
+    let ids = self::this::<M>(env, this)?;
+    let ids = ids.0.try_batch(convert::count(env, count)?, EVENT_LOOP_PATIENCE).or_throw(env)?;
+    Ok(BigInt64Array::new(ids.into_iter().map(i64::from).collect()))
+}
+
+/// So many IDs: at once where they are due, else a promise that a thread of the pool keeps.
+pub(crate) fn batch_async<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<Either<BigInt64Array, AsyncTask<Batch<M>>>> {
+    let ids = self::this::<M>(env, this)?;
+    let count = convert::count(env, count)?;
+    if count > MAX_BATCH {
+        // The core refuses it.
+        ids.0.try_batch(count, Duration::ZERO).or_throw(env)?;
+    }
+    let mut batch = Batch { ids: ids.clone(), buffer: vec![0; count], written: 0 };
+    match batch.go_on(Duration::ZERO) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(batch))),
+        result => {
+            result.or_throw(env)?;
+            Ok(Either::A(BigInt64Array::new(batch.buffer)))
+        }
+    }
+}
+
+/// A batch that goes on off the event loop, after the IDs that were due at once.
+pub struct Batch<M: Mint> {
+    ids: Handle<M>,
+    buffer: Vec<i64>,
+    written: usize,
+}
+
+impl<M: Mint> Batch<M> {
+    fn go_on(&mut self, max_wait: Duration) -> frazil::Result<()> {
+        let rest = &mut self.buffer[self.written..];
+        self.ids.0.try_fill(rest, max_wait).inspect_err(|error| self.written += error.written())
+    }
+}
+
+impl<M: Mint> Task for Batch<M> {
+    type Output = frazil::Result<Vec<i64>>;
+    type JsValue = BigInt64Array;
+
+    fn compute(&mut self) -> Result<Self::Output> {
+        Ok(catch(|| self.go_on(Duration::MAX)).and_then(|result| result).map(|()| std::mem::take(&mut self.buffer)))
+    }
+
+    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<BigInt64Array> {
+        Ok(BigInt64Array::new(output.or_throw(&env)?))
+    }
+}
+
+/// Fills a BigInt64Array with IDs; returns how many.
+pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Result<f64> {
+    let ids = self::this::<M>(env, this)?;
+    let buffer = bigint64s(env, buffer)?;
+    ids.0.try_fill(buffer, EVENT_LOOP_PATIENCE).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
+    Ok(buffer.len() as f64)
+}
+
+/// The numbers of a BigInt64Array.
+fn bigint64s<'a>(env: &Env, value: Unknown<'a>) -> Result<&'a mut [i64]> {
+    let (mut kind, mut length, mut data) = (sys::TypedarrayType::int8_array, 0, ptr::null_mut());
+    let raw = value.value();
+    if value.is_typedarray()? {
+        // SAFETY: the handle is alive in this call, and it is a typed array.
+        check_status!(unsafe {
+            sys::napi_get_typedarray_info(raw.env, raw.value, &mut kind, &mut length, &mut data, ptr::null_mut(), ptr::null_mut())
+        })?;
+    }
+    if kind != sys::TypedarrayType::bigint64_array {
+        return convert::wrong_type(env, "buffer", value, "a BigInt64Array");
+    }
+    // An empty or detached one points nowhere.
+    if length == 0 {
+        return Ok(&mut []);
+    }
+    // SAFETY: V8 aligns the array's `length` numbers, and no JavaScript of this thread runs in this
+    // call; that no other thread uses a shared one meanwhile is the caller's part, as documented.
+    Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) })
 }

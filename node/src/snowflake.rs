@@ -1,49 +1,61 @@
 //! Generators: open, batch, fill, and what is not hot.
 
-use crate::convert::{self, Wrapped};
-use crate::error::{OrThrow, catch, guard, thrown};
-use crate::lease::Held;
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, MAX_BATCH, Snowflake, Spec};
+use crate::convert;
+use crate::error::{OrThrow, catch, guard, would_block};
+use crate::next::{self, Batch, Handle, Mint, Next};
+use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Spec};
 use napi::bindgen_prelude::*;
-use napi::{JsValue, ScopedTask, check_status, sys};
+use napi::{ScopedTask, sys};
 use napi_derive::napi;
-use std::ptr;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// The generator behind an object, which its own functions and waiting promises hold too.
-#[derive(Clone)]
-pub struct Handle(pub(crate) Arc<Held>);
-
-impl Wrapped for Handle {
+impl Mint for Snowflake {
     const CLASS: &'static str = "a Snowflake";
     const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_2069, upper: 0x64d1_5c0e_83b7_49a2 };
-}
 
-impl Held {
-    /// How wide the node number is.
-    pub(crate) fn node_bits(&self) -> u32 {
-        self.layout().node_fields().iter().map(frazil::Field::bits).sum()
+    #[inline]
+    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
+        Snowflake::try_next_id(self, max_wait)
+    }
+
+    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
+        Snowflake::try_fill(self, buffer, max_wait)
+    }
+
+    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
+        Snowflake::try_batch(self, count, max_wait)
+    }
+
+    fn renew(&self) -> frazil::Result<()> {
+        Snowflake::renew(self)
+    }
+
+    fn close_within(&self, max_wait: Duration) {
+        Snowflake::close_within(self, max_wait);
+    }
+
+    fn generator(&self) -> Option<&Snowflake> {
+        Some(self)
     }
 }
 
-pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Held> {
-    Ok(&convert::unwrap::<Handle>(env, "this", object)?.0)
+/// How wide a node number is.
+pub(crate) fn node_bits(ids: &Snowflake) -> u32 {
+    ids.layout().node_fields().iter().map(frazil::Field::bits).sum()
+}
+
+/// The generator behind an object.
+pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> {
+    Ok(&next::this::<Snowflake>(env, object)?.0)
 }
 
 /// Opens a generator; waits in place for at most 2 ms.
 #[napi]
-pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle>> {
+pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
         let spec = convert::spec(env, spec, options)?;
-        match Snowflake::open_spec(spec, EVENT_LOOP_PATIENCE) {
-            Ok(ids) => Ok(External::new(Handle(Held::new(ids)))),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let way_out = "await Snowflake.open(...) waits off the event loop";
-                Err(thrown(env, &error, format!("{error}: {way_out}"), 0))
-            }
-            Err(error) => Err(error).or_throw(env),
-        }
+        let opened = Snowflake::open_spec(spec, EVENT_LOOP_PATIENCE);
+        Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, "Snowflake"))?)))
     })
 }
 
@@ -65,100 +77,45 @@ impl<'task> ScopedTask<'task> for Open {
     }
 
     fn resolve(&mut self, env: &'task Env, output: Self::Output) -> Result<Self::JsValue> {
-        External::new(Handle(Held::new(output.or_throw(env)?))).into_unknown(env)
+        External::new(Handle::new(output.or_throw(env)?)).into_unknown(env)
     }
 }
 
-/// Ascending IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the
-/// price of a Node-API call for each.
+/// Makes a new object the generator.
+#[napi]
+pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Snowflake>>) -> Result<()> {
+    guard(env, || {
+        next::attach(env, this, opened)?;
+        next::attach_text(this, opened)
+    })
+}
+
+/// The next ID: at once where it is due, else a promise.
+#[napi]
+pub fn snowflake_next_async(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next<Snowflake>>>> {
+    guard(env, || next::next_async(env, this))
+}
+
+/// Ascending IDs: all or nothing.
 #[napi]
 pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || {
-        let ids = self::this(env, this)?;
-        let ids = ids.try_batch(convert::count(env, count)?, EVENT_LOOP_PATIENCE).or_throw(env)?;
-        Ok(BigInt64Array::new(ids.into_iter().map(i64::from).collect()))
-    })
+    guard(env, || next::batch::<Snowflake>(env, this, count))
 }
 
-/// Ascending IDs: at once where they are due, else a promise that a thread of the pool keeps.
+/// Ascending IDs: at once where they are due, else a promise.
 #[napi]
-pub fn snowflake_batch_async(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<Either<BigInt64Array, AsyncTask<Batch>>> {
-    guard(env, || {
-        let ids = convert::unwrap::<Handle>(env, "this", this)?;
-        let count = convert::count(env, count)?;
-        if count > MAX_BATCH {
-            // The core refuses it.
-            ids.0.try_batch(count, Duration::ZERO).or_throw(env)?;
-        }
-        let mut batch = Batch { ids: ids.clone(), buffer: vec![0; count], written: 0 };
-        match batch.go_on(Duration::ZERO) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(batch))),
-            result => {
-                result.or_throw(env)?;
-                Ok(Either::A(BigInt64Array::new(batch.buffer)))
-            }
-        }
-    })
-}
-
-/// A batch that goes on off the event loop, after the IDs that were due at once.
-pub struct Batch {
-    ids: Handle,
-    buffer: Vec<i64>,
-    written: usize,
-}
-
-impl Batch {
-    fn go_on(&mut self, max_wait: Duration) -> frazil::Result<()> {
-        let rest = &mut self.buffer[self.written..];
-        self.ids.0.try_fill(rest, max_wait).inspect_err(|error| self.written += error.written())
-    }
-}
-
-impl Task for Batch {
-    type Output = frazil::Result<Vec<i64>>;
-    type JsValue = BigInt64Array;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.go_on(Duration::MAX)).and_then(|result| result).map(|()| std::mem::take(&mut self.buffer)))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<BigInt64Array> {
-        Ok(BigInt64Array::new(output.or_throw(&env)?))
-    }
+pub fn snowflake_batch_async(
+    env: &Env,
+    this: Unknown<'_>,
+    count: Unknown<'_>,
+) -> Result<Either<BigInt64Array, AsyncTask<Batch<Snowflake>>>> {
+    guard(env, || next::batch_async(env, this, count))
 }
 
 /// Fills a BigInt64Array with ascending IDs; returns how many.
 #[napi]
 pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Result<f64> {
-    guard(env, || {
-        let ids = self::this(env, this)?;
-        let buffer = bigint64s(env, buffer)?;
-        ids.try_fill(buffer, EVENT_LOOP_PATIENCE).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
-        Ok(buffer.len() as f64)
-    })
-}
-
-/// The numbers of a BigInt64Array.
-fn bigint64s<'a>(env: &Env, value: Unknown<'a>) -> Result<&'a mut [i64]> {
-    let (mut kind, mut length, mut data) = (sys::TypedarrayType::int8_array, 0, ptr::null_mut());
-    let raw = value.value();
-    if value.is_typedarray()? {
-        // SAFETY: the handle is alive in this call, and it is a typed array.
-        check_status!(unsafe {
-            sys::napi_get_typedarray_info(raw.env, raw.value, &mut kind, &mut length, &mut data, ptr::null_mut(), ptr::null_mut())
-        })?;
-    }
-    if kind != sys::TypedarrayType::bigint64_array {
-        return convert::wrong_type(env, "buffer", value, "a BigInt64Array");
-    }
-    // An empty or detached one points nowhere.
-    if length == 0 {
-        return Ok(&mut []);
-    }
-    // SAFETY: V8 aligns the array's `length` numbers, and no JavaScript of this thread runs in this
-    // call; that no other thread uses a shared one meanwhile is the caller's part, as documented.
-    Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) })
+    guard(env, || next::fill::<Snowflake>(env, this, buffer))
 }
 
 /// How many IDs could be minted now with no stamp ahead of the clock.
@@ -176,6 +133,15 @@ pub fn snowflake_set_time(env: &Env, this: Unknown<'_>, time: Unknown<'_>) -> Re
     })
 }
 
+/// Never issues an ID at or below this one from now on.
+#[napi]
+pub fn snowflake_observe(env: &Env, this: Unknown<'_>, id: Unknown<'_>) -> Result<()> {
+    guard(env, || {
+        let ids = self::this(env, this)?;
+        ids.observe(convert::id_in(env, "id", id)?).or_throw(env)
+    })
+}
+
 /// The canonical text of the layout.
 #[napi]
 pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
@@ -187,7 +153,7 @@ pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
 pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Either<f64, BigInt>> {
     guard(env, || {
         let ids = self::this(env, this)?;
-        Ok(convert::integer(ids.node(), ids.node_bits()))
+        Ok(convert::integer(ids.node(), node_bits(ids)))
     })
 }
 

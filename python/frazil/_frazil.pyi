@@ -6,15 +6,17 @@ to share between threads.
 """
 
 import datetime
+import uuid
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, final
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "ERRORS",
     "BeforeEpochError",
+    "Buffered",
     "ClockBackError",
     "ClockNotSetError",
     "ClockSkewError",
@@ -34,9 +36,13 @@ __all__ = [
     "NoFreeNodeError",
     "NodeInUseError",
     "NodeMissingError",
+    "Numbers",
+    "ObjectId",
     "OutOfRangeError",
     "Parts",
+    "Segment",
     "SegmentExhaustedError",
+    "SegmentMismatchError",
     "Snowflake",
     "SpecError",
     "StoreAuthError",
@@ -47,12 +53,16 @@ __all__ = [
     "StoreUnreachableError",
     "StoreUnsuitableError",
     "TagMissingError",
+    "Tickets",
     "UnknownKeyError",
     "WouldBlockError",
     "WrongTypeError",
     "__version__",
     "format_id",
     "parse_id",
+    "uuid4",
+    "uuid7",
+    "uuid_time",
 ]
 
 __version__: Final[str]
@@ -62,6 +72,7 @@ ERRORS: Final[tuple[tuple[int, str, str], ...]]
 
 _Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
 _Option: TypeAlias = str | SupportsIndex | bool | Layout | None
+_Listed: TypeAlias = _Option | list[str] | tuple[str, ...] | list[int] | tuple[int, ...]
 
 def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
@@ -83,6 +94,84 @@ def parse_id(text: str, format: _Format, /) -> int:
     >>> frazil.parse_id("1ptWyK4WgZU", "base62")
     1541815603606036480
     """
+
+def uuid4() -> uuid.UUID:
+    """A new version 4 UUID: 122 random bits from the operating system.
+
+    >>> frazil.uuid4().version
+    4
+    """
+
+def uuid7() -> uuid.UUID:
+    """A new version 7 UUID: the time in milliseconds, then random bits.
+
+    Strictly increasing within the process over all threads, also after the clock went back; a forked child begins
+    anew. Raises BeforeEpochError and LayoutExpiredError for a clock before 1970 or after the year 10889.
+
+    >>> frazil.uuid7() < frazil.uuid7()
+    True
+    """
+
+def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
+    """The time in a UUID of version 7, 6 or 1, in UTC, rounded down to milliseconds.
+
+    A str is 8-4-4-4-12 hexadecimal digits, also in braces or after `urn:uuid:`, or 32 digits without hyphens.
+    Raises IdInvalidError for any other text, for a version that holds no time, and for a time after the year 9999.
+
+    >>> frazil.uuid_time("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")
+    datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc)
+    """
+
+@final
+class ObjectId:
+    """MongoDB's ObjectId: without an argument a new one, else from its 24 hexadecimal digits or its 12 bytes.
+
+    A new one is never the same twice in a process, and a forked child has another random part. Immutable; `bytes(id)`
+    is what MongoDB stores, and it sorts like its text. Raises IdInvalidError for other text or another number of
+    bytes; BeforeEpochError and LayoutExpiredError for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z.
+
+    >>> frazil.ObjectId("507f1f77bcf86cd799439011").time
+    datetime.datetime(2012, 10, 17, 21, 13, 27, tzinfo=datetime.timezone.utc)
+    """
+
+    def __new__(cls, value: str | bytes | None = None, /) -> Self: ...
+    @staticmethod
+    def min_id(time: datetime.datetime, /) -> ObjectId:
+        """The smallest ObjectId of the second that holds an instant: `_id >= min_id(t)` in a query."""
+
+    @staticmethod
+    def max_id(time: datetime.datetime, /) -> ObjectId:
+        """The largest ObjectId of the second that holds an instant: `_id <= max_id(t)` in a query."""
+
+    @property
+    def time(self) -> datetime.datetime:
+        """The second in which it was made, in UTC."""
+
+    @property
+    def random(self) -> int:
+        """The 40 bits that tell processes apart."""
+
+    @property
+    def counter(self) -> int:
+        """The counter within the process, 24 bits."""
+
+    @property
+    def machine(self) -> int:
+        """The first 24 bits of `random`, where older drivers wrote a number of the machine."""
+
+    @property
+    def process(self) -> int:
+        """The last 16 bits of `random`, where older drivers wrote the process ID."""
+
+    def __bytes__(self) -> bytes: ...
+    def __reduce__(self) -> tuple[type[ObjectId], tuple[bytes]]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: ObjectId, /) -> bool: ...
+    def __le__(self, other: ObjectId, /) -> bool: ...
+    def __gt__(self, other: ObjectId, /) -> bool: ...
+    def __ge__(self, other: ObjectId, /) -> bool: ...
+    def __hash__(self) -> int: ...
 
 @final
 class Snowflake:
@@ -153,6 +242,18 @@ class Snowflake:
     def set_time(self, time: datetime.datetime, /) -> None:
         """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
 
+    def observe(self, id: SupportsIndex, /) -> None:
+        """Never issues an ID at or below this one from now on: `after=` at run time, to take over from another generator.
+
+        Every call that begins later, in any thread, gives a larger ID; one that lies below the next ID changes nothing, except
+        that a sequence number may be skipped. Raises OutOfRangeError for an ID further ahead of the clock than D of
+        `rollback=ahead:D` or `exhausted=ahead:D`, IdInvalidError for one of another layout, LayoutExpiredError for one in its last tick.
+
+        >>> ids.observe(theirs)
+        >>> ids.next() > theirs
+        True
+        """
+
     def renew(self) -> None:
         """Gives a leased node number back; the next use takes another. IDs go on increasing.
 
@@ -189,6 +290,128 @@ class Snowflake:
     @property
     def spec(self) -> str:
         """The canonical spec line."""
+
+@disjoint_base
+class Numbers:
+    """Numbers that a thread prepares ahead of those who take them: what Segment, Tickets and Buffered have in common.
+
+    A number is given out once in a process, whatever threads ask; a forked child prepares its own. The GIL is let go around
+    waits. On the thread of a running event loop no call but `renew` waits for more than 2 ms: it raises WouldBlockError, and the async forms
+    wait off the loop. `store` and `offset` take a list, too.
+    """
+
+    @classmethod
+    def open(cls, spec: str | None = None, /, **options: _Listed) -> Coroutine[Any, Any, Self]:
+        """Opens off the event loop; the arguments are the constructor's.
+
+        >>> orders = await frazil.Segment.open("orders", store="local")
+        """
+
+    def next(self) -> int:
+        """The next number. Where none is ready the call waits, up to `wait` (a ring: `empty`); signals do not interrupt it.
+
+        Segments and tickets raise SegmentExhaustedError when none came in time, or none are left below 2^63;
+        TagMissingError, SegmentMismatchError and the Store*Errors. A ring raises what its generator does. ClosedError; WouldBlockError in an
+        event loop.
+        """
+
+    def __call__(self) -> int:
+        """The same as `next`: it serves where a callable default is wanted."""
+
+    def __next__(self) -> int:
+        """The same as `next`."""
+
+    def __iter__(self) -> Self: ...
+    def next_async(self) -> Coroutine[Any, Any, int]:
+        """The next number, waiting off the event loop if it must."""
+
+    def batch(self, count: SupportsIndex, /) -> list[int]:
+        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
+
+    def batch_async(self, count: SupportsIndex, /) -> Coroutine[Any, Any, list[int]]:
+        """A list of numbers, waiting off the event loop if it must: all or nothing."""
+
+    def fill(self, buffer: Buffer, /) -> int:
+        """Fills a buffer with numbers, without a copy, and returns how many.
+
+        The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many are there already.
+        """
+
+    def renew(self) -> None:
+        """Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice.
+
+        A ring's leased node number is given back, too, which waits for the store; in an event loop: `await asyncio.to_thread(ids.renew)`.
+        The next call prepares new ones. Raises ClosedError; for a ring over a lease as `Snowflake.renew`.
+        """
+
+    def close(self) -> None:
+        """Closes: what is prepared is lost, and every later call is ClosedError, `prepared` and `last_error` too.
+
+        Closing twice is harmless, and dropping closes. A ring's leased node number is given back, as `Snowflake.close` does it.
+        """
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
+    @property
+    def prepared(self) -> int:
+        """How many numbers lie ready, beside those of the range being used."""
+
+    @property
+    def last_error(self) -> FrazilError | None:
+        """What went wrong last while numbers were prepared: one store of several is away, for example. None when all is well."""
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec line, which shows no secret."""
+
+@final
+class Segment(Numbers):
+    """Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
+
+    The spec is the tag, and `store` (several: each has its own offset, and one that is alive is enough), `namespace`,
+    `step` (1000), `start` (1), `increment` and `offset`, `wait` (5s). Opening waits for the first range. Numbers increase within an object, over all threads;
+    among objects and processes, and with several stores, they do not. What was fetched and not used at the end is a gap.
+
+    Raises SpecError, UnknownKeyError and OutOfRangeError for what is given; as `next`.
+
+    >>> orders = frazil.Segment("orders", store="local", step=100)
+    >>> orders.next(), orders(), next(orders)
+    (1, 2, 3)
+    """
+
+    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+
+@final
+class Tickets(Numbers):
+    """Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
+
+    Nothing is prepared ahead: every number costs a journey to a store. The spec is as that of Segment, without `step`,
+    `increment` and `offset`. The stores are asked when a number is.
+
+    >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
+    """
+
+    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+
+@final
+class Buffered(Numbers):
+    """A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
+
+    The spec is the generator's, and `size` (65536), `refill` (50 percent), `empty` (`wait`, which is `wait:5s`; `error`). Opening fills the
+    ring. IDs are stamped when they are prepared, not when they are taken; the ring is dropped, and filled anew, in a forked child and when
+    the clock has gone back.
+
+    Raises SpecError and OutOfRangeError for what is given; as Snowflake.
+
+    >>> ids = frazil.Buffered("standard", node=7, size=8192)
+    >>> ids.layout.decode(ids.next()).node
+    7
+    """
+
+    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+    @property
+    def layout(self) -> Layout:
+        """The generator's layout."""
 
 @final
 class Lease:
@@ -435,6 +658,9 @@ class TagMissingError(FrazilError):
 
 class SegmentExhaustedError(FrazilError):
     """502 SEGMENT_EXHAUSTED: The next range did not arrive in time."""
+
+class SegmentMismatchError(FrazilError):
+    """503 SEGMENT_MISMATCH: The store's record of the tag has another increment or offset than the spec."""
 
 class InternalError(FrazilError):
     """901 INTERNAL: A defect of frazil: a panic that was caught at the border."""

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyMemoryView, PyString};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMemoryView, PyString, PyTuple};
 
 /// `format_id(id, format, /)`: the text of an ID, of fixed width.
 #[pyfunction]
@@ -97,17 +97,49 @@ fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     Ok(Some(integer::<i128>(key, value, ErrorKind::OutOfRange, "a 128-bit integer at most").map(|n| n.to_string())?))
 }
 
-/// A spec of a constructor's arguments.
+/// An option that may be a list, whose items the spec line separates by spaces.
+fn listed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        return option(key, value);
+    }
+    let mut items = Vec::new();
+    for item in value.try_iter()? {
+        let item = item?;
+        match option(key, &item)? {
+            Some(item) => items.push(item),
+            None => return wrong_type(key, &item, "a list of str or int"),
+        }
+    }
+    Ok(Some(items.join(" ")))
+}
+
+/// A spec of a generator's arguments; with none it is what FRAZIL says.
 pub(crate) fn spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
-    let line = line.filter(|line| !line.is_none()).map(|line| string("spec", line, ErrorKind::Spec)).transpose()?;
+    frazil::Spec::from_parts(self::line(line)?, &pairs(options, option)?).or_raise(py)
+}
+
+/// A spec of the arguments of numbers that are prepared ahead. FRAZIL is not for them.
+pub(crate) fn numbers_spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
+    let pairs = pairs(options, |key, value| if matches!(key, "store" | "offset") { listed(key, value) } else { option(key, value) })?;
+    frazil::Spec::from_parts(Some(self::line(line)?.unwrap_or_default()), &pairs).or_raise(py)
+}
+
+fn line<'a>(line: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a str>> {
+    line.filter(|line| !line.is_none()).map(|line| string("spec", line, ErrorKind::Spec)).transpose()
+}
+
+fn pairs(
+    options: Option<&Bound<'_, PyDict>>,
+    text: impl Fn(&str, &Bound<'_, PyAny>) -> PyResult<Option<String>>,
+) -> PyResult<Vec<(String, String)>> {
     let mut pairs = Vec::new();
     for (key, value) in options.into_iter().flatten() {
         let key = string("the key of an option", &key, ErrorKind::Spec)?.to_owned();
-        if let Some(value) = option(&key, &value)? {
+        if let Some(value) = text(&key, &value)? {
             pairs.push((key, value));
         }
     }
-    frazil::Spec::from_parts(line, &pairs).or_raise(py)
+    Ok(pairs)
 }
 
 /// An object's buffer, held as long as the result lives.
@@ -140,7 +172,8 @@ fn wrong_buffer<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
     wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 in native order, such as array('q')")
 }
 
-fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<T> {
+/// Refuses a value of another type.
+pub(crate) fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) -> PyResult<T> {
     let given = value.get_type().name().map_or_else(|_| "another type".to_owned(), |name| name.to_string());
     refuse(value.py(), ErrorKind::WrongType, format!("{name} must be {wanted}, not {given}"))
 }

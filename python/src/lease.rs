@@ -2,8 +2,7 @@
 
 use crate::convert;
 use crate::error::{exception, guard};
-use crate::next::patience;
-use crate::snowflake::Snowflake;
+use crate::next::{Mint, patience};
 use frazil::EVENT_LOOP_PATIENCE;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -75,54 +74,47 @@ fn capital(flag: bool) -> &'static str {
 }
 
 /// Closes a handle, without the GIL while the store is waited for: up to 5 s, on the thread of a running event loop 2 ms.
-pub(crate) fn close(py: Python<'_>, ids: &frazil::Snowflake) -> PyResult<()> {
+pub(crate) fn close<M: Mint>(py: Python<'_>, ids: &M) -> PyResult<()> {
     // A given number has nothing to wait for.
-    if ids.lease().is_none() {
-        ids.close();
-        return Ok(());
-    }
-    let patience = patience(py)?;
+    let patience = if ids.is_leased() { patience(py)? } else { Duration::ZERO };
     py.detach(|| ids.close_within(patience));
     Ok(())
 }
 
-/// Has the interpreter close a leased generator at its exit, if the program does not. It holds the generator weakly.
-pub(crate) fn close_at_exit(ids: &Bound<'_, Snowflake>) -> PyResult<()> {
-    if ids.get().0.lease().is_some() {
+/// Closes a handle for the interpreter's exit, waiting at most so many seconds.
+pub(crate) fn close_within<M: Mint>(py: Python<'_>, ids: &M, seconds: f64) {
+    py.detach(|| ids.close_within(Duration::try_from_secs_f64(seconds).unwrap_or_default()));
+}
+
+/// Has the interpreter close what holds a leased number at its exit, if the program does not. It is held weakly.
+pub(crate) fn close_at_exit<M: Mint>(ids: &Bound<'_, M>) -> PyResult<()> {
+    if ids.get().is_leased() {
         ids.py().import("frazil._exit")?.call_method1("close_at_exit", (ids,))?;
     }
     Ok(())
 }
 
-impl Snowflake {
-    /// Closes the handle for the interpreter's exit, waiting at most so long.
-    pub(crate) fn close_within(&self, py: Python<'_>, max_wait: Duration) {
-        py.detach(|| self.0.close_within(max_wait));
+/// Closes a handle that is dropped.
+pub(crate) fn give_back<M: Mint>(ids: &M) {
+    if !ids.is_leased() {
+        return;
     }
-}
-
-impl Drop for Snowflake {
-    fn drop(&mut self) {
-        if self.0.lease().is_none() {
-            return;
-        }
-        // A destructor runs wherever the last reference goes, also while an exception is on its way, which what is called here would
-        // take for its own.
-        let dropped = Python::try_attach(|py| {
-            // SAFETY: the thread is attached; the three are kept for the call below, or null.
-            let on_its_way = unsafe {
-                let (mut class, mut value, mut trace) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-                ffi::PyErr_Fetch(&mut class, &mut value, &mut trace);
-                (class, value, trace)
-            };
-            let patience = patience(py).map_or(EVENT_LOOP_PATIENCE, |patience| patience.min(DROP_PATIENCE));
-            self.close_within(py, patience);
-            // SAFETY: the thread is attached, and the three are what the call above gave.
-            unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
-        });
-        // An interpreter that is on its way out lets nobody wait.
-        if dropped.is_none() {
-            self.0.close_within(Duration::ZERO);
-        }
+    // A destructor runs wherever the last reference goes, also while an exception is on its way, which what is called here would
+    // take for its own.
+    let dropped = Python::try_attach(|py| {
+        // SAFETY: the thread is attached; the three are kept for the call below, or null.
+        let on_its_way = unsafe {
+            let (mut class, mut value, mut trace) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+            ffi::PyErr_Fetch(&mut class, &mut value, &mut trace);
+            (class, value, trace)
+        };
+        let patience = patience(py).map_or(EVENT_LOOP_PATIENCE, |patience| patience.min(DROP_PATIENCE));
+        py.detach(|| ids.close_within(patience));
+        // SAFETY: the thread is attached, and the three are what the call above gave.
+        unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
+    });
+    // An interpreter that is on its way out lets nobody wait.
+    if dropped.is_none() {
+        ids.close_within(Duration::ZERO);
     }
 }

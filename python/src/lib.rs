@@ -5,7 +5,10 @@ mod error;
 mod layout;
 mod lease;
 mod next;
+mod numbers;
+mod object_id;
 mod snowflake;
+mod uuid;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -30,7 +33,13 @@ mod _frazil {
     #[pymodule_export]
     use super::lease::Lease;
     #[pymodule_export]
+    use super::numbers::{Buffered, Numbers, Segment, Tickets};
+    #[pymodule_export]
+    use super::object_id::ObjectId;
+    #[pymodule_export]
     use super::snowflake::Snowflake;
+    #[pymodule_export]
+    use super::uuid::{uuid_time, uuid4, uuid7};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -38,6 +47,7 @@ mod _frazil {
         // Not with `add`, which would make it one of the package's own names.
         module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
         error::export(module)?;
-        next::export(&module.py().get_type::<Snowflake>())
+        next::export::<Snowflake>(module.py(), c"next($self, /)\n--\n\nThe next ID. Waits as the policies say.")?;
+        next::export::<Numbers>(module.py(), c"next($self, /)\n--\n\nThe next number. Waits as the spec says.")
     }
 }

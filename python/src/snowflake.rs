@@ -4,10 +4,10 @@ use crate::convert;
 use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
-use crate::next::{blocked, fill, next_id, patience};
-use frazil::MAX_BATCH;
+use crate::next::{self, Mint, blocked, next_id, off_loop, patience};
+use frazil::Id;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
 use std::time::Duration;
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
@@ -56,40 +56,20 @@ impl Snowflake {
     /// A list of `count` ascending IDs: all or nothing.
     #[pyo3(signature = (count, /))]
     fn batch<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let py = count.py();
-        guard(py, || {
-            let mut ids = vec![0; self.count(count)?];
-            fill(py, &self.0, &mut ids)?;
-            PyList::new(py, ids)
-        })
+        guard(count.py(), || next::batch(self, count))
     }
 
     /// A list of `count` ascending IDs, waiting off the event loop if it must: all or nothing.
     #[pyo3(signature = (count, /))]
     fn batch_async<'py>(ids: &Bound<'py, Self>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = ids.py();
-        guard(py, || {
-            let count = ids.get().count(count)?;
-            let zeros = PyBytes::new_with(py, count * size_of::<i64>(), |_| Ok(()))?;
-            let buffer = py.import("array")?.call_method1("array", ("q", zeros))?;
-            off_loop(py, "batch_off_loop", (ids, buffer))
-        })
+        guard(ids.py(), || next::batch_async(ids, count))
     }
 
     /// Fills a writable, C-contiguous int64 buffer with ascending IDs and returns how many; an exception's
     /// `written` says how many are there. No other thread may use the buffer meanwhile.
     #[pyo3(signature = (buffer, /))]
     fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let py = buffer.py();
-        guard(py, || {
-            let view = convert::buffer(buffer)?;
-            let (start, count) = convert::int64s(&view, buffer)?;
-            // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
-            // held; that nobody else uses them meanwhile is the caller's part, as documented.
-            let ids = unsafe { std::slice::from_raw_parts_mut(start, count) };
-            fill(py, &self.0, ids)?;
-            Ok(count)
-        })
+        guard(buffer.py(), || next::fill_buffer(self, buffer))
     }
 
     /// A new ID as text of a fixed width: "decimal", "base62", "base32" or "hex".
@@ -98,7 +78,7 @@ impl Snowflake {
         let py = format.py();
         guard(py, || {
             let format = convert::text_format(format)?;
-            convert::ascii(py, &next_id(py, &self.0)?.text(format))
+            convert::ascii(py, &next_id(py, self)?.text(format))
         })
     }
 
@@ -114,6 +94,13 @@ impl Snowflake {
         guard(py, || self.0.set_time(convert::unix_ms("time", time)?).or_raise(py))
     }
 
+    /// Never issues an ID at or below this one from now on: `after=` at run time.
+    #[pyo3(signature = (id, /))]
+    fn observe(&self, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = id.py();
+        guard(py, || self.0.observe(convert::id_in(id)?).or_raise(py))
+    }
+
     /// Gives a leased node number back; the next use takes another. Before this machine is cloned.
     fn renew(&self, py: Python<'_>) -> PyResult<()> {
         guard(py, || py.detach(|| self.0.renew()).or_raise(py))
@@ -121,14 +108,14 @@ impl Snowflake {
 
     /// Closes this handle; every later call is ClosedError. The last handle of a leased number gives it back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || lease::close(py, &self.0))
+        guard(py, || lease::close(py, self))
     }
 
     /// For the interpreter's exit: closes, waiting at most so many seconds.
     #[pyo3(signature = (seconds, /))]
     fn _close_within(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         guard(py, || {
-            self.close_within(py, Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            lease::close_within(py, self, seconds);
             Ok(())
         })
     }
@@ -164,7 +151,7 @@ impl Snowflake {
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &self.0)?.get()))
+        guard(py, || Ok(next_id(py, self)?.get()))
     }
 
     fn __iter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -172,7 +159,7 @@ impl Snowflake {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &self.0)?.get()))
+        guard(py, || Ok(next_id(py, self)?.get()))
     }
 
     fn __enter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -189,21 +176,31 @@ impl Snowflake {
     }
 }
 
-impl Snowflake {
-    /// The size of a batch; the core refuses one that is too large.
-    fn count(&self, count: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
-        if number > MAX_BATCH {
-            self.0.try_batch(number, Duration::ZERO).or_raise(count.py())?;
-        }
-        Ok(number)
+impl Mint for Snowflake {
+    #[inline]
+    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
+        self.0.try_next_id(max_wait)
+    }
+
+    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
+        self.0.try_fill(buffer, max_wait)
+    }
+
+    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
+        self.0.try_batch(count, max_wait)
+    }
+
+    fn close_within(&self, max_wait: Duration) {
+        self.0.close_within(max_wait);
+    }
+
+    fn is_leased(&self) -> bool {
+        self.0.lease().is_some()
     }
 }
 
-/// A coroutine of the package's Python part.
-fn off_loop<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
-where
-    A: pyo3::call::PyCallArgs<'py>,
-{
-    py.import("frazil._async")?.call_method1(name, arguments)
+impl Drop for Snowflake {
+    fn drop(&mut self) {
+        lease::give_back(self);
+    }
 }

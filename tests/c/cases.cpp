@@ -10,11 +10,14 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <unordered_set>
 #include <vector>
 
 using frazil::format;
 using frazil::layout;
+using frazil::object_id;
 using frazil::snowflake;
+using frazil::uuid;
 
 namespace {
 
@@ -100,30 +103,48 @@ CASE(specs) {
     }
 }
 
+/// Whether one step comes out as it says.
+bool comes_out(const snowflake &ids, const step &step) {
+    switch (step.kind) {
+    case STEP_OPEN:
+        return false;
+    case STEP_SET_TIME:
+        ids.set_time(frazil::time_point(milliseconds(step.number)));
+        return true;
+    case STEP_NEXT:
+        return ids.next() == step.first;
+    case STEP_BATCH: {
+        const auto batch = ids.batch(static_cast<std::size_t>(step.number));
+        return ascending(batch) && batch.front() == step.first && batch.back() == step.last;
+    }
+    case STEP_CREDIT:
+        return ids.credit() == static_cast<std::uint64_t>(step.number);
+    case STEP_ERROR:
+        return thrown([&] { ids.next(); }) == step.number;
+    }
+    return false;
+}
+
 CASE(replays) {
     std::optional<snowflake> ids;
     for (const auto &step : STEPS) {
-        switch (step.kind) {
-        case STEP_OPEN:
-            ids.emplace(step.spec);
-            break;
-        case STEP_SET_TIME:
-            ids->set_time(frazil::time_point(milliseconds(step.number)));
-            break;
-        case STEP_NEXT:
-            CHECK(ids->next() == step.first);
-            break;
-        case STEP_BATCH: {
-            const auto batch = ids->batch(static_cast<std::size_t>(step.number));
-            CHECK(ascending(batch) && batch.front() == step.first && batch.back() == step.last);
-            break;
-        }
-        case STEP_CREDIT:
-            CHECK(ids->credit() == static_cast<std::uint64_t>(step.number));
-            break;
-        case STEP_ERROR:
-            CHECK(thrown([&] { ids->next(); }) == step.number);
-            break;
+        if (step.kind == STEP_OPEN) ids.emplace(step.spec);
+        else CHECK(comes_out(*ids, step));
+    }
+}
+
+CASE(takeover) {
+    for (const auto &row : TAKEOVERS) {
+        const snowflake opened(row.spec + std::string(" after=") + std::to_string(row.last)), told(row.spec);
+        CHECK(opened.layout().text() == row.layout);
+        const frazil::parts parts = opened.layout().decode(row.last);
+        CHECK(parts.time == frazil::time_point(milliseconds(row.unix_ms)) && parts.sequence == row.sequence);
+        for (std::size_t i = 0; i < row.field_count; ++i) CHECK(parts.field(row.fields[i].name) == row.fields[i].value);
+        told.set_time(parts.time);
+        told.observe(row.last);
+        for (std::size_t i = 0; i < row.step_count; ++i) {
+            CHECK(comes_out(opened, TAKEOVER_STEPS[row.first_step + i]));
+            CHECK(comes_out(told, TAKEOVER_STEPS[row.first_step + i]));
         }
     }
 }
@@ -309,6 +330,27 @@ CASE(manual_clock) {
     CHECK(ids.layout().decode(ids.next()).time == NOW + milliseconds(12345));
     const snowflake real("standard node=406");
     CHECK(refused([&] { real.set_time(NOW); }, errc::spec, {"clock=manual"}));
+}
+
+CASE(observe) {
+    const snowflake ids("standard node=1 start=zero clock=manual detached=true");
+    CHECK(refused([&] { ids.observe(std::int64_t{1} << 40); }, errc::clock_not_set));
+    ids.set_time(NOW);
+    const std::int64_t first = ids.next();
+    ids.observe(0);
+    CHECK(ids.next() == first + 1);
+    const std::int64_t theirs = ids.layout().max_id(NOW + milliseconds(1000));
+    ids.observe(theirs);
+    ids.set_time(NOW + milliseconds(1001));
+    CHECK(ids.next() > theirs);
+    const std::int64_t far = ids.layout().min_id(NOW + milliseconds(2002));
+    CHECK(refused([&] { ids.observe(far); }, errc::out_of_range, {"id=", "1001 ms ahead of the clock", "allow 1s"}));
+    CHECK(refused([&] { ids.observe(-1); }, errc::id_invalid));
+    ids.set_time(*ids.layout().expires_at() - milliseconds(1));
+    CHECK(refused([&] { ids.observe(INT64_MAX); }, errc::layout_expired));
+    const snowflake small("js53 node=1 clock=manual detached=true");
+    small.set_time(NOW);
+    CHECK(refused([&] { small.observe(std::int64_t{1} << 53); }, errc::id_invalid, {"53"}));
 }
 
 CASE(burst_credit) {
@@ -622,6 +664,7 @@ CASE(closed_handle) {
     CHECK(refused([&] { (void)ids.text(format::hex); }, errc::closed));
     CHECK(refused([&] { ids.credit(); }, errc::closed));
     CHECK(refused([&] { ids.set_time(NOW); }, errc::closed));
+    CHECK(refused([&] { ids.observe(1); }, errc::closed));
     CHECK(refused([&] { ids.renew(); }, errc::closed));
     CHECK(refused([&] { for (const auto id : ids) (void)id; }, errc::closed));
     CHECK(ids.node() == 414);
@@ -637,6 +680,112 @@ CASE(wrong_buffers) {
     static_assert(!fills<std::vector<std::int32_t>>::value && !fills<std::vector<std::uint64_t>>::value && !fills<std::vector<double>>::value);
     static_assert(!fills<const std::vector<std::int64_t>>::value && !fills<std::set<std::int64_t>>::value && !fills<std::string>::value);
     CHECK(true);
+}
+
+/// What four threads make at once: each one's in its order.
+template <typename F>
+auto by_threads(F make) {
+    std::vector<std::vector<decltype(make())>> made(4);
+    std::vector<std::thread> threads;
+    for (auto &mine : made) {
+        threads.emplace_back([&make, &mine] {
+            for (int i = 0; i < 5000; ++i) mine.push_back(make());
+        });
+    }
+    for (auto &thread : threads) thread.join();
+    return made;
+}
+
+frazil::time_point now() { return std::chrono::time_point_cast<milliseconds>(std::chrono::system_clock::now()); }
+
+CASE(object_id) {
+    for (const auto &known : OBJECT_IDS) {
+        const object_id id(known.text);
+        CHECK(id.to_string() == known.text && object_id(id.bytes()) == id);
+        CHECK(id.time() == frazil::time_point(milliseconds(known.unix_ms)) && id.random() == known.random);
+        CHECK(id.counter() == known.counter && id.machine() == known.machine && id.process() == known.process);
+    }
+    for (const auto &bound : OBJECT_ID_BOUNDS) {
+        const frazil::time_point time{milliseconds(bound.unix_ms)};
+        CHECK(object_id::min_id(time).to_string() == bound.min && object_id::max_id(time).to_string() == bound.max);
+    }
+    const object_id low = object_id::min_id(NOW), high = object_id::max_id(NOW);
+    CHECK(low < high && low <= low && high > low && high >= high && low == low && low != high && !(low == high));
+    CHECK(object_id() == object_id("000000000000000000000000"));
+
+    const object_id first = object_id::min_id(now());
+    std::unordered_set<object_id> all;
+    for (const auto &mine : by_threads([] { return object_id::make(); })) {
+        for (const auto &id : mine) {
+            CHECK(all.insert(id).second && first <= id && id.random() == all.begin()->random());
+        }
+    }
+    CHECK(all.size() == 20000 && std::all_of(all.begin(), all.end(), [](const auto &id) { return id.time() <= now(); }));
+}
+
+CASE(object_id_bad_input) {
+    for (const char *bad : OBJECT_IDS_INVALID) CHECK(refused([&] { object_id id(bad); }, errc::id_invalid, {"ObjectId"}));
+    CHECK(refused([] { object_id id(std::string("507f1f77\0cf86cd799439011", 24)); }, errc::id_invalid, {"NUL"}));
+    CHECK(refused([] { object_id id(nullptr); }, errc::wrong_type, {"text is NULL"}));
+    for (const auto &row : OBJECT_ID_OUT_OF_BOUNDS) {
+        const frazil::time_point time{milliseconds(row.unix_ms)};
+        CHECK(refused([&] { object_id::min_id(time); }, static_cast<errc>(row.code)));
+        CHECK(refused([&] { object_id::max_id(time); }, static_cast<errc>(row.code)));
+    }
+}
+
+CASE(uuid) {
+    for (const auto &known : UUIDS) {
+        const uuid id(known.text);
+        CHECK(id.to_string() == known.canonical && uuid(id.bytes()) == id && id.version() == known.version);
+        if (known.has_time) CHECK(id.time() == frazil::time_point(milliseconds(known.unix_ms)));
+        else CHECK(refused([&] { id.time(); }, errc::id_invalid, {known.canonical}));
+    }
+    const uuid low, high("ffffffff-ffff-ffff-ffff-ffffffffffff");
+    CHECK(low < high && low <= low && high > low && high >= high && low == low && low != high && !(low == high));
+
+    const auto begun = now();
+    std::unordered_set<uuid> all;
+    for (const auto &mine : by_threads([] { return frazil::uuid7(); })) {
+        CHECK(std::adjacent_find(mine.begin(), mine.end(), std::greater_equal<>()) == mine.end());
+        for (const auto &id : mine) {
+            CHECK(all.insert(id).second && id.version() == 7 && begun <= id.time() && id.time() <= now());
+        }
+    }
+    for (const auto &mine : by_threads([] { return frazil::uuid4(); })) {
+        for (const auto &id : mine) CHECK(all.insert(id).second && id.version() == 4);
+    }
+    CHECK(all.size() == 40000);
+}
+
+CASE(uuid_bad_input) {
+    for (const char *bad : UUIDS_INVALID) CHECK(refused([&] { uuid id(bad); }, errc::id_invalid, {"UUID"}));
+    CHECK(refused([] { uuid id(std::string("017f22e279b07cc398c4dc0c0c07398\0", 32)); }, errc::id_invalid, {"NUL"}));
+    CHECK(refused([] { uuid id(nullptr); }, errc::wrong_type, {"text is NULL"}));
+    CHECK(refused([] { frazil::uuid4().time(); }, errc::id_invalid, {"no time"}));
+}
+
+CASE(interop_after_fork) {
+    const object_id id = object_id::make();
+    const uuid before = frazil::uuid7();
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::string own = object_id::make().to_string() + frazil::uuid7().to_string();
+        end_child(write(ends[1], own.data(), own.size()) == 60);
+    }
+    close(ends[1]);
+    char told[61] = "";
+    CHECK(read(ends[0], told, 60) == 60);
+    close(ends[0]);
+    CHECK(ended_well(child));
+    const object_id theirs(std::string(told, 24));
+    CHECK(theirs.random() != id.random() && object_id::make().random() == id.random());
+    const uuid other(told + 24);
+    CHECK(!std::equal(other.bytes().begin() + 8, other.bytes().end(), before.bytes().begin() + 8));
+    CHECK(before < frazil::uuid7());
 }
 
 CASE(versions) {

@@ -16,8 +16,8 @@ python3 tests/c/vectors.py > "$out/vectors.h"
 
 echo "== exported symbols are those of the header"
 nm -D --defined-only "$lib/libfrazil.so" | awk '{print $3}' | sort > "$out/exported"
-grep -o '\bfrazil_[a-z_]*(' include/frazil.h | tr -d '(' | sort -u > "$out/mentioned"
-grep -E '^[a-z].*\bfrazil_[a-z_]*\(' include/frazil.h | grep -o '\bfrazil_[a-z_]*(' | tr -d '(' | sort > "$out/declared"
+grep -o '\bfrazil_[a-z0-9_]*(' include/frazil.h | tr -d '(' | sort -u > "$out/mentioned"
+grep -E '^[a-z].*\bfrazil_[a-z0-9_]*\(' include/frazil.h | grep -o '\bfrazil_[a-z0-9_]*(' | tr -d '(' | sort > "$out/declared"
 diff "$out/declared" "$out/exported"
 diff "$out/declared" "$out/mentioned"
 readelf -d "$lib/libfrazil.so" | grep -q 'SONAME.*\[libfrazil\.so\.[0-9]*\]'

@@ -70,20 +70,56 @@ def layouts():
         )
 
 
+def step(kind, *values):
+    number, first, last, code = 0, 0, 0, 0
+    if kind == "next":
+        first = last = values[0]
+    elif kind == "batch":
+        number, first, last = values
+    elif kind == "error":
+        code = f"FRAZIL_{values[0]}"
+    else:
+        number = values[0]
+    return f"STEP_{kind.upper()}", integer(number) if not code else code, "NULL", "NULL", integer(first), integer(last)
+
+
 def steps():
     for replay in load("replays")["replays"]:
         yield "STEP_OPEN", 0, text(replay["spec"]), text(replay["name"]), 0, 0
-        for kind, *values in replay["steps"]:
-            number, first, last, code = 0, 0, 0, 0
-            if kind == "next":
-                first = last = values[0]
-            elif kind == "batch":
-                number, first, last = values
-            elif kind == "error":
-                code = f"FRAZIL_{values[0]}"
-            else:
-                number = values[0]
-            yield f"STEP_{kind.upper()}", integer(number) if not code else code, "NULL", "NULL", integer(first), integer(last)
+        yield from (step(*values) for values in replay["steps"])
+
+
+def takeovers(rows):
+    begin = 0
+    for row in rows:
+        named = dict(row["fields"])
+        sequence = named.pop("sequence")
+        count = len(row["steps"])
+        yield (
+            text(row["system"]),
+            text(row["spec"]),
+            text(row["layout"]),
+            integer(row["last"]),
+            integer(row["unix_ms"]),
+            sequence,
+            len(named),
+            fields(named.items()),
+            begin,
+            count,
+        )
+        begin += count
+
+
+def object_ids():
+    for row in load("interop")["object_ids"]:
+        yield text(row["text"]), integer(row["unix_ms"]), f"UINT64_C({row['random']})", row["counter"], row["machine"], row["process"]
+
+
+def uuids():
+    for row in load("interop")["uuids"]:
+        for given in row["texts"]:
+            at = row["unix_ms"]
+            yield text(given), text(row["canonical"]), row["version"], str(at is not None).lower(), integer(at or 0)
 
 
 def main():
@@ -103,6 +139,25 @@ def main():
     array("valid_spec", "VALID_SPECS", ((text(row["spec"]), text(row["canonical"])) for row in specs["canonical"]))
     array("refusal", "INVALID_SPECS", (refusal(row, "spec") for row in specs["invalid"]))
     array("step", "STEPS", steps())
+    rows = load("takeover")["takeovers"]
+    array("takeover", "TAKEOVERS", takeovers(rows))
+    array("step", "TAKEOVER_STEPS", (step(*values) for row in rows for values in row["steps"]))
+    interop = load("interop")
+    array("object_id_parts", "OBJECT_IDS", object_ids())
+    array(
+        "object_id_bound",
+        "OBJECT_ID_BOUNDS",
+        ((integer(r["unix_ms"]), text(r["min"]), text(r["max"])) for r in interop["object_id_bounds"]),
+    )
+    array(
+        "instant_refusal",
+        "OBJECT_ID_OUT_OF_BOUNDS",
+        ((integer(r["unix_ms"]), f"FRAZIL_{r['error']}") for r in interop["object_id_out_of_bounds"]),
+    )
+    array("known_uuid", "UUIDS", uuids())
+    for name in ("object_ids_invalid", "uuids_invalid"):
+        print(f"static const char *const {name.upper()}[] = {{")
+        print("".join(f"    {text(bad)},\n" for bad in interop[name]) + "};\n")
     array("error_row", "ERRORS", ((row["code"], f"FRAZIL_{row['name']}", text(row["name"]), text(row["meaning"])) for row in errors))
     print("#ifdef __cplusplus\nstatic const frazil::errc ERRCS[] = {")
     for row in errors:

@@ -67,6 +67,49 @@ struct step {
     int64_t last;
 };
 
+struct takeover {
+    const char *system;
+    const char *spec;
+    const char *layout;
+    int64_t last;
+    int64_t unix_ms;
+    uint64_t sequence;
+    size_t field_count;
+    struct vector_field fields[8];
+    /* Of TAKEOVER_STEPS. */
+    size_t first_step;
+    size_t step_count;
+};
+
+struct object_id_parts {
+    const char *text;
+    int64_t unix_ms;
+    uint64_t random;
+    uint32_t counter;
+    uint32_t machine;
+    uint16_t process;
+};
+
+/* The first and the last ObjectId of the second that holds an instant. */
+struct object_id_bound {
+    int64_t unix_ms;
+    const char *min;
+    const char *max;
+};
+
+struct instant_refusal {
+    int64_t unix_ms;
+    int32_t code;
+};
+
+struct known_uuid {
+    const char *text;
+    const char *canonical;
+    int version;
+    bool has_time;
+    int64_t unix_ms;
+};
+
 struct error_row {
     int32_t code;
     int32_t constant;

@@ -19,6 +19,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 OFFSET = "FAKETIME_TIMESTAMP_FILE"
 HOUR = 3600
+YEAR = 366 * 24 * HOUR
 # What a busy machine may lose between two steps of a test.
 SLACK = 60
 
@@ -226,6 +227,45 @@ def test_wait_counts_what_it_has_waited():
             assert error.retry_after < 5, "a wait so long is allowed, but not after the first one"
         turn(0)
         assert ids.next() > newest
+
+
+@under_a_clock_to_turn
+def test_uuid7_increases_whatever_the_clock_does():
+    made = []
+    for offset in (0, -HOUR, -YEAR, HOUR, 0, HOUR - 1):
+        turn(offset)
+        made += [frazil.uuid7() for _ in range(1000)]
+    assert made == sorted(set(made))
+    times = [frazil.uuid_time(made[at]).timestamp() for at in (0, 2999, 3000, -1)]
+    assert times[1] - times[0] < SLACK, "stamps stay where the clock had been"
+    assert abs(times[2] - times[0] - HOUR) < SLACK, "until it is beyond"
+    assert times[3] - times[2] < SLACK
+
+
+@under_a_clock_to_turn
+def test_object_ids_follow_the_clock_and_never_repeat():
+    made = []
+    for offset in (0, -HOUR, 0, HOUR, -HOUR):
+        turn(offset)
+        before = int(time.time())
+        new = [frazil.ObjectId() for _ in range(1000)]
+        assert all(before <= each.time.timestamp() <= time.time() for each in new)
+        made += new
+    assert len(set(made)) == len(made)
+
+
+@under_a_clock_to_turn
+def test_other_ids_refuse_a_clock_outside_their_time():
+    turn(81 * YEAR)
+    with pytest.raises(frazil.LayoutExpiredError, match="2106-02-07T06:28:15Z"):
+        frazil.ObjectId()
+    turn(-int(time.time() - 81 * YEAR) - HOUR)
+    assert time.time() < 0
+    for make in (frazil.ObjectId, frazil.uuid7):
+        with pytest.raises(frazil.BeforeEpochError, match="1970-01-01T00:00:00Z"):
+            make()
+    turn(0)
+    assert frazil.uuid_time(frazil.uuid7()).timestamp() <= time.time()
 
 
 def test_node_waits_off_the_loop(tmp_path):

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 
 import frazil
 import pytest
@@ -132,6 +133,21 @@ def test_a_renewed_lease_is_given_back_at_once(spec):
         [[theirs, _]] = elsewhere(f"{spec} node={node}", OPEN_OR_SAY, "ids.close()")
         assert theirs == node
         assert ids.next() > before
+
+
+def test_an_observed_id_moves_the_bound_on(store, spec):
+    # An unbounded drift would make the first start on Redis wait for more than a minute.
+    ahead, seconds, allowed = {"redis": ("ahead:2s", 2, "2s"), "file": ("ahead", 3600, "1h")}.get(store[0], ("ahead", 60, "1m"))
+    with frazil.Snowflake(spec.replace("window=1200ms renew=400ms", "window=4s renew=600ms") + f" exhausted={ahead}") as ids:
+        now = datetime.now(UTC)
+        with pytest.raises(frazil.OutOfRangeError, match=f"allow {allowed}$"):
+            ids.observe(ids.layout.min_id(now + timedelta(seconds=seconds + 1)))
+        theirs = ids.layout.max_id(now + timedelta(seconds=seconds - 1))
+        ids.observe(theirs)
+        for _ in range(1000):
+            mine = ids.next()
+            assert mine > theirs and ids.layout.decode(mine).time <= ids.lease.bound
+        assert ids.lease.healthy, ids.lease.last_error
 
 
 def test_a_clock_that_is_far_ahead_is_refused(store, spec):

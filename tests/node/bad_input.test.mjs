@@ -93,6 +93,7 @@ test('wrong_types', async () => {
     [notIntegers, value => ids.batchBigInt(value)],
     [notStrings, value => ids.text(value)],
     [notTimes, value => ids.setTime(value)],
+    [notIds, value => ids.observe(value)],
     [notStrings, value => new Layout(value)],
     [notIds, value => twitter.decode(value)],
     [[undefined, ...notObjects], value => twitter.compose(value)],
@@ -234,7 +235,7 @@ test('closed_handle', async () => {
   const calls = [
     () => ids.next(), () => ids.nextBigInt(), next, nextBigInt, () => ids.batch(1), () => ids.batchBigInt(1), () => ids.batch(0),
     () => ids.fill(new BigInt64Array(1)), () => ids.fill(new BigInt64Array(0)), () => ids.text('hex'), () => ids.credit(),
-    () => ids.setTime(START), () => iterator.next(),
+    () => ids.setTime(START), () => ids.observe(1), () => iterator.next(),
   ]
   for (const call of calls) {
     refused('CLOSED', call)

@@ -164,6 +164,29 @@ test('manual_clock', () => {
   refused('SPEC', () => new Snowflake('twitter datacenter=1 worker=7').setTime(0), 'clock=manual')
 })
 
+test('observe', async () => {
+  const now = 1735689600000 + 100000
+  const ids = manual('standard node=1 start=zero', now)
+  const first = ids.nextBigInt()
+  assert.equal(ids.observe('0'), undefined)
+  assert.equal(ids.nextBigInt(), first + 1n)
+  const theirs = ids.layout.maxId(now + 1000)
+  ids.observe(theirs)
+  ids.observe(BigInt(theirs))
+  ids.observe(first)
+  ids.setTime(now + 1001)
+  assertAscending([theirs, ids.next(), ids.layout.minId(now + 1002)])
+  refused('OUT_OF_RANGE', () => ids.observe(ids.layout.minId(now + 2002)), 'id=', '1001 ms ahead of the clock', 'allow 1s')
+  refused('LAYOUT_EXPIRED', () => manual('standard node=2', ids.layout.expiresAt.getTime() - 1).observe(2n ** 63n - 1n))
+  refused('ID_INVALID', () => manual('js53 node=1', now).observe(2n ** 53n), '53')
+  refused('ID_INVALID', () => ids.observe(2 ** 53))
+  refused('CLOCK_NOT_SET', () => manual('standard node=1').observe(2 ** 40))
+  const real = new Snowflake('standard node=917 rollback=ahead:1h exhausted=ahead:1h')
+  const later = real.layout.maxId(Date.now() + 60000)
+  real.observe(later)
+  assertAscending([later, real.next(), await real.nextAsync(), ...real.batch(10)])
+})
+
 test('burst_credit', () => {
   const start = 1735689700000
   const ids = manual('game server=4711 start=zero', start)

@@ -79,28 +79,49 @@ test('specs', async () => {
   }
 })
 
+function walk(ids, steps, name) {
+  for (const [at, [step, ...values]] of steps.entries()) {
+    const where = `${name}, step ${at}`
+    if (step === 'set_time') {
+      ids.setTime(values[0])
+    } else if (step === 'next') {
+      assert.equal(ids.next(), values[0], where)
+    } else if (step === 'error') {
+      refused(values[0], () => ids.next())
+    } else if (step === 'batch') {
+      const batch = ids.batch(values[0])
+      assert.deepEqual([batch.length, batch[0], batch.at(-1)], values, where)
+    } else if (step === 'credit') {
+      assert.equal(ids.credit(), values[0], where)
+    } else {
+      assert.fail(`an unknown step: ${step}`)
+    }
+  }
+}
+
 test('replays', () => {
   const { replays } = vectors('replays')
   assert.ok(replays.length > 0)
   for (const { name, spec, steps } of replays) {
-    const ids = new Snowflake(spec)
-    for (const [at, [step, ...values]] of steps.entries()) {
-      const where = `${name}, step ${at}`
-      if (step === 'set_time') {
-        ids.setTime(values[0])
-      } else if (step === 'next') {
-        assert.equal(ids.next(), values[0], where)
-      } else if (step === 'error') {
-        refused(values[0], () => ids.next())
-      } else if (step === 'batch') {
-        const batch = ids.batch(values[0])
-        assert.deepEqual([batch.length, batch[0], batch.at(-1)], values, where)
-      } else if (step === 'credit') {
-        assert.equal(ids.credit(), values[0], where)
-      } else {
-        assert.fail(`an unknown step: ${step}`)
-      }
-    }
+    walk(new Snowflake(spec), steps, name)
+  }
+})
+
+test('takeover', () => {
+  const { takeovers } = vectors('takeover')
+  assert.ok(takeovers.length > 0)
+  for (const { system, spec, layout, last, unix_ms, fields, steps } of takeovers) {
+    const opened = new Snowflake(spec, { after: last })
+    assert.equal(`${opened.layout}`, layout, system)
+    const { id, time, tick, looksRounded, ...parts } = opened.layout.decode(last)
+    assert.equal(time.getTime(), unix_ms, system)
+    assert.deepEqual(parts, fields, system)
+    walk(opened, steps, system)
+
+    const told = new Snowflake(spec)
+    told.setTime(time)
+    told.observe(last)
+    walk(told, steps, system)
   }
 })
 

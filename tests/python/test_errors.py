@@ -124,6 +124,7 @@ def test_wrong_types():
         assert given in refused(frazil.WrongTypeError, ids.batch, value)
         assert given in refused(frazil.WrongTypeError, ids.batch_async, value)
         assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
+        assert given in refused(frazil.WrongTypeError, ids.observe, value)
         assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
         for name in PARTS:
             assert name in refused(frazil.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
@@ -212,6 +213,7 @@ def test_closed_handle(node):
         ids.credit,
         ids.renew,
         lambda: ids.set_time(NOW),
+        lambda: ids.observe(1),
     ]
     for call in calls:
         refused(frazil.ClosedError, call)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 
 import frazil
@@ -204,6 +205,32 @@ def test_manual_clock(node):
     assert raised.value.retry_after == pytest.approx(0.009)
     with pytest.raises(frazil.SpecError, match="clock=manual"):
         frazil.Snowflake("standard", node=node).set_time(at(0))
+
+
+def test_observe(node):
+    ids = open_manual("standard node=1 start=zero", unix_ms=STANDARD_EPOCH_MS + 100_000)
+    layout, now = ids.layout, STANDARD_EPOCH_MS + 100_000
+    first = ids.next()
+    assert ids.observe(0) is None
+    assert ids.next() == first + 1
+    theirs = layout.max_id(at(now + 1000))
+    ids.observe(theirs)
+    assert ids.observe(first) is None
+    ids.set_time(at(now + 1001))
+    assert theirs < ids.next() <= layout.max_id(at(now + 1001))
+    with pytest.raises(frazil.OutOfRangeError, match=r"id=\d+ .* 1001 ms ahead of the clock.*allow 1s"):
+        ids.observe(layout.min_id(at(now + 2002)))
+    with pytest.raises(frazil.LayoutExpiredError):
+        open_manual("standard", unix_ms=int(layout.expires_at.timestamp() * 1000) - 1, node=2).observe(2**63 - 1)
+    with pytest.raises(frazil.IdInvalidError, match="53"):
+        open_manual("js53 node=1").observe(2**53)
+    with pytest.raises(frazil.ClockNotSetError):
+        open_manual(unix_ms=None).observe(2**40)
+    real = frazil.Snowflake("standard", node=node, rollback="ahead:1h", exhausted="ahead:1h")
+    theirs = layout.max_id(datetime.now(UTC) + timedelta(minutes=1))
+    real.observe(theirs)
+    with ThreadPoolExecutor() as pool:
+        assert all(pool.map(lambda _: real.next() > theirs, range(100)))
 
 
 def test_burst_credit():

@@ -67,28 +67,47 @@ def test_specs():
             assert words in str(raised.value), case
 
 
+def walk(ids, steps, name):
+    for number, (step, *values) in enumerate(steps):
+        where = f"{name}: step {number}"
+        match step:
+            case "set_time":
+                ids.set_time(at(values[0]))
+            case "next":
+                assert ids.next() == int(values[0]), where
+            case "error":
+                with pytest.raises(frazil.FrazilError) as raised:
+                    ids.next()
+                assert raised.value.name == values[0], where
+            case "batch":
+                count, first, last = values
+                batch = ids.batch(count)
+                assert (len(batch), batch[0], batch[-1]) == (count, int(first), int(last)), where
+            case "credit":
+                assert ids.credit() == values[0], where
+            case _:
+                raise AssertionError(f"{where}: unknown step {step}")
+
+
 def test_replays():
     for replay in vectors("replays")["replays"]:
-        ids = frazil.Snowflake(replay["spec"])
-        for number, (step, *values) in enumerate(replay["steps"]):
-            where = f"{replay['name']}: step {number}"
-            match step:
-                case "set_time":
-                    ids.set_time(at(values[0]))
-                case "next":
-                    assert ids.next() == int(values[0]), where
-                case "error":
-                    with pytest.raises(frazil.FrazilError) as raised:
-                        ids.next()
-                    assert raised.value.name == values[0], where
-                case "batch":
-                    count, first, last = values
-                    batch = ids.batch(count)
-                    assert (len(batch), batch[0], batch[-1]) == (count, int(first), int(last)), where
-                case "credit":
-                    assert ids.credit() == values[0], where
-                case _:
-                    raise AssertionError(f"{where}: unknown step {step}")
+        walk(frazil.Snowflake(replay["spec"]), replay["steps"], replay["name"])
+
+
+@pytest.mark.parametrize("row", vectors("takeover")["takeovers"], ids=lambda row: row["system"])
+def test_takeover(row):
+    last = int(row["last"])
+    opened = frazil.Snowflake(row["spec"], after=last)
+    parts = opened.layout.decode(last)
+    assert opened.layout.text == row["layout"]
+    assert parts.time == at(row["unix_ms"])
+    assert {**parts.fields, "sequence": parts.sequence} == row["fields"]
+    walk(opened, row["steps"], row["system"])
+
+    told = frazil.Snowflake(row["spec"])
+    told.set_time(parts.time)
+    told.observe(last)
+    walk(told, row["steps"], row["system"])
 
 
 def test_error_table():

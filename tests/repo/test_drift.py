@@ -29,6 +29,33 @@ def test_every_suite_has_every_case():
     assert not missing, f"cases.json lists cases that a suite lacks: {missing}"
 
 
+def test_every_system_is_linked_to_its_tests():
+    readme = (ROOT / "README.md").read_text()
+    links = {name: (path, case) for name, path, case in re.findall(r'^\[([^]]+)\]: (\S+) "(\w+)"$', readme, re.MULTILINE)}
+    definitions = {
+        ".rs": r"^fn {}\(",
+        ".py": r"^(?:async )?def test_{}\(",
+        ".mjs": r"^test\('{}'",
+        ".c": r"^CASE\({}\)",
+        ".cpp": r"^CASE\({}\)",
+    }
+    for name, (path, case) in links.items():
+        file = ROOT / path
+        assert re.search(definitions[file.suffix].format(case), file.read_text(), re.MULTILINE), f"[{name}]: {path} has no case {case}"
+
+    table = readme.split("\n## Systems\n")[1].split("\n## ")[0]
+    rows = [re.split(r" *(?<!\\)\| *", line)[1:-1] for line in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:]]
+    assert rows, "the README has a table of systems"
+    systems = [row["system"] for row in json.loads((ROOT / "tests/vectors/takeover.json").read_text())["takeovers"]]
+    for system, _, _, proof in rows:
+        proofs = [links[name] for name in re.findall(r"\]\[([^]]+)\]", proof)]
+        assert {pathlib.Path(path).suffix for path, _ in proofs} == set(definitions), f"{system} is proven in every language"
+        if "takeover" in {case for _, case in proofs}:
+            assert any(name in system for name in systems), f"takeover.json has no row for {system}"
+    for name in systems:
+        assert any(name in system for system, *_ in rows), f"the README's table has no row for {name}"
+
+
 def test_one_version():
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     header = (ROOT / "include/frazil.h").read_text()
@@ -53,7 +80,7 @@ def test_the_header_is_what_cbindgen_generates():
 
 
 def test_the_bindings_have_the_same_files():
-    shared = {"lib.rs", "error.rs", "convert.rs", "layout.rs", "lease.rs", "snowflake.rs", "next.rs", "numbers.rs"}
+    shared = {"lib.rs", "error.rs", "convert.rs", "layout.rs", "lease.rs", "snowflake.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"}
     for binding in ("python", "node", "c-api"):
         files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}
         assert files == shared, f"{binding}: {sorted(shared ^ files)}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes texts.json, layouts.json and replays.json: computed here, independently of the Rust core.
+"""Writes texts.json, layouts.json, replays.json and takeover.json: computed here, independently of the Rust core.
 
 python3 tests/vectors/generate.py          writes them
 python3 tests/vectors/generate.py --check  fails when a committed file differs
@@ -124,6 +124,12 @@ class Layout:
             number = number << width | values[name]
         return number
 
+    def take_apart(self, number):
+        fields = {}
+        for name, width in reversed(self.fields):
+            number, fields[name] = divmod(number, 2**width)
+        return number, {name: fields[name] for name, _ in self.fields}
+
     def describe(self, given):
         nodes = [[name, width] for name, width in self.fields if name != "sequence"]
         sequence = dict(self.fields)["sequence"]
@@ -192,9 +198,10 @@ class Replay:
     """One generator under the manual clock; the models below say what it must answer."""
 
     def __init__(self, name, preset, spec, **node):
-        self.name, self.layout, self.node = name, Layout(PRESETS[preset]), node
+        self.name, self.layout, self.node = name, Layout(PRESETS.get(preset, preset)), node
         fields = " ".join(f"{key}={value}" for key, value in node.items())
-        self.spec = " ".join(f"{preset} {fields} {spec} clock=manual detached=true".split())
+        first = preset if preset in PRESETS else f'layout="{preset}"'
+        self.spec = " ".join(f"{first} {fields} {spec} clock=manual detached=true".split())
         self.steps = []
 
     def id(self, tick, sequence):
@@ -334,9 +341,144 @@ def replays():
     }
 
 
+# --- takeover --------------------------------------------------------------------------------
+
+COSID = "time:41@1ms machine:10 sequence:12 epoch:1577203200000"
+SONYFLAKE_1 = "time:39@10ms sequence:8 machine:16 epoch:1409529600000"
+
+
+class Takeover(Replay):
+    """Goes on after `last`, the last ID that the system before issued with the same node number."""
+
+    def __init__(self, system, preset, spec, last):
+        layout = Layout(PRESETS.get(preset, preset))
+        self.theirs, self.last = layout.take_apart(last)
+        super().__init__(system, preset, spec, **{name: value for name, value in self.last.items() if name != "sequence"})
+        self.number = last
+        # Their tick may hold IDs that nobody has seen: the next one is the first.
+        self.after(0)
+
+    def after(self, ticks):
+        self.at(self.theirs + ticks)
+
+    def done(self):
+        return {
+            "system": self.name,
+            "spec": self.spec,
+            "layout": self.layout.text,
+            "last": str(self.number),
+            "unix_ms": self.layout.epoch_ms + self.theirs * self.layout.tick_ms,
+            "fields": self.last,
+            "steps": self.steps,
+        }
+
+
+def takeover():
+    out = []
+
+    t = Takeover("Twitter", "twitter", "", 1541815603606036480)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.next(0), t.next(1)
+    t.after(0), t.error("CLOCK_BACK")
+    t.after(2), t.batch(4096, (t.theirs + 2, 0), (t.theirs + 2, 4095)), t.error("WOULD_BLOCK")
+    out.append(t)
+
+    t = Takeover("SimpleSnowflake", "simple", "", 3125927080759295)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.batch(4096, (t.theirs + 1, 0), (t.theirs + 1, 4095)), t.error("WOULD_BLOCK")
+    t.after(0), t.error("CLOCK_BACK")
+    t.after(2), t.next(0)
+    out.append(t)
+
+    t = Takeover("Leaf-snowflake", "leaf", "start=zero", 1767225600000 - 1288834974657 << 22 | 12 << 12 | 57)
+    t.error("WOULD_BLOCK")
+    t.after(6), t.next(0)
+    t.after(1), t.error("WOULD_BLOCK")
+    t.after(0), t.error("CLOCK_BACK")
+    t.after(6), t.next(1)
+    out.append(t)
+
+    t = Takeover("ShardingSphere", "shardingsphere", "", 1767225600000 - 1477958400000 << 22 | 3 << 12 | 1)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.next(0)
+    t.after(2), t.next(1)
+    t.after(11), t.next(0), t.next(1)
+    t.after(1), t.error("WOULD_BLOCK")
+    t.after(0), t.error("CLOCK_BACK")
+    out.append(t)
+
+    t = Takeover("CosId", COSID, "start=continue:2048 rollback=error", 1767225600000 - 1577203200000 << 22 | 5 << 12 | 2047)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.next(0)
+    t.after(2), t.next(1), t.next(2)
+    t.after(9), t.next(3)
+    t.after(8), t.error("CLOCK_BACK")
+    out.append(t)
+
+    t = Takeover("UidGenerator, default", "baidu", "", 1704067200 - 1463673600 << 35 | 77 << 13 | 8191)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.batch(8192, (t.theirs + 1, 0), (t.theirs + 1, 8191)), t.error("WOULD_BLOCK")
+    t.after(0), t.error("CLOCK_BACK")
+    t.after(2), t.next(0)
+    out.append(t)
+
+    for system, preset, epoch_ms in [("Sonyflake", "sonyflake", 1735689600000), ("Sonyflake 1", SONYFLAKE_1, 1409529600000)]:
+        spec = "" if preset == "sonyflake" else "start=zero"
+        t = Takeover(system, preset, spec, (1767225600000 - epoch_ms) // 10 << 24 | 200 << 16 | 40000)
+        t.error("WOULD_BLOCK")
+        t.after(1), t.batch(256, (t.theirs + 1, 0), (t.theirs + 1, 255)), t.error("WOULD_BLOCK")
+        t.after(2), t.next(0)
+        t.after(0), t.next(1, t.theirs + 2)
+        out.append(t)
+
+    t = Takeover("Discord", "discord", "start=zero", 175928847299117063)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.next(0)
+    t.after(0), t.next(1, t.theirs + 1)
+    t.after(2), t.batch(4096, (t.theirs + 2, 0), (t.theirs + 2, 4095)), t.error("WOULD_BLOCK")
+    out.append(t)
+
+    t = Takeover("Instagram", "instagram", "start=zero", 11637205501278089)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.batch(1024, (t.theirs + 1, 0), (t.theirs + 1, 1023)), t.error("WOULD_BLOCK")
+    t.after(0), t.next(0, t.theirs + 2)
+    t.after(2), t.next(1)
+    out.append(t)
+
+    t = Takeover("standard", "standard", "start=zero", 1767225600000 - 1735689600000 << 22 | 1023 << 12 | 4095)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.next(0)
+    t.after(-999), t.next(1, t.theirs + 1)
+    t.after(-1000), t.error("CLOCK_BACK")
+    out.append(t)
+
+    t = Takeover("game", "game", "start=zero", 257698037779300351)
+    t.error("EXHAUSTED")
+    t.after(1), t.credit(4096), t.next(0), t.credit(4095)
+    t.after(17), t.credit(17 * 4096 - 1), t.batch(65536, (t.theirs + 1, 1), (t.theirs + 17, 0))
+    t.after(100), t.next(0, t.theirs + 84)
+    out.append(t)
+
+    t = Takeover("game16", "game16", "start=zero", 4294967295)
+    t.error("EXHAUSTED")
+    t.after(1), t.next(0)
+    t.after(2), t.credit(2 * 65536 - 1)
+    out.append(t)
+
+    t = Takeover("js53", "js53", "start=zero", 1767225600 - 1735689600 << 22 | 7 << 12 | 9)
+    t.error("WOULD_BLOCK")
+    t.after(1), t.batch(4096, (t.theirs + 1, 0), (t.theirs + 1, 4095)), t.error("WOULD_BLOCK")
+    out.append(t)
+
+    return {
+        "about": "A generator of each system's layout and policies goes on after the last ID of the system before, opened with `after=` or told by `observe`.",
+        "takeovers": [t.done() for t in out],
+    }
+
+
 def main():
     wrong = []
-    for name, content in {"texts": texts(), "layouts": layouts(), "replays": replays()}.items():
+    for name, content in {"texts": texts(), "layouts": layouts(), "replays": replays(), "takeover": takeover()}.items():
         path = HERE / f"{name}.json"
         rows = json.dumps(content, ensure_ascii=False, indent=1)
         if "--check" not in sys.argv:

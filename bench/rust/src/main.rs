@@ -135,6 +135,9 @@ fn main() {
         bursts("ferroid atomic (clock from a ticker thread)", move || atomic.next_id(|_| std::hint::spin_loop())),
         bursts("rs-snowflake (&mut)", move || rs_snowflake.real_time_generate()),
         bursts("snowflake_me", move || snowflake_me.next_id()),
+        calls("frazil uuid4", frazil::uuid4),
+        calls("frazil uuid7", frazil::uuid7),
+        calls("frazil ObjectId::new", frazil::ObjectId::new),
         calls("uuid v4", uuid::Uuid::new_v4),
         calls("uuid v7", uuid::Uuid::now_v7),
     ];

@@ -63,20 +63,24 @@ pub(super) struct State {
     /// How many numbers there are in them.
     pub(super) prepared: u64,
     /// How many callers wait.
-    waiting: u64,
+    pub(super) waiting: u64,
     hungry: bool,
     wanted: bool,
+    /// Whether the thread prepares something right now.
+    busy: bool,
     pub(super) closed: bool,
     /// How often the thread has tried.
     attempts: u64,
     /// How often everything was dropped.
     dropped: u64,
     pub(super) trouble: Option<Error>,
+    /// Whether the last attempt gave nothing; there may be trouble beside numbers.
+    failed: bool,
     levels: Levels,
 }
 
 /// Whether a failure is one that may pass while a caller waits.
-pub(super) fn may_pass(error: &Error) -> bool {
+fn may_pass(error: &Error) -> bool {
     use ErrorKind::{ClockBack, Exhausted, LeaseExhausted, StoreUnreachable, WouldBlock};
     matches!(error.kind(), StoreUnreachable | Exhausted | ClockBack | WouldBlock | LeaseExhausted)
 }
@@ -89,11 +93,18 @@ impl State {
         Some(range)
     }
 
-    /// Drops what is prepared, and what is just being prepared.
+    /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
+    /// that is cloned before that must have none.
     pub(super) fn drop_all(&mut self) {
         self.ranges.clear();
         self.prepared = 0;
         self.dropped += 1;
+        self.wanted = self.waiting > 0;
+    }
+
+    /// Why the last attempt failed, if waiting longer does not help.
+    pub(super) fn lasting_failure(&self) -> Option<&Error> {
+        self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
     }
 
     fn is_full(&self) -> bool {
@@ -109,10 +120,12 @@ impl Depot {
             waiting: 0,
             hungry: false,
             wanted: false,
+            busy: false,
             closed: false,
             attempts: 0,
             dropped: 0,
             trouble: None,
+            failed: false,
             // Until the thread knows better.
             levels: Levels { low: 1, high: 1 },
         };
@@ -156,8 +169,8 @@ impl Depot {
         self.order(&mut state);
         let (mut state, _) = self.ready.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
-        match &state.trouble {
-            Some(error) if state.attempts > attempts && state.prepared == 0 && !may_pass(error) => Err(error.clone()),
+        match state.lasting_failure() {
+            Some(error) if state.attempts > attempts && state.prepared == 0 => Err(error.clone()),
             _ => Ok(state),
         }
     }
@@ -169,8 +182,20 @@ impl Depot {
         self.order(&mut state);
         while !state.closed && !state.is_full() {
             let left = until.saturating_duration_since(Instant::now());
-            let failed = state.attempts > attempts && state.trouble.as_ref().is_some_and(|error| !may_pass(error));
+            let failed = state.attempts > attempts && state.lasting_failure().is_some();
             if left.is_zero() || failed {
+                return;
+            }
+            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits until the thread does not prepare anything.
+    pub(super) fn wait_for_rest(&self, until: Instant) {
+        let mut state = self.lock();
+        while state.busy {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return;
             }
             state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -203,18 +228,20 @@ impl Depot {
     }
 
     fn fill<'a>(&'a self, mut state: MutexGuard<'a, State>, filler: &mut dyn Fill) -> MutexGuard<'a, State> {
-        let (mut woken, mut pause) = (true, FIRST_PAUSE);
-        while !state.closed && !state.is_full() {
+        let (mut woken, mut pause, dropped) = (true, FIRST_PAUSE, state.dropped);
+        while !state.closed && state.dropped == dropped && !state.is_full() {
             let need = Need { hungry: std::mem::take(&mut state.hungry), woken };
-            let dropped = state.dropped;
+            state.busy = true;
             drop(state);
             // A panic must not leave the callers waiting.
             let filled =
                 catch_unwind(AssertUnwindSafe(|| filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
             woken = false;
             state = self.lock();
+            state.busy = false;
             state.attempts += 1;
             state.levels = filler.levels();
+            state.failed = filled.is_err();
             match filled {
                 // What was prepared before everything was dropped goes the same way.
                 Ok(_) if state.closed || state.dropped != dropped => {}

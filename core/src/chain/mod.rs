@@ -9,6 +9,8 @@ mod depot;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod range;
+#[cfg(all(test, not(loom)))]
+mod tests;
 
 pub(crate) use depot::{Fill, Levels, Need};
 pub(crate) use range::{Span, Taken};
@@ -64,8 +66,8 @@ impl Chain {
         }
     }
 
-    /// What the range being used has left.
-    #[inline]
+    /// What the range being used has left. Always inlined: for one number most of it falls away.
+    #[inline(always)]
     fn ready(&self, most: u64) -> Option<Taken> {
         let range = self.current.load();
         if self.mark.is(range.process) { range.take(most) } else { None }
@@ -139,18 +141,24 @@ impl Chain {
             return Ok(());
         }
         let trouble = state.trouble.clone();
-        Err(match trouble {
-            Some(error) if !depot::may_pass(&error) => error,
-            trouble if max_wait < patience => would_block(trouble),
-            trouble => self.purpose.too_late(since.elapsed(), trouble),
+        Err(match (state.lasting_failure(), trouble) {
+            (Some(error), _) => error.clone(),
+            (None, trouble) if max_wait < patience => would_block(trouble),
+            (None, trouble) => self.purpose.too_late(since.elapsed(), trouble),
         })
     }
 
-    /// Drops every number that is prepared.
+    /// Drops every number that is prepared; the thread prepares others when somebody wants one.
     pub(crate) fn drop_prepared(&self) -> Result<()> {
         let mut state = self.depot()?.lock_open()?;
         state.drop_all();
         self.current.store(Arc::new(Range::none()));
+        Ok(())
+    }
+
+    /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Chain::drop_prepared) it soon does.
+    pub(crate) fn wait_for_rest(&self, max_wait: Duration) -> Result<()> {
+        self.depot()?.wait_for_rest(Instant::now() + max_wait);
         Ok(())
     }
 
@@ -164,10 +172,9 @@ impl Chain {
         Ok(self.depot()?.lock_open()?.trouble.clone())
     }
 
-    /// # Errors
-    /// `CLOSED`.
-    pub(crate) fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
+    #[cfg(all(test, not(loom)))]
+    fn waiting(&self) -> u64 {
+        self.depot().expect("a thread").lock().waiting
     }
 
     /// Ends the chain: every later call is `CLOSED`.
@@ -179,6 +186,12 @@ impl Chain {
             let _state = depot.lock();
             self.current.store(Arc::new(Range::none()));
         }
+    }
+
+    /// # Errors
+    /// `CLOSED`.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
     /// This process's depot, with its thread.

@@ -23,7 +23,8 @@ pub(crate) struct Range {
     /// A forked child has a copy, which it must not use.
     pub(crate) process: u64,
     pub(crate) span: Span,
-    /// The place of the next number. It may run past the end, and cannot come round: that would take 2^64 places.
+    /// The place of the next number. It may run past the end, by a range's length for each call that finds it used up: it does not come
+    /// round.
     next: AtomicU64,
 }
 
@@ -50,9 +51,9 @@ impl Range {
     /// Takes 1 to `most` numbers, if there is one left.
     #[inline]
     pub(crate) fn take(&self, most: u64) -> Option<Taken> {
-        // Relaxed: the span was published with the range, and a place is nobody else's.
-        let at = self.next.fetch_add(most, Ordering::Relaxed);
         let Span { first, stride, count, low, .. } = self.span;
+        // Relaxed: the span was published with the range, and a place is nobody else's.
+        let at = self.next.fetch_add(most.min(count), Ordering::Relaxed);
         if at >= count {
             return None;
         }

@@ -1,6 +1,6 @@
 //! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
 
-use crate::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 
 /// The mark of a frozen word: the lease is gone. Words themselves have at most 63 bits.
@@ -64,15 +64,15 @@ struct Gate {
     last: AtomicU64,
     /// The last word that the lease allows.
     bound: AtomicU64,
-    /// Whether the word is frozen, for those who must not read it all the time.
-    ended: AtomicBool,
+    /// How often words that were claimed and not issued yet were called back, for those who must not
+    /// read the word all the time.
+    recalls: AtomicU64,
 }
 
 impl Lease {
     /// A lease whose first word is `first` and whose last is `bound`.
     pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
-        let gate =
-            Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound), ended: AtomicBool::new(false) };
+        let gate = Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound), recalls: AtomicU64::new(0) };
         let next = CachePadded::new(AtomicU64::new(first));
         Lease { process, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
     }
@@ -131,22 +131,36 @@ impl Lease {
     }
 
     /// Moves the next word up to at least `word`.
-    ///
-    /// It always moves, so that a claim under way that stands just below `word` is not handed back. A
-    /// frozen word moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise(&self, word: u64) {
-        let raised = |next: u64| Some(next & FROZEN | word.max((next & !FROZEN) + 1));
+        self.raise_from(|_| word);
+    }
+
+    /// Moves the next word up to at least what `least` makes of it.
+    ///
+    /// It always moves, so that a claim under way that stands just below is not handed back. A frozen
+    /// word moves too, and stays frozen: the lease that follows starts above it.
+    pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) {
+        let raised = |next: u64| {
+            let word = next & !FROZEN;
+            Some(next & FROZEN | least(word).max(word + 1))
+        };
         let _ = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// Calls back words that were claimed and not issued yet.
+    pub(crate) fn recall(&self) {
+        self.gate.recalls.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How often words were called back: whoever keeps claimed words drops them when this has changed
+    /// since before the claim.
+    pub(crate) fn recalls(&self) -> u64 {
+        self.gate.recalls.load(Ordering::Acquire)
     }
 
     /// The next word to be issued; of a frozen lease, the one that would have been.
     pub(crate) fn next(&self) -> u64 {
         self.next.load(Ordering::Acquire) & !FROZEN
-    }
-
-    /// Whether the lease was given up or replaced: words that were claimed before are left to others.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.gate.ended.load(Ordering::Acquire)
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
@@ -167,8 +181,12 @@ impl Lease {
     /// every word issued under this lease lies below it. Freezing twice is harmless.
     pub(crate) fn freeze(&self) -> u64 {
         let next = self.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
-        self.gate.ended.store(true, Ordering::Release);
+        self.recall();
         next
+    }
+
+    fn thaw(&self) {
+        self.next.fetch_and(!FROZEN, Ordering::AcqRel);
     }
 }
 
@@ -193,16 +211,30 @@ impl LeasePointer {
     /// word of the old one, so that IDs go on increasing whatever the new node number is. Returns
     /// the old lease's node number and the word that it would have issued next.
     ///
+    /// Whoever raises the word of [`get`](LeasePointer::get) and then finds another lease there raises that
+    /// one too: so a raise is never lost. The new lease issues nothing before the old word was read once
+    /// more, after the pointer has moved: both sides change that word, so either the raise is seen here,
+    /// or whoever raises sees the new pointer.
+    ///
     /// One thread of a process swaps: its keeper.
     pub(crate) fn swap(&self, mut lease: Lease, sequence_bits: u32) -> (u64, u64) {
         let old = self.get();
+        let raise = |lease: &Lease, next: u64| {
+            if next > 0 {
+                lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
+            }
+        };
         let next = old.freeze();
-        if next > 0 {
-            lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
-        }
+        raise(&lease, next);
+        lease.freeze();
         lease.before = self.0.load(Ordering::Acquire);
         self.0.store(Box::into_raw(Box::new(lease)), Ordering::Release);
-        (old.node, next)
+        let (new, raised) = (self.get(), old.freeze());
+        if raised > next {
+            raise(new, raised);
+        }
+        new.thaw();
+        (old.node, raised)
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Generator, Lease, LeasePointer};
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::fork;
+use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use loom::sync::Arc;
@@ -37,7 +38,7 @@ fn lease(node: u64, bound: u64) -> Lease {
     Lease::new(fork::mark().current(), node, node << 2, 0, bound)
 }
 
-fn next_id(generator: &Generator) -> crate::error::Result<crate::id::Id> {
+fn next_id(generator: &Generator) -> crate::error::Result<Id> {
     generator.fast_id().map_or_else(|| generator.slow_id(Duration::ZERO), Ok)
 }
 
@@ -199,5 +200,36 @@ fn loom_next_while_the_lease_is_swapped() {
             assert!((node == 1 && word < next) || node == 2, "{theirs:?}");
         }
         assert_unique(theirs);
+    });
+}
+
+#[test]
+fn loom_nothing_is_issued_at_or_below_an_observed_id() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Error);
+        assert_eq!(mint(&ids, 4).len(), 4, "the tick is used up");
+        let other = Arc::clone(&ids);
+        // Its claim, the first word of tick 11, is handed back.
+        let thread = thread::spawn(move || assert_eq!(other.fast_id(), None));
+        let theirs = Id::from_bits(11 << 4 | 1 << 2);
+        ids.observe(theirs, 1).expect("not too far ahead");
+        thread.join().unwrap();
+        ids.set_time(11).unwrap();
+        let mine = mint(&ids, 1);
+        assert!(mine.iter().all(|id| *id > theirs.get()), "{mine:?} after {theirs}");
+    });
+}
+
+#[test]
+fn loom_an_id_is_observed_while_the_lease_is_swapped() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
+        let other = Arc::clone(&ids);
+        let keeper = thread::spawn(move || other.lease.swap(lease(2, UNBOUNDED), 2));
+        let theirs = Id::from_bits(12 << 4 | 3 << 2);
+        ids.observe(theirs, 9).expect("not too far ahead");
+        let mine = mint_through_a_swap(&ids, 1);
+        keeper.join().unwrap();
+        assert!(mine[0] > theirs.get(), "{mine:?} after {theirs}");
     });
 }

@@ -7,9 +7,11 @@
 mod lease;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod observe;
 mod wait;
 
 pub(crate) use lease::{Claim, Lease, LeasePointer};
+pub(crate) use observe::check_observed;
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -286,13 +288,6 @@ impl Generator {
         // Every change of the time goes through the slow path: it may be a rollback to a tick for
         // which the gate still stands open.
         self.lease.get().close_gate();
-        Ok(())
-    }
-
-    /// Moves on so that the next ID lies above `id`.
-    pub(crate) fn pass(&self, id: Id) -> Result<()> {
-        let tick = self.layout.decode(id)?.tick();
-        self.lease.get().raise(self.first_word(tick + 1));
         Ok(())
     }
 

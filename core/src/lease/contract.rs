@@ -93,6 +93,12 @@ impl Contract {
         Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false })
     }
 
+    /// How many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`
+    /// counts as in A, or a bound that follows could not be confirmed.
+    pub(crate) fn drift(&self) -> u64 {
+        (self.terms.allowance_ms - CLOCK_SLACK_MS) / self.terms.layout.tick_ms()
+    }
+
     /// How long one call of the store may take: less than R.
     pub(crate) fn call_timeout(&self) -> Duration {
         Duration::from_millis((self.terms.renew_ms * 4 / 5).min(LONGEST_CALL_MS))

@@ -127,6 +127,19 @@ impl Entry {
         }
     }
 
+    /// Never issues an ID at or below `id` from now on.
+    pub(crate) fn observe(&self, id: Id) -> Result<()> {
+        let generator = &self.generator;
+        match &self.leased {
+            // A forked child that leases anew starts above the word that it inherited.
+            Some(leased) => generator.observe(id, leased.contract.drift()),
+            None => {
+                generator.check_process()?;
+                generator.observe(id, generator.policies.most_ahead(&generator.layout))
+            }
+        }
+    }
+
     /// Whether the keeper can do something about an error: the lease is another process's, or used up.
     fn can_mend(&self, error: &Error) -> bool {
         self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)

@@ -98,7 +98,6 @@ impl Plan {
             start: self.start,
             timeout: CALL,
             connection: None,
-            seen: None,
         })
     }
 }

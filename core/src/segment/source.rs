@@ -1,6 +1,7 @@
 //! Where ranges come from: one store, and in it the tag's record.
 
 use super::record::{LAST, Lattice, Origin, Record};
+use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
 use std::time::Duration;
@@ -21,6 +22,22 @@ pub(crate) struct Piece {
 
 /// A store that hands out ranges of a tag; used by one thread. After an error it connects anew.
 pub(crate) trait Source {
+    /// Whether the tag is there.
+    ///
+    /// # Errors
+    /// As [`take`](Source::take).
+    fn has_tag(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Begins the tag, if it is not there.
+    ///
+    /// # Errors
+    /// As [`take`](Source::take); `OUT_OF_RANGE` for a start above all numbers.
+    fn begin(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes the next numbers, about `count` of them and at least one.
     ///
     /// # Errors
@@ -44,8 +61,6 @@ pub(crate) struct Tagged {
     pub(crate) start: u64,
     pub(crate) timeout: Duration,
     pub(crate) connection: Option<Box<dyn Store>>,
-    /// The history that this process has seen, and how far it had come.
-    pub(crate) seen: Option<(u64, u64)>,
 }
 
 /// The namespace under which a tag's record stands; no namespace of node numbers has a `~`.
@@ -54,23 +69,46 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
 }
 
 impl Source for Tagged {
+    fn has_tag(&mut self) -> Result<bool> {
+        self.connected(|tag, store| Ok(tag.load(store)?.1.is_some()))
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        self.connected(Tagged::begin_in)
+    }
+
     fn take(&mut self, count: u64) -> Result<Piece> {
-        let mut store = match self.connection.take() {
-            Some(store) => store,
-            None => self.address.connect(self.timeout)?,
-        };
-        let taken = self.take_from(store.as_mut(), count)?;
-        self.connection = Some(store);
-        Ok(taken)
+        self.connected(|tag, store| tag.take_from(store, count))
     }
 }
 
 impl Tagged {
+    /// Does something with the connection, and keeps it when that went well.
+    fn connected<T>(&mut self, work: impl FnOnce(&mut Self, &mut dyn Store) -> Result<T>) -> Result<T> {
+        let mut store = match self.connection.take() {
+            Some(store) => store,
+            None => self.address.connect(self.timeout)?,
+        };
+        let done = work(self, store.as_mut())?;
+        self.connection = Some(store);
+        Ok(done)
+    }
+
+    fn begin_in(&mut self, store: &mut dyn Store) -> Result<()> {
+        let (loaded, None) = self.load(store)? else { return Ok(()) };
+        if store.loses_writes() {
+            return Err(self.missing());
+        }
+        let first = self.first(&loaded)?;
+        // Where somebody else was faster, the tag is there too.
+        store.swap(&self.place(), &swap(loaded, &first))?;
+        Ok(())
+    }
+
     fn take_from(&mut self, store: &mut dyn Store, count: u64) -> Result<Piece> {
-        let place = place(&self.namespace, &self.tag);
         for attempt in 0..ATTEMPTS {
-            let loaded = store.load(&place, Which::One(0))?;
-            let before = self.check(&loaded, store.loses_writes())?;
+            let (loaded, before) = self.load(store)?;
+            let before = before.ok_or_else(|| self.missing())?;
             let increment = before.lattice.increment;
             let left = if before.next > LAST { 0 } else { (LAST - before.next) / increment + 1 };
             let taken = count.min(left);
@@ -79,17 +117,8 @@ impl Tagged {
                 return Err(self.error(ErrorKind::SegmentExhausted, &why));
             }
             let after = Record { next: before.next + taken * increment, ..before.clone() };
-            let swap = Swap {
-                meta: loaded.meta.clone(),
-                server: loaded.server,
-                key: Key::Meta,
-                old: loaded.meta,
-                new: after.to_string(),
-                earliest_ms: i64::MIN,
-                latest_ms: i64::MAX,
-            };
-            if store.swap(&place, &swap)? == Swapped::Done {
-                self.seen = Some((after.nonce, after.next));
+            if store.swap(&self.place(), &swap(loaded, &after))? == Swapped::Done {
+                self.seen().reached(after.nonce, after.next);
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
             std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
@@ -97,21 +126,30 @@ impl Tagged {
         Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
     }
 
-    /// The record to go on from: the one that is there, or a tag's first.
-    fn check(&self, loaded: &Loaded, forgets: bool) -> Result<Record> {
+    fn place(&self) -> String {
+        place(&self.namespace, &self.tag)
+    }
+
+    fn seen(&self) -> Seen {
+        Seen::of(&self.address, &self.place())
+    }
+
+    /// What the store holds, and the record to go on from; `None` where there is none.
+    fn load(&self, store: &mut dyn Store) -> Result<(Loaded, Option<Record>)> {
+        let known = self.seen().known();
+        let loaded = store.load(&self.place(), Which::One(0))?;
+        let record = self.check(&loaded, known)?;
+        Ok((loaded, record))
+    }
+
+    /// The record, if it is one to go on from.
+    fn check(&self, loaded: &Loaded, known: Known) -> Result<Option<Record>> {
         let changed = |why: &str| {
             let why = format!("{why}; when it is certain which numbers were given out: {}", self.command());
             Err(self.error(ErrorKind::StoreChanged, &why))
         };
         let Some(text) = &loaded.meta else {
-            return match (self.seen, forgets) {
-                (Some(_), _) => changed("the tag's record is gone"),
-                (None, true) => {
-                    let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
-                    Err(self.error(ErrorKind::TagMissing, &why))
-                }
-                (None, false) => self.first(loaded),
-            };
+            return if known.reached.is_some() { changed("the tag's record is gone") } else { Ok(None) };
         };
         let record = Record::parse(text).map_err(|error| self.error(error.kind(), &error.to_string()))?;
         if record.lattice != self.lattice {
@@ -121,18 +159,28 @@ impl Tagged {
         if record.server != loaded.server {
             return changed("another server answers than the one that kept the tag, which may have handed out more");
         }
-        match self.seen {
-            Some((nonce, next)) if nonce == record.nonce && record.next < next => {
-                changed(&format!("the tag has gone back: it stood at {next}, and now at {}", record.next))
-            }
-            Some((nonce, _)) if nonce != record.nonce && record.origin == Origin::Start => changed("the tag was begun anew"),
-            Some((nonce, next)) if nonce != record.nonce && record.next < next => {
-                changed(&format!("the tag was set to {}, and numbers below {next} have been given out", record.next))
-            }
-            _ => Ok(record),
+        if known.behind == Some(record.nonce) {
+            return changed("the tag went back, and hands out again what was handed out before");
         }
+        let Some((nonce, next)) = known.reached else { return Ok(Some(record)) };
+        if nonce != record.nonce && record.origin == Origin::Start {
+            return changed("the tag was begun anew");
+        }
+        if record.next < next {
+            self.seen().is_behind(record.nonce);
+            let how = if nonce == record.nonce { "has gone back" } else { "was set back" };
+            return changed(&format!("the tag {how}: numbers below {next} have been given out, and it stands at {}", record.next));
+        }
+        Ok(Some(record))
     }
 
+    /// The error for a tag that is not begun here without an operator: the store may have had it.
+    fn missing(&self) -> Error {
+        let why = format!("there is no such tag, and this store may have forgotten it; to begin it: {}", self.command());
+        self.error(ErrorKind::TagMissing, &why)
+    }
+
+    /// A tag's first record.
     fn first(&self, loaded: &Loaded) -> Result<Record> {
         let next = self.lattice.at_or_above(self.start).ok_or_else(|| {
             let why = format!("start={} is out of range: there is no number of {} up to {LAST}", self.start, self.lattice);
@@ -150,5 +198,99 @@ impl Tagged {
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
         Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.address, self.namespace, self.tag))
+    }
+}
+
+/// The step from one record to the next.
+fn swap(loaded: Loaded, new: &Record) -> Swap {
+    let Loaded { meta, server, .. } = loaded;
+    Swap { meta: meta.clone(), server, key: Key::Meta, old: meta, new: new.to_string(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    fn tagged(tag: &str) -> Tagged {
+        Tagged {
+            address: Address::parse("memory").expect("the memory"),
+            namespace: "source".to_owned(),
+            tag: tag.to_owned(),
+            lattice: Lattice { increment: 1, offset: 0 },
+            start: 1,
+            timeout: Duration::from_secs(1),
+            connection: None,
+        }
+    }
+
+    /// Changes the record behind everybody's back.
+    fn change(tag: &str, change: impl Fn(Record) -> Record) {
+        let tagged = tagged(tag);
+        let mut store = tagged.address.connect(tagged.timeout).expect("the memory");
+        let loaded = store.load(&tagged.place(), Which::One(0)).expect("the memory");
+        let record = change(Record::parse(loaded.meta.as_deref().expect("the memory")).expect("the memory"));
+        assert_eq!(store.swap(&tagged.place(), &swap(loaded, &record)).expect("the memory"), Swapped::Done);
+    }
+
+    fn kind(tagged: &mut Tagged) -> Option<ErrorKind> {
+        tagged.take(10).err().map(|error| error.kind())
+    }
+
+    fn begun(tag: &str) -> Tagged {
+        let mut tagged = tagged(tag);
+        tagged.begin().expect("the memory");
+        tagged
+    }
+
+    #[test]
+    fn what_one_handle_has_seen_the_whole_process_knows() {
+        let mut one = begun("whole");
+        assert_eq!(one.take(100).unwrap().first, 1);
+        change("whole", |record| Record { next: 50, ..record });
+        let mut another = tagged("whole");
+        assert_eq!(kind(&mut another), Some(ErrorKind::StoreChanged));
+        assert_eq!(another.has_tag().unwrap_err().kind(), ErrorKind::StoreChanged);
+        drop((one, another));
+        assert_eq!(kind(&mut tagged("whole")), Some(ErrorKind::StoreChanged), "also when no handle is left");
+    }
+
+    #[test]
+    fn a_tag_that_went_back_stays_refused_until_an_operator_speaks() {
+        let mut one = begun("stays");
+        one.take(100).unwrap();
+        change("stays", |record| Record { next: 50, ..record });
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged));
+        // Those who had not seen more hand out what was handed out before, and pass by.
+        change("stays", |record| Record { next: 5_000, ..record });
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged));
+        let operator = |next| move |record: Record| Record { nonce: record.nonce + 1, origin: Origin::Operator, next, ..record };
+        change("stays", operator(90));
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged), "below what was given out");
+        change("stays", operator(9_000));
+        assert_eq!(one.take(10).unwrap().first, 9_000);
+        assert_eq!(tagged("stays").take(10).unwrap().first, 9_010);
+    }
+
+    #[test]
+    fn handles_that_overtake_each_other_see_no_step_back() {
+        begun("overtake");
+        let done = Arc::new(AtomicBool::new(false));
+        let takes = || {
+            let mut tagged = tagged("overtake");
+            while !done.load(Ordering::Relaxed) {
+                match tagged.take(1) {
+                    Err(error) if error.kind() != ErrorKind::StoreUnreachable => panic!("{error}"),
+                    _ => {}
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(takes)).collect();
+            std::thread::sleep(Duration::from_millis(300));
+            done.store(true, Ordering::Relaxed);
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::source::{Piece, Source};
 use crate::chain::{Fill, Levels, Need, Span};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 
 /// Leaf's rule: a range that is used up sooner than this is followed by one twice as large ...
@@ -18,14 +18,30 @@ const TENTH: u64 = 10;
 /// A store that failed is not asked again before this, while another one answers.
 const REST: Duration = Duration::from_secs(5);
 
+/// Where ranges come from, and how many.
+///
+/// A tag that no store has is begun in all of them at once, when all answer. After that a store without it is one that lost it,
+/// or one that was added: what it would hand out, others may have. A spec that is wrong about one store is
+/// refused as a whole, because the numbers of the others may then be somebody else's.
 pub(super) struct Supply {
-    sources: Vec<(Box<dyn Source>, Option<Instant>)>,
+    stores: Vec<Stock>,
     turn: usize,
+    /// Whether some store has the tag, and no one says that the spec is wrong.
+    begun: bool,
     pace: Option<Pace>,
     trouble: Option<Error>,
 }
 
+struct Stock {
+    source: Box<dyn Source>,
+    /// When it failed last, if it has not answered since.
+    failed: Option<Instant>,
+    /// Whether the tag is to be begun here.
+    begins: bool,
+}
+
 /// How much is fetched, and how far ahead.
+#[derive(Clone, Copy)]
 pub(super) struct Pace {
     step: u64,
     least: u64,
@@ -63,52 +79,100 @@ impl Pace {
 impl Supply {
     /// With a pace ranges are prepared ahead; without one single numbers are fetched when they are wanted.
     pub(super) fn new(sources: Vec<Box<dyn Source>>, pace: Option<Pace>) -> Self {
-        let sources: Vec<_> = sources.into_iter().map(|source| (source, None)).collect();
+        let stores: Vec<_> = sources.into_iter().map(|source| Stock { source, failed: None, begins: false }).collect();
         // Processes that start together do not all begin with the same store.
-        let turn = fastrand::Rng::new().usize(..sources.len());
-        Supply { sources, turn, pace, trouble: None }
+        let turn = fastrand::Rng::new().usize(..stores.len());
+        Supply { stores, turn, begun: false, pace, trouble: None }
+    }
+
+    /// Looks whether the tag is there, and begins it if it is nowhere.
+    fn begin(&mut self) -> Result<()> {
+        let found: Vec<_> = self.stores.iter_mut().map(|store| store.source.has_tag()).collect();
+        let known = found.iter().any(|found| found == &Ok(true));
+        let refused = |error: &&Error| !known || is_mistaken(error);
+        if let Some(error) = found.iter().filter_map(|found| found.as_ref().err()).find(refused) {
+            return Err(error.clone());
+        }
+        for (store, found) in self.stores.iter_mut().zip(found) {
+            store.failed = found.is_err().then(Instant::now);
+            store.begins = !known;
+            store.begin().or_else(|error| if is_mistaken(&error) { Err(error) } else { Ok(()) })?;
+        }
+        self.begun = true;
+        Ok(())
     }
 
     /// A range from the next store that has one.
     fn take(&mut self, count: u64) -> Result<Piece> {
-        let all = self.sources.len();
+        let all = self.stores.len();
         let turns: Vec<_> = (0..all).map(|n| (self.turn + n) % all).collect();
         self.turn = (self.turn + 1) % all;
         // Those that failed a moment ago are asked last.
-        let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.rests(*at));
+        let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.stores[*at].rests());
         let mut first = None;
         for at in fit.into_iter().chain(tired) {
-            match self.sources[at].0.take(count) {
+            match self.stores[at].take(count) {
                 Ok(taken) => {
-                    self.sources[at].1 = None;
-                    if first.is_some() || !(0..all).any(|at| self.rests(at)) {
+                    if first.is_some() || self.stores.iter().all(|store| store.failed.is_none()) {
                         self.trouble = first;
                     }
                     return Ok(taken);
                 }
+                Err(error) if is_mistaken(&error) => {
+                    self.begun = false;
+                    return Err(error);
+                }
                 Err(error) => {
-                    self.sources[at].1 = Some(Instant::now());
                     first.get_or_insert(error);
                 }
             }
         }
         Err(first.expect("there is a store"))
     }
+}
 
-    fn rests(&self, at: usize) -> bool {
-        self.sources[at].1.is_some_and(|since| since.elapsed() < REST)
+impl Stock {
+    fn begin(&mut self) -> Result<()> {
+        if self.begins {
+            self.source.begin().inspect_err(|_| self.failed = Some(Instant::now()))?;
+            self.begins = false;
+        }
+        Ok(())
     }
+
+    fn take(&mut self, count: u64) -> Result<Piece> {
+        self.begin()?;
+        let taken = self.source.take(count);
+        self.failed = taken.is_err().then(Instant::now);
+        taken
+    }
+
+    fn rests(&self) -> bool {
+        self.failed.is_some_and(|since| since.elapsed() < REST)
+    }
+}
+
+/// Whether an error says that the spec is wrong, and not that something happened to a store.
+fn is_mistaken(error: &Error) -> bool {
+    use ErrorKind::{OutOfRange, SegmentMismatch, Spec, StoreNotBuilt};
+    matches!(error.kind(), Spec | OutOfRange | StoreNotBuilt | SegmentMismatch)
 }
 
 impl Fill for Supply {
     fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
-        let count = self.pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
+        if !self.begun {
+            self.begin()?;
+        }
+        let mut pace = self.pace;
+        let count = pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
         let Piece { first, stride, count } = self.take(count)?;
+        // A store that is away says nothing about how fast numbers are used.
+        self.pace = pace;
         Ok(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }])
     }
 
     fn levels(&self) -> Levels {
-        let ready = self.pace.as_ref().map_or(0, |pace| pace.ahead * pace.step);
+        let ready = self.pace.as_ref().map_or(0, |pace| pace.ahead.saturating_mul(pace.step));
         Levels { low: ready, high: ready }
     }
 
@@ -120,6 +184,8 @@ impl Fill for Supply {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+    use std::rc::Rc;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -159,5 +225,67 @@ mod tests {
         now += LATE;
         pace.next(need(false, true), now);
         assert_eq!(pace.ahead, 7);
+    }
+
+    /// Numbers from 1 on, or the error that is told.
+    struct Told(Rc<Cell<Option<ErrorKind>>>, u64);
+
+    impl Source for Told {
+        fn take(&mut self, count: u64) -> Result<Piece> {
+            if let Some(kind) = self.0.get() {
+                return Err(Error::new(kind, "told"));
+            }
+            self.1 = self.1.wrapping_add(count);
+            Ok(Piece { first: self.1.wrapping_sub(count), stride: 1, count })
+        }
+    }
+
+    fn told(error: Option<ErrorKind>) -> (Rc<Cell<Option<ErrorKind>>>, Box<dyn Source>) {
+        let told = Rc::new(Cell::new(error));
+        (Rc::clone(&told), Box::new(Told(told, 1)))
+    }
+
+    #[test]
+    fn a_store_that_is_away_makes_ranges_no_larger() {
+        let (state, source) = told(None);
+        let mut supply = Supply::new(vec![source], Some(Pace::new(10)));
+        assert_eq!(supply.fill(need(true, true)).unwrap()[0].count, 10);
+        state.set(Some(ErrorKind::StoreUnreachable));
+        for _ in 0..50 {
+            assert!(supply.fill(need(true, false)).is_err());
+        }
+        state.set(None);
+        assert_eq!(supply.fill(need(true, false)).unwrap()[0].count, 20, "as if it had been asked once");
+        assert_eq!(supply.levels(), Levels { low: 40, high: 40 });
+    }
+
+    #[test]
+    fn huge_steps_do_not_overflow() {
+        let (_, source) = told(None);
+        let mut supply = Supply::new(vec![source], Some(Pace::new(i64::MAX as u64)));
+        for _ in 0..3 {
+            supply.fill(need(true, true)).unwrap();
+        }
+        assert_eq!(supply.levels().high, u64::MAX);
+    }
+
+    #[test]
+    fn trouble_is_told_until_the_store_answers() {
+        let ((_, good), (bad, away)) = (told(None), told(Some(ErrorKind::StoreUnreachable)));
+        let mut supply = Supply::new(vec![good, away], None);
+        let ask = |supply: &mut Supply, times: usize| {
+            (0..times).for_each(|_| drop(supply.fill(need(true, true)).unwrap()));
+            supply.trouble().map(|error| error.kind())
+        };
+        assert_eq!(ask(&mut supply, 2), Some(ErrorKind::StoreUnreachable));
+        for _ in 0..4 {
+            // It is time to ask it again; the other one's turn comes first every second time.
+            let store = supply.stores.iter_mut().find(|store| store.failed.is_some()).unwrap();
+            store.failed = Instant::now().checked_sub(REST);
+            assert_eq!(ask(&mut supply, 1), Some(ErrorKind::StoreUnreachable));
+        }
+        bad.set(None);
+        supply.stores.iter_mut().for_each(|store| store.failed = store.failed.and(Instant::now().checked_sub(REST)));
+        assert_eq!(ask(&mut supply, 2), None);
     }
 }

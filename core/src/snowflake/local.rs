@@ -28,15 +28,17 @@ pub struct Local {
     /// The tick of the clock in which the block was claimed, and the highest that it had shown.
     tick: u64,
     seen: u64,
-    /// The lease of the block, by its place: a generator's leases never move and none is freed before it.
+    /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
+    /// and how often it had called words back.
     lease: usize,
+    recalls: u64,
     next: u64,
     end: u64,
 }
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        Local { ids, tick: 0, seen: 0, lease: 0, next: 0, end: 0 }
+        Local { ids, tick: 0, seen: 0, lease: 0, recalls: 0, next: 0, end: 0 }
     }
 
     /// The next ID. Waits as the policies say.
@@ -49,20 +51,23 @@ impl Local {
         let generator = self.ids.generator();
         let tick = generator.tick();
         let lease = generator.lease.get();
-        // A block is dropped by a forked child, when the clock has gone back to its tick, and when the
-        // lease was given up: a copy of this process may have the same block.
+        let recalls = lease.recalls();
+        // A block is dropped by a forked child, when the clock has gone back to its tick, when the lease was
+        // given up (a copy of this process may have the same block), and when an ID was observed.
         let stale = tick != self.tick
             || generator.seen() != self.seen
             || place_of(lease) != self.lease
-            || lease.has_ended()
+            || recalls != self.recalls
             || !generator.same_process();
         let mut node_bits = lease.node_bits;
         if self.next == self.end || stale {
-            let Claimed { lease, words } = self.ids.entry.claim(BLOCK, Duration::MAX)?;
-            (self.lease, self.next, self.end) = (place_of(lease), words.first, words.first + words.count);
-            node_bits = lease.node_bits;
-            // Read before the claim: if the clock moved on meanwhile, the next call claims anew.
+            let Claimed { lease: of, words } = self.ids.entry.claim(BLOCK, Duration::MAX)?;
+            (self.next, self.end) = (words.first, words.first + words.count);
+            node_bits = of.node_bits;
+            // Read before the claim: if the clock moved on meanwhile, or the block is another lease's, or
+            // was called back, the next call claims anew.
             (self.tick, self.seen) = (tick, generator.seen());
+            (self.lease, self.recalls) = (place_of(lease), recalls);
         }
         let word = self.next;
         self.next += 1;

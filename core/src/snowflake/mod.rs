@@ -74,11 +74,11 @@ impl Snowflake {
     /// As [`open`](Snowflake::open); `WOULD_BLOCK` when the wait for the next tick is longer.
     pub fn open_spec(spec: Spec, max_wait: Duration) -> Result<Self> {
         let plan = spec.plan()?;
-        plan.check_after()?;
+        let after = plan.check_after()?;
         let entry = registry::open(&plan, max_wait)?;
         let ids = Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false) };
-        if let Some(after) = plan.after {
-            ids.generator().pass(after)?;
+        if let Some((id, tick)) = after {
+            ids.generator().pass(id, tick);
         }
         ids.generator().wait_until_open(max_wait)?;
         Ok(ids)
@@ -185,6 +185,35 @@ impl Snowflake {
     pub fn set_time(&self, unix_ms: i64) -> Result<()> {
         self.check_open()?;
         self.generator().set_time(unix_ms)
+    }
+
+    /// Never issues an ID at or below `id` from now on: `after=` at run time, to take over from another
+    /// generator, or to go on from an ID that a message brought.
+    ///
+    /// Every call that begins after this one has returned gives a larger ID, in any thread and of any handle,
+    /// [`local`](Snowflake::local) ones too: IDs go on in the tick after the observed one's, and what a call
+    /// does until that tick begins is for `exhausted` to say. Whose node number the ID has does not matter. One
+    /// that lies below the next ID changes nothing, except that a sequence number may be skipped. Never waits.
+    ///
+    /// # Errors
+    /// `OUT_OF_RANGE` for an ID further ahead of the clock than the policies let IDs be stamped: by the D of
+    /// `rollback=ahead:D` or `exhausted=ahead:D`, otherwise not at all; an unbounded `ahead` counts as 1 h with
+    /// `local`, `file:` and `memory`, as 60 s with other stores. `ID_INVALID` for one that is not of this
+    /// layout, `LAYOUT_EXPIRED` for one in its last tick; `CLOCK_NOT_SET`, `BEFORE_EPOCH`; `FORKED` where the
+    /// number is given without a store; `CLOSED`.
+    ///
+    /// # Example
+    /// ```
+    /// let theirs = frazil::Snowflake::open("twitter datacenter=1 worker=2")?;
+    /// let ids = frazil::Snowflake::open("twitter datacenter=1 worker=1")?;
+    /// let last = theirs.next_id()?;
+    /// ids.observe(last)?;
+    /// assert!(ids.next_id()? > last);
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn observe(&self, id: Id) -> Result<()> {
+        self.check_open()?;
+        self.entry.observe(id)
     }
 
     /// Gives a leased node number back; the next use takes another. A hook for machines that are about

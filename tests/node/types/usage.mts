@@ -1,6 +1,7 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
 import { FrazilError, Layout, Snowflake, errors, formatId, parseId, version } from 'frazil'
-import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, Options, Parts, TextFormat } from 'frazil'
+import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
+import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
 
 const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
@@ -21,6 +22,8 @@ const credit: number = ids.credit()
 const time: Instant = 0
 ids.setTime(time)
 ids.setTime(new Date())
+ids.observe('1541815603606036480')
+ids.observe(1541815603606036480n)
 const renewed: Promise<void> = ids.renew()
 const closed: Promise<void> = ids.closeAsync()
 const lease: Lease | undefined = ids.lease
@@ -72,6 +75,11 @@ try {
   }
 }
 
+const others: string[] = [objectId(), minObjectId(0), maxObjectId(new Date()), uuid4(), uuid7(), parseUuid(text)]
+const object: ObjectIdParts = decodeObjectId(text)
+const made: [string, Date, number, number, number, number] = [object.id, object.time, object.random, object.counter, object.machine, object.process]
+const uuidMade: Date = uuidTime(text)
+
 // @ts-expect-error: a number is not a spec
 new Snowflake(7)
 // @ts-expect-error: IDs are strings
@@ -92,5 +100,5 @@ layout.compose({ time: 0 })
 new Snowflake('twitter', { worker: null })
 
 export { big, bigs, bounds, code, composed, credit, dates, field, id, later, many, manyLater, next, node, nodes, numbers, rounded, same, scoped }
-export { bound, closed, leased, left, renewed, trouble }
+export { bound, closed, leased, left, made, others, renewed, trouble, uuidMade }
 export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }

@@ -1,0 +1,112 @@
+//! MongoDB's ObjectIds: 12 bytes, which are the caller's.
+#![allow(non_camel_case_types)]
+
+use crate::convert::{Out, fixed_text, reference, string};
+use crate::error::{frazil_status, guard};
+use frazil_core::{ErrorKind, ObjectId, Result};
+use std::ffi::c_char;
+
+/// What an ObjectId is made of: frazil_object_id_decode().
+#[repr(C)]
+pub struct frazil_object_id_parts {
+    /// The second in which it was made, in Unix ms.
+    pub unix_ms: i64,
+    /// The 40 bits that tell processes apart.
+    pub random: u64,
+    /// The counter within the process, 24 bits.
+    pub counter: u32,
+    /// The first 24 bits of `random`, where older drivers wrote a number of the machine.
+    pub machine: u32,
+    /// The last 16 bits of `random`, where older drivers wrote the process ID.
+    pub process: u16,
+}
+
+/// Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.
+///
+/// Never the same twice in a process; the random part is drawn once in each process, and anew in a forked
+/// child. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970-01-01 or after
+/// 2106-02-07T06:28:15Z; FRAZIL_INTERNAL when the operating system gives no random bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_new(id: *mut u8) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or as the header says.
+    guard(|| unsafe { write(id, ObjectId::new) })
+}
+
+/// Writes an ObjectId's text: 24 hexadecimal digits in lower case, and a NUL, so
+/// FRAZIL_OBJECT_ID_TEXT_SIZE bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_text(id: *const u8, text: *mut c_char) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (id, text) = unsafe { (id_in(id)?, Out::new("text", text.cast())?) };
+        text.write(fixed_text::<25>(id));
+        Ok(())
+    })
+}
+
+/// Reads 24 hexadecimal digits of either case. Writes FRAZIL_OBJECT_ID_SIZE bytes.
+///
+/// FRAZIL_ID_INVALID for any other text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        unsafe {
+            let text = string("text", text, ErrorKind::IdInvalid)?;
+            write(id, || ObjectId::parse(text))
+        }
+    })
+}
+
+/// Takes an ObjectId apart.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut frazil_object_id_parts) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (id, parts) = unsafe { (id_in(id)?, Out::new("parts", parts)?) };
+        parts.write(frazil_object_id_parts {
+            unix_ms: id.unix_ms(),
+            random: id.random(),
+            counter: id.counter(),
+            machine: id.machine(),
+            process: id.process(),
+        });
+        Ok(())
+    })
+}
+
+/// The smallest ObjectId of the second that holds an instant in Unix ms: `_id >= min_id` in a query.
+///
+/// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
+/// 2106-02-07T06:28:15Z.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or as the header says.
+    guard(|| unsafe { write(id, || ObjectId::min_id(unix_ms)) })
+}
+
+/// The largest ObjectId of the second that holds an instant in Unix ms: `_id <= max_id` in a query.
+///
+/// FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
+/// 2106-02-07T06:28:15Z.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_object_id_max_id(unix_ms: i64, id: *mut u8) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or as the header says.
+    guard(|| unsafe { write(id, || ObjectId::max_id(unix_ms)) })
+}
+
+/// # Safety
+/// The pointer is NULL or valid for 12 reads.
+unsafe fn id_in(id: *const u8) -> Result<ObjectId> {
+    // SAFETY: as the caller says; bytes have no alignment.
+    Ok(ObjectId::from_bytes(*unsafe { reference("id", id.cast::<[u8; 12]>())? }))
+}
+
+/// # Safety
+/// The pointer is NULL or valid for 12 writes.
+unsafe fn write(id: *mut u8, make: impl FnOnce() -> Result<ObjectId>) -> Result<()> {
+    // SAFETY: as the caller says; bytes have no alignment.
+    let id = unsafe { Out::new("id", id.cast::<[u8; 12]>())? };
+    id.write(make()?.to_bytes());
+    Ok(())
+}

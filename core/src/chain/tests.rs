@@ -1,0 +1,159 @@
+//! What the thread does and leaves, told by hand.
+
+use super::{Chain, Fill, Levels, Need, Purpose, Range, Span};
+use crate::error::{Error, ErrorKind, Result};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// What the thread comes back with, one after the other; it waits for the next.
+type Answer = Result<Span>;
+
+struct Told {
+    answers: Mutex<Option<Receiver<Answer>>>,
+    asked: Mutex<Sender<Need>>,
+    trouble: Option<Error>,
+    levels: Levels,
+}
+
+struct Filler {
+    answers: Receiver<Answer>,
+    asked: Sender<Need>,
+    trouble: Option<Error>,
+    levels: Levels,
+}
+
+impl Purpose for Told {
+    fn filler(&self) -> Box<dyn Fill> {
+        let answers = self.answers.lock().expect("no panic").take().expect("one thread");
+        Box::new(Filler {
+            answers,
+            asked: self.asked.lock().expect("no panic").clone(),
+            trouble: self.trouble.clone(),
+            levels: self.levels,
+        })
+    }
+
+    fn is_stale(&self, _made_ms: i64) -> bool {
+        false
+    }
+
+    fn too_late(&self, _waited: Duration, trouble: Option<Error>) -> Error {
+        Error::new(ErrorKind::SegmentExhausted, format!("{trouble:?}"))
+    }
+
+    fn patience(&self) -> Duration {
+        LONG
+    }
+}
+
+impl Fill for Filler {
+    fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
+        self.asked.send(need).expect("the test listens");
+        // The test has ended when it tells no more.
+        let answer = self.answers.recv().unwrap_or_else(|_| Err(Error::closed()));
+        answer.map(|span| vec![span])
+    }
+
+    fn levels(&self) -> Levels {
+        self.levels
+    }
+
+    fn trouble(&self) -> Option<Error> {
+        self.trouble.clone()
+    }
+}
+
+fn chain(levels: Levels, trouble: Option<Error>) -> (Arc<Chain>, Sender<Answer>, Receiver<Need>) {
+    let ((tell, answers), (asked, needs)) = (channel(), channel());
+    let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels };
+    let chain = Chain::new(Arc::new(told));
+    // Of callers who are first at once each would start a thread.
+    assert_eq!(chain.prepared(), Ok(0));
+    (Arc::new(chain), tell, needs)
+}
+
+fn span(first: u64, count: u64) -> Answer {
+    Ok(Span { first, stride: 1, count, low: 0, made_ms: 0 })
+}
+
+/// Nothing is asked for a while.
+fn rests(needs: &Receiver<Need>) -> bool {
+    needs.recv_timeout(Duration::from_millis(300)).is_err()
+}
+
+#[test]
+fn what_is_dropped_is_prepared_again_only_when_it_is_wanted() {
+    let (chain, tell, needs) = chain(Levels { low: 2, high: 2 }, None);
+    tell.send(span(0, 2)).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    // The thread is on its way with the next two.
+    needs.recv_timeout(LONG).unwrap();
+    needs.recv_timeout(LONG).unwrap();
+    chain.drop_prepared().unwrap();
+    tell.send(span(2, 2)).unwrap();
+    assert!(rests(&needs), "numbers are prepared although nobody wants any since they were dropped");
+    assert_eq!(chain.prepared().unwrap(), 0);
+    tell.send(span(4, 2)).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap().first, 4);
+}
+
+#[test]
+fn a_failure_is_not_tried_again_when_everything_was_dropped_meanwhile() {
+    let (chain, tell, needs) = chain(Levels { low: 2, high: 2 }, None);
+    tell.send(span(0, 2)).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    needs.recv_timeout(LONG).unwrap();
+    needs.recv_timeout(LONG).unwrap();
+    chain.drop_prepared().unwrap();
+    tell.send(Err(Error::new(ErrorKind::StoreUnreachable, "away"))).unwrap();
+    assert!(rests(&needs), "nobody wants numbers since they were dropped");
+}
+
+#[test]
+fn a_caller_who_waits_while_everything_is_dropped_is_served() {
+    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, None);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| chain.take(1, LONG).map(|taken| taken.first));
+        needs.recv_timeout(LONG).unwrap();
+        chain.drop_prepared().unwrap();
+        tell.send(span(0, 1)).unwrap();
+        tell.send(span(1, 1)).unwrap();
+        assert_eq!(waits.join().unwrap(), Ok(1));
+    });
+}
+
+#[test]
+fn trouble_beside_numbers_refuses_nobody() {
+    let trouble = Error::new(ErrorKind::StoreChanged, "one store of several");
+    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, Some(trouble));
+    std::thread::scope(|scope| {
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| chain.take(1, LONG).map(|taken| taken.first))).collect();
+        let since = Instant::now();
+        while chain.waiting() < 4 {
+            assert!(since.elapsed() < LONG);
+            std::thread::yield_now();
+        }
+        // Each success wakes all, and serves one.
+        for n in 0..4 {
+            needs.recv_timeout(LONG).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            tell.send(span(n, 1)).unwrap();
+        }
+        let mut got: Vec<_> = waits.into_iter().map(|wait| wait.join().unwrap().expect("a store is alive")).collect();
+        got.sort_unstable();
+        assert_eq!(got, [0, 1, 2, 3]);
+    });
+    assert_eq!(chain.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
+}
+
+#[test]
+fn places_do_not_come_round() {
+    let range = Range::new(1, Span { first: 10, stride: 1, count: 4, low: 0, made_ms: 0 });
+    assert_eq!(range.take(1 << 62).unwrap().count, 4);
+    for _ in 0..8 {
+        assert_eq!(range.take(1 << 62), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Taking over: to go on above an ID that another generator issued.
+
+use super::Generator;
+use crate::error::{Error, ErrorKind, Result};
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::policy::Policies;
+use crate::time::{show_duration, show_instant};
+
+/// More threads than a process can have. Each may be about to hand back one claim, and the next word then
+/// falls by one.
+const MOST_THREADS: u64 = 1 << 22;
+
+/// Refuses an ID that lies more than `drift` ticks ahead of the clock's tick `now`, and one that leaves no ID
+/// above it. Without a `now` a manual clock has no time yet. Returns the ID's tick.
+///
+/// # Errors
+/// `ID_INVALID`, `OUT_OF_RANGE`, `LAYOUT_EXPIRED`.
+pub(crate) fn check_observed(name: &str, id: Id, layout: &Layout, policies: Policies, drift: u64, now: Option<u64>) -> Result<u64> {
+    let parts = layout.decode(id)?;
+    let (tick, stamp) = (parts.tick(), show_instant(parts.unix_ms()));
+    if let Some(now) = now.filter(|now| tick > now.saturating_add(drift)) {
+        let in_ms = |ticks: u64| ticks.saturating_mul(layout.tick_ms());
+        let (ahead, most) = (in_ms(tick - now), show_duration(in_ms(drift)));
+        let Policies { rollback, exhausted, .. } = policies;
+        let why = format!(
+            "{name}={id} is out of range: its stamp, {stamp}, lies {ahead} ms ahead of the clock, and rollback={rollback} exhausted={exhausted} allow {most}"
+        );
+        return Err(Error::new(ErrorKind::OutOfRange, why));
+    }
+    if tick == layout.last_tick() {
+        let why = format!("{name}={id} lies in the layout's last tick, {stamp}: no ID is left above it");
+        return Err(Error::new(ErrorKind::LayoutExpired, why));
+    }
+    Ok(tick)
+}
+
+impl Generator {
+    /// Never issues an ID at or below `id` from now on, which lies at most `drift` ticks ahead of the clock.
+    ///
+    /// # Errors
+    /// As [`check_observed`]; `CLOCK_NOT_SET`, `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for the clock.
+    pub(crate) fn observe(&self, id: Id, drift: u64) -> Result<()> {
+        let lease = self.lease.get();
+        let tick = if self.is_below(id, lease.node_bits, lease.next()) {
+            (id.get() as u64) >> self.packing.time_shift
+        } else {
+            let now = self.layout.tick_of(self.clock.read()?)?;
+            check_observed("id", id, &self.layout, self.policies, drift, Some(now))?
+        };
+        self.pass(id, tick);
+        Ok(())
+    }
+
+    /// Moves on so that every later ID lies above `id`, of this tick: in the tick after it, for a node number
+    /// that is swapped in may be any, and whoever issued `id` may have issued more in its tick.
+    pub(crate) fn pass(&self, id: Id, tick: u64) {
+        let above = self.first_word(tick + 1);
+        loop {
+            let lease = self.lease.get();
+            // The word of an ID that is far below need not move. One that is near moves at least by one,
+            // or claims that are handed back could let it fall below the ID, and a swap would not know.
+            if lease.next() < above + MOST_THREADS {
+                lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above });
+            }
+            lease.recall();
+            if std::ptr::eq(lease, self.lease.get()) {
+                return;
+            }
+        }
+    }
+
+    /// Whether an ID lies below the one of a word.
+    fn is_below(&self, id: Id, node_bits: u64, word: u64) -> bool {
+        // The word after the layout's last one has no ID.
+        let word = word.min(self.first_word(self.layout.last_tick()) | self.layout.sequence().max());
+        id < self.packing.id(node_bits, word)
+    }
+}

@@ -1,0 +1,190 @@
+//! UUIDs of [RFC 9562](https://www.rfc-editor.org/rfc/rfc9562): random ones (version 4) and time-ordered ones (version 7).
+//!
+//! The type, the texts and the times are the crate `uuid`'s, whose `Uuid` is what Rust's databases and serializers take.
+//! The random bits are not: where any crate of a program turns on its feature `fast-rng`, they come from a
+//! generator of the thread, which a forked child inherits and repeats.
+
+pub use uuid::Uuid;
+
+use super::random::random;
+use crate::clock::system_ms;
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::fork::PerProcess;
+use crate::time::{FIRST_MS, LAST_MS, show_instant};
+use std::sync::{Mutex, PoisonError};
+use uuid::timestamp::UUID_TICKS_BETWEEN_EPOCHS;
+use uuid::{Builder, Variant, Version};
+
+/// The bits of a version 7 UUID that are neither its time nor fixed.
+const FREE_BITS: u32 = 74;
+/// The last millisecond that 48 bits hold.
+const LAST_STAMP: i64 = (1 << 48) - 1;
+
+/// The last version 7 UUID of this process, without its fixed bits.
+static LAST: PerProcess<Mutex<u128>> = PerProcess::new();
+
+/// A new version 4 UUID: 122 random bits from the operating system.
+///
+/// # Errors
+/// `INTERNAL` when the operating system gives no random bytes.
+///
+/// # Example
+/// ```
+/// let id = frazil::uuid4()?;
+/// assert_eq!(id.get_version_num(), 4);
+/// assert_eq!(frazil::parse_uuid(&id.to_string())?, id);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid4() -> Result<Uuid> {
+    Ok(Builder::from_random_bytes(random()?).into_uuid())
+}
+
+/// A new version 7 UUID: the time in milliseconds, then 74 random bits.
+///
+/// Strictly increasing within a process over all threads: one in the same millisecond, or after the clock went back,
+/// is the last one plus a random number below 2^32 ([RFC 9562, 6.2, method 2][monotonic]). So stamps stay where a clock that
+/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own.
+///
+/// [monotonic]: https://www.rfc-editor.org/rfc/rfc9562#section-6.2
+///
+/// # Errors
+/// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970 or after the year 10889; `INTERNAL` when the operating
+/// system gives no random bytes.
+///
+/// # Example
+/// ```
+/// let (a, b) = (frazil::uuid7()?, frazil::uuid7()?);
+/// assert!(a < b);
+/// assert!(frazil::uuid_unix_ms(a)? > 1735689600000);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid7() -> Result<Uuid> {
+    let random = u128::from_be_bytes(random()?);
+    let last = LAST.get(|| Ok(Mutex::new(0)))?;
+    // A number is whole at every step.
+    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = after(*last, system_ms(), random)?;
+    Ok(version7(*last))
+}
+
+/// The stamp and the free bits of the UUID after `last`.
+fn after(last: u128, now_ms: i64, random: u128) -> Result<u128> {
+    if now_ms < 0 {
+        let why = format!("{} is before the first instant of a UUID, 1970-01-01T00:00:00Z", show_instant(now_ms));
+        return Err(Error::new(ErrorKind::BeforeEpoch, why));
+    }
+    let next = if now_ms as u128 > last >> FREE_BITS {
+        // The top bit stays free, so that what is added within the millisecond finds room.
+        (now_ms as u128) << FREE_BITS | random >> (129 - FREE_BITS)
+    } else {
+        last + 1 + u128::from(random as u32)
+    };
+    if now_ms > LAST_STAMP || next >> FREE_BITS > LAST_STAMP as u128 {
+        let why = format!("{} is after the last instant of a UUID, {LAST_STAMP} ms", show_instant(now_ms));
+        return Err(Error::new(ErrorKind::LayoutExpired, why));
+    }
+    Ok(next)
+}
+
+/// `| time 48 | version 4 | free 12 | variant 2 | free 62 |`
+fn version7(bits: u128) -> Uuid {
+    let low = bits & ((1 << 62) - 1);
+    let high = bits >> 62 & 0xfff;
+    Uuid::from_u128((bits >> FREE_BITS) << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low)
+}
+
+/// Parses a UUID of any version: 8-4-4-4-12 hexadecimal digits of either case, also in braces or after `urn:uuid:`, or 32
+/// digits without hyphens. What `Display` gives is the first form, in lower case: 36 characters.
+///
+/// # Errors
+/// `ID_INVALID` for any other text.
+///
+/// # Example
+/// ```
+/// let id = frazil::parse_uuid("{017F22E2-79B0-7CC3-98C4-DC0C0C07398F}")?;
+/// assert_eq!(id.to_string(), "017f22e2-79b0-7cc3-98c4-dc0c0c07398f");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn parse_uuid(text: &str) -> Result<Uuid> {
+    Uuid::try_parse(text).map_err(|_| {
+        let allowed = "8-4-4-4-12 hexadecimal digits, also in braces or after urn:uuid:, or 32 without hyphens";
+        Error::new(ErrorKind::IdInvalid, format!("{} is not a UUID: allowed are {allowed}", shown(text)))
+    })
+}
+
+/// The time in a UUID of version 7, 6 or 1, in Unix milliseconds, rounded down.
+///
+/// # Errors
+/// `ID_INVALID` for another version, whose bits hold no time, and for a time after the year 9999.
+///
+/// # Example
+/// ```
+/// let id = frazil::parse_uuid("017f22e2-79b0-7cc3-98c4-dc0c0c07398f")?;
+/// assert_eq!(frazil::uuid_unix_ms(id)?, 1645557742000);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid_unix_ms(id: Uuid) -> Result<i64> {
+    let refuse = |why: String| Error::new(ErrorKind::IdInvalid, format!("{id} {why}"));
+    let time = (id.get_variant() == Variant::RFC4122).then(|| id.get_timestamp()).flatten();
+    let Some(time) = time else {
+        return Err(refuse("holds no time: a UUID of version 1, 6 or 7 does".to_owned()));
+    };
+    let unix_ms = if id.get_version() == Some(Version::SortRand) {
+        let (seconds, nanoseconds) = time.to_unix();
+        seconds as i64 * 1000 + i64::from(nanoseconds / 1_000_000)
+    } else {
+        // Ticks of 100 ns since 1582: 60 bits. The crate's Unix time wraps before 1970.
+        let (ticks, _) = time.to_gregorian();
+        (ticks as i64 - UUID_TICKS_BETWEEN_EPOCHS as i64).div_euclid(10_000)
+    };
+    if (FIRST_MS..=LAST_MS).contains(&unix_ms) { Ok(unix_ms) } else { Err(refuse("has a time after the year 9999".to_owned())) }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000_000;
+
+    #[test]
+    fn a_new_millisecond_draws_all_bits_but_the_top_one() {
+        for random in [0, 1, u128::MAX, 0x0123_4567_89ab_cdef << 64] {
+            let id = version7(after(0, NOW, random).unwrap());
+            assert_eq!((id.get_version(), id.get_variant()), (Some(Version::SortRand), Variant::RFC4122));
+            assert_eq!(uuid_unix_ms(id), Ok(NOW));
+        }
+        let all = version7(after(0, NOW, u128::MAX).unwrap());
+        assert_eq!(all.to_string(), "01a3185c-5000-77ff-bfff-ffffffffffff");
+        assert_eq!(version7(after(0, NOW, 0).unwrap()).to_string(), "01a3185c-5000-7000-8000-000000000000");
+    }
+
+    #[test]
+    fn it_increases_when_the_clock_stands_still_or_goes_back() {
+        let mut last = after(0, NOW, u128::MAX).unwrap();
+        for (now, random) in [(NOW, 0), (NOW, u128::MAX), (NOW - 1, 0), (0, 1), (NOW - 86_400_000, 0), (NOW + 1, 0), (NOW, 0)] {
+            let next = after(last, now, random).unwrap();
+            assert!(version7(next) > version7(last) && next > last);
+            last = next;
+        }
+        assert_eq!(uuid_unix_ms(version7(last)), Ok(NOW + 1), "the stamp stays where the clock had been");
+    }
+
+    #[test]
+    fn a_full_millisecond_goes_on_in_the_next() {
+        let full = ((NOW + 1) as u128) << FREE_BITS;
+        let next = after(full - 1, NOW, 0).unwrap();
+        assert_eq!(next, full);
+        assert!(version7(next) > version7(full - 1));
+        assert_eq!(uuid_unix_ms(version7(next)), Ok(NOW + 1));
+    }
+
+    #[test]
+    fn clocks_outside_48_bits_are_refused() {
+        assert_eq!(after(0, -1, 0).unwrap_err().kind(), ErrorKind::BeforeEpoch);
+        assert!(after(0, LAST_STAMP, u128::MAX).is_ok());
+        for late in [LAST_STAMP + 1, i64::MAX] {
+            assert_eq!(after(0, late, 0).unwrap_err().kind(), ErrorKind::LayoutExpired);
+        }
+        assert_eq!(after((1 << 122) - 1, NOW, 0).unwrap_err().kind(), ErrorKind::LayoutExpired);
+    }
+}

@@ -1,0 +1,41 @@
+//! MongoDB's ObjectIds, as their text.
+
+use crate::convert;
+use crate::error::{OrThrow, guard};
+use frazil::{ErrorKind, ObjectId};
+use napi::bindgen_prelude::*;
+use napi_derive::napi;
+
+/// The text of a new ObjectId.
+#[napi]
+pub fn object_id(env: &Env) -> Result<String> {
+    guard(env, || Ok(ObjectId::new().or_throw(env)?.to_string()))
+}
+
+/// Takes an ObjectId apart.
+#[napi]
+pub fn decode_object_id<'a>(env: &'a Env, text: Unknown<'_>) -> Result<Object<'a>> {
+    guard(env, || {
+        let id = ObjectId::parse(&convert::string(env, "text", text, ErrorKind::IdInvalid)?).or_throw(env)?;
+        let mut object = Object::new(env)?;
+        object.set("id", id.to_string())?;
+        object.set("time", convert::date(env, id.unix_ms())?)?;
+        object.set("random", id.random() as f64)?;
+        object.set("counter", id.counter())?;
+        object.set("machine", id.machine())?;
+        object.set("process", u32::from(id.process()))?;
+        Ok(object)
+    })
+}
+
+/// The text of the smallest ObjectId of the second that holds an instant.
+#[napi]
+pub fn min_object_id(env: &Env, time: Unknown<'_>) -> Result<String> {
+    guard(env, || Ok(ObjectId::min_id(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string()))
+}
+
+/// The text of the largest ObjectId of the second that holds an instant.
+#[napi]
+pub fn max_object_id(env: &Env, time: Unknown<'_>) -> Result<String> {
+    guard(env, || Ok(ObjectId::max_id(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string()))
+}
