@@ -11,8 +11,8 @@
  * - Last error: `frazil_last_error()` says why this thread's last call that failed did. Calls that
  *   succeed leave it alone.
  * - NULL: every pointer is checked; NULL is `FRAZIL_WRONG_TYPE`, names the argument and does nothing.
- *   It is allowed where that is said: the spec (read `FRAZIL` from the environment), `written`, the
- *   buffer of no IDs, and everything that is freed.
+ *   It is allowed where that is said: a generator's spec (read `FRAZIL` from the environment), `written`,
+ *   the buffer of no IDs, and everything that is freed.
  * - Ownership: handles that a call gives out are the caller's to free, once, when no other call uses
  *   them. Strings that a call gives out belong to the handle and live as long, unless it says otherwise.
  *   frazil keeps no pointer that it was given.
@@ -24,8 +24,9 @@
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
- *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. Freeing and
- *   closing are safe in the child and give nothing of the parent's back. UUIDs and ObjectIds begin anew there.
+ *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
+ *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
+ *   and give nothing of the parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  */
 
@@ -104,6 +105,8 @@ enum {
     FRAZIL_TAG_MISSING = 501,
     /* The next range did not arrive in time. */
     FRAZIL_SEGMENT_EXHAUSTED = 502,
+    /* The store's record of the tag has another increment or offset than the spec. */
+    FRAZIL_SEGMENT_MISMATCH = 503,
     /* A defect of frazil: a panic that was caught at the border. */
     FRAZIL_INTERNAL = 901
 };
@@ -131,7 +134,7 @@ enum {
 #define FRAZIL_UUID_SIZE 16
 #define FRAZIL_UUID_TEXT_SIZE 37
 
-/* The most IDs that frazil_snowflake_batch() makes at once. */
+/* The most that frazil_snowflake_batch() and frazil_numbers_batch() take at once. */
 #define FRAZIL_MAX_BATCH 16777216
 
 /**
@@ -139,6 +142,13 @@ enum {
  * of threads may use it at once.
  */
 typedef struct frazil_layout frazil_layout;
+
+/**
+ * Numbers that are prepared ahead: a segment's, tickets', or a ring's, which are IDs. Each is given out
+ * once in a process. Any number of threads may use a handle at once; free it when no call is
+ * running.
+ */
+typedef struct frazil_numbers frazil_numbers;
 
 /**
  * A generator of IDs: unique, and strictly increasing over all threads and handles. Any number of
@@ -608,6 +618,147 @@ frazil_status frazil_snowflake_batch(const frazil_snowflake *ids, int64_t *buffe
  * Nothing is minted for a bad buffer. Fails as frazil_snowflake_next().
  */
 frazil_status frazil_snowflake_text(const frazil_snowflake *ids, int32_t format, char *buffer, size_t size);
+
+/**
+ * Opens a segment, for example "orders store=local": increasing numbers from ranges of a tag that a
+ * store hands out, the next range being fetched before the present one is used up. The handle is the
+ * caller's to free.
+ *
+ * Waits for the first range up to the spec's `wait`: 5 s unless it says otherwise.
+ *
+ * FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says;
+ * FRAZIL_SEGMENT_MISMATCH for another `increment` or `offset` than the tag's; FRAZIL_TAG_MISSING where
+ * an operator has to begin a tag; FRAZIL_SEGMENT_EXHAUSTED when no range came in time, or no numbers
+ * are left; FRAZIL_STORE_NOT_BUILT and the other FRAZIL_STORE_ errors.
+ */
+frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
+
+/**
+ * As frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+ */
+frazil_status frazil_segment_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+
+/**
+ * Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
+ * stores are asked when a number is. The handle is the caller's to free.
+ *
+ * FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says,
+ * FRAZIL_STORE_NOT_BUILT.
+ */
+frazil_status frazil_tickets_open(const char *spec, frazil_numbers **numbers);
+
+/**
+ * As frazil_tickets_open(), which does not wait: for the sake of one shape.
+ */
+frazil_status frazil_tickets_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+
+/**
+ * Opens a generator and a ring of its IDs that a thread fills, for example "standard node=7 size=8192".
+ * The handle is the caller's to free.
+ *
+ * Waits as frazil_snowflake_open(), and for a full ring up to the spec's `empty`: 5 s unless it says otherwise.
+ * Fails as frazil_snowflake_open() and frazil_snowflake_next().
+ */
+frazil_status frazil_buffered_open(const char *spec,
+                                   frazil_numbers **numbers);
+
+/**
+ * As frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+ */
+frazil_status frazil_buffered_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+
+/**
+ * Closes and frees numbers; what was prepared is lost. A ring's leased node number is given back, for
+ * which it waits at most 200 ms; the rest goes on in the background. NULL is a no-op.
+ */
+void frazil_numbers_free(frazil_numbers *numbers);
+
+/**
+ * The next number. Where none is ready it waits, up to the spec's `wait`; a ring, up to `empty`.
+ *
+ * Segments and tickets: FRAZIL_SEGMENT_EXHAUSTED when none came in time, or none are left below 2^63;
+ * FRAZIL_TAG_MISSING, FRAZIL_SEGMENT_MISMATCH, the FRAZIL_STORE_ errors. A ring: as
+ * frazil_snowflake_next(). FRAZIL_CLOSED.
+ */
+frazil_status frazil_numbers_next(const frazil_numbers *numbers, int64_t *number);
+
+/**
+ * As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+ * see frazil_retry_after_ms().
+ */
+frazil_status frazil_numbers_try_next(const frazil_numbers *numbers, int64_t max_wait_ms, int64_t *number);
+
+/**
+ * Fills a buffer with `count` numbers, which ascend where they come from one store, and in a ring.
+ *
+ * `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
+ * buffer. Fails as frazil_numbers_next().
+ */
+frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
+                                  int64_t *buffer,
+                                  size_t count,
+                                  size_t *written);
+
+/**
+ * As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+ * otherwise.
+ */
+frazil_status frazil_numbers_try_fill(const frazil_numbers *numbers,
+                                      int64_t max_wait_ms,
+                                      int64_t *buffer,
+                                      size_t count,
+                                      size_t *written);
+
+/**
+ * `count` numbers, all or nothing: after an error the buffer is as it was, and what was taken is lost.
+ *
+ * FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_numbers_fill() takes any. Fails as
+ * frazil_numbers_next().
+ */
+frazil_status frazil_numbers_batch(const frazil_numbers *numbers, int64_t *buffer, size_t count);
+
+/**
+ * How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
+ */
+frazil_status frazil_numbers_prepared(const frazil_numbers *numbers, uint64_t *prepared);
+
+/**
+ * What went wrong last while numbers were prepared, although there may be some: one store of several is
+ * away, for example. `last_status` is the number of that error, or FRAZIL_OK when all is well;
+ * `last_error` says it for people, is empty with FRAZIL_OK, and valid until this thread's next call of
+ * frazil_numbers_last_error().
+ *
+ * FRAZIL_CLOSED.
+ */
+frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
+                                        frazil_status *last_status,
+                                        const char **last_error);
+
+/**
+ * Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
+ * after it no clone gives out what another does. A ring's leased node number is given back, too.
+ *
+ * FRAZIL_CLOSED; for a ring over a lease FRAZIL_LEASE_EXHAUSTED when the store takes too long.
+ */
+frazil_status frazil_numbers_renew(const frazil_numbers *numbers);
+
+/**
+ * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED. A ring gives
+ * its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
+ */
+frazil_status frazil_numbers_close(const frazil_numbers *numbers);
+
+/**
+ * The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
+ * a segment and tickets: their numbers have none.
+ */
+frazil_status frazil_numbers_layout(const frazil_numbers *numbers, frazil_layout **layout);
+
+/**
+ * The canonical spec line, which shows no value of an environment variable; valid until the numbers are
+ * freed.
+ */
+frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **spec);
 
 /**
  * Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.

@@ -6,13 +6,13 @@
  *     auto parts = ids.layout().decode(id);
  *
  * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
- * the same call returns frazil::result<T>. snowflake::open, snowflake::try_open and every parse of a
- * class return a result either way, since a constructor can only throw.
+ * the same call returns frazil::result<T>. open and try_open of snowflake, segment, tickets and buffered, and every
+ * parse of a class, return a result either way, since a constructor can only throw.
  *
  *     auto ids = frazil::snowflake::open("game server=4711");
  *     if (!ids) return fail(ids.error().what());
  *
- * Threads: any number may use a snowflake or a layout at once; moving and destroying must wait for the
+ * Threads: any number may use one of them at once; moving and destroying must wait for the
  * other calls to end. The rest is as in frazil.h.
  */
 #ifndef FRAZIL_HPP
@@ -82,6 +82,7 @@ enum class errc : std::int32_t {
     store_not_built = FRAZIL_STORE_NOT_BUILT,
     tag_missing = FRAZIL_TAG_MISSING,
     segment_exhausted = FRAZIL_SEGMENT_EXHAUSTED,
+    segment_mismatch = FRAZIL_SEGMENT_MISMATCH,
     internal = FRAZIL_INTERNAL,
 };
 
@@ -109,7 +110,7 @@ public:
         return std::chrono::milliseconds(retry_after_ms_);
     }
 
-    /// How many IDs fill had written when it failed.
+    /// How many numbers fill had written when it failed.
     std::size_t written() const noexcept { return written_; }
 
 private:
@@ -233,6 +234,43 @@ inline outcome<void> done(frazil_status status, std::size_t written = 0) {
     if (status != FRAZIL_OK) return fail<void>(last_error(status, written));
     return outcome<void>();
 }
+
+/// A contiguous container of std::int64_t that can be written to.
+template <typename C>
+using if_buffer = std::enable_if_t<std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>>;
+
+/// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
+template <typename Source>
+class iterator {
+public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = outcome<std::int64_t>;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const value_type *;
+    using reference = const value_type &;
+
+    /// The end, which no source reaches.
+    iterator() = default;
+    explicit iterator(const Source &source) : source_(&source), number_(source.next()) {}
+
+    reference operator*() const { return *number_; }
+    pointer operator->() const { return &*number_; }
+    iterator &operator++() {
+        number_.emplace(source_->next());
+        return *this;
+    }
+    iterator operator++(int) {
+        iterator before = *this;
+        ++*this;
+        return before;
+    }
+    friend bool operator==(const iterator &a, const iterator &b) { return a.source_ == b.source_; }
+    friend bool operator!=(const iterator &a, const iterator &b) { return a.source_ != b.source_; }
+
+private:
+    const Source *source_ = nullptr;
+    std::optional<value_type> number_;
+};
 
 inline time_point instant(std::int64_t unix_ms) { return time_point(std::chrono::milliseconds(unix_ms)); }
 
@@ -417,6 +455,7 @@ public:
 
 private:
     friend class snowflake;
+    friend class buffered;
     // Not a bare pointer, which nullptr would choose over a text.
     struct adopted {
         frazil_layout *handle;
@@ -455,36 +494,7 @@ struct lease {
 class snowflake {
 public:
     /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
-    class iterator {
-    public:
-        using iterator_category = std::input_iterator_tag;
-        using value_type = outcome<std::int64_t>;
-        using difference_type = std::ptrdiff_t;
-        using pointer = const value_type *;
-        using reference = const value_type &;
-
-        /// The end, which no generator reaches.
-        iterator() = default;
-        explicit iterator(const snowflake &ids) : ids_(&ids), id_(ids.next()) {}
-
-        reference operator*() const { return *id_; }
-        pointer operator->() const { return &*id_; }
-        iterator &operator++() {
-            id_.emplace(ids_->next());
-            return *this;
-        }
-        iterator operator++(int) {
-            iterator before = *this;
-            ++*this;
-            return before;
-        }
-        friend bool operator==(const iterator &a, const iterator &b) { return a.ids_ == b.ids_; }
-        friend bool operator!=(const iterator &a, const iterator &b) { return a.ids_ != b.ids_; }
-
-    private:
-        const snowflake *ids_ = nullptr;
-        std::optional<value_type> id_;
-    };
+    using iterator = detail::iterator<snowflake>;
 
 #ifndef FRAZIL_NO_EXCEPTIONS
     /// Opens a generator from the environment variable FRAZIL. Throws as open fails.
@@ -547,7 +557,7 @@ public:
     }
 
     /// Fills a contiguous container of std::int64_t: a vector, an array.
-    template <typename C, typename = std::enable_if_t<std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>>>
+    template <typename C, typename = detail::if_buffer<C>>
     outcome<void> fill(C &buffer) const {
         return fill(std::data(buffer), std::size(buffer));
     }
@@ -650,6 +660,200 @@ private:
     explicit snowflake(adopted raw) : handle_(raw.handle) {}
 
     std::unique_ptr<frazil_snowflake, freeing> handle_;
+};
+
+/// Numbers that are prepared ahead: what segment, tickets and buffered have in common. Each is given out once in a
+/// process, whatever threads ask. Moves, and closes itself at its end. Calls on a moved-from one are wrong_type.
+class numbers {
+public:
+    /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
+    using iterator = detail::iterator<numbers>;
+
+    /// The next number. Where none is ready it waits, up to the spec's `wait`; a ring, up to `empty`.
+    ///
+    /// Errors: segment_exhausted, tag_missing, segment_mismatch, those of stores; a ring's: as snowflake::next; closed.
+    outcome<std::int64_t> next() const {
+        std::int64_t number = 0;
+        const frazil_status status = frazil_numbers_next(handle_.get(), &number);
+        return detail::give(status, number);
+    }
+
+    /// As next, waiting at most so long; would_block where it would wait longer.
+    outcome<std::int64_t> try_next(std::chrono::milliseconds max_wait) const {
+        std::int64_t number = 0;
+        const frazil_status status = frazil_numbers_try_next(handle_.get(), max_wait.count(), &number);
+        return detail::give(status, number);
+    }
+
+    /// `count` numbers, at most FRAZIL_MAX_BATCH: all or nothing. Errors: as next, and out_of_range.
+    outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
+        // What is too many is refused before the buffer is touched.
+        std::vector<std::int64_t> taken(count <= FRAZIL_MAX_BATCH ? count : 0);
+        const frazil_status status = frazil_numbers_batch(handle_.get(), taken.data(), count);
+        return detail::give(status, std::move(taken));
+    }
+
+    /// Fills a buffer with numbers, which ascend where they come from one store, and in a ring. Errors: as next;
+    /// error::written() says how many are there already.
+    outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
+        std::size_t written = 0;
+        const frazil_status status = frazil_numbers_fill(handle_.get(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// Fills a contiguous container of std::int64_t: a vector, an array.
+    template <typename C, typename = detail::if_buffer<C>>
+    outcome<void> fill(C &buffer) const {
+        return fill(std::data(buffer), std::size(buffer));
+    }
+
+    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
+    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, std::chrono::milliseconds max_wait) const {
+        std::size_t written = 0;
+        const frazil_status status = frazil_numbers_try_fill(handle_.get(), max_wait.count(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// `for (auto number : numbers)`, until it is left.
+    iterator begin() const { return iterator(*this); }
+    iterator end() const { return iterator(); }
+
+    /// How many numbers lie ready, beside those of the range being used. Errors: closed.
+    outcome<std::uint64_t> prepared() const {
+        std::uint64_t prepared = 0;
+        const frazil_status status = frazil_numbers_prepared(handle_.get(), &prepared);
+        return detail::give(status, prepared);
+    }
+
+    /// What went wrong last while numbers were prepared, although there may be some; nothing when all is well.
+    /// Errors: closed.
+    outcome<std::optional<error>> last_error() const {
+        frazil_status last_status = FRAZIL_OK;
+        const char *text = "";
+        const frazil_status status = frazil_numbers_last_error(handle_.get(), &last_status, &text);
+        if (status != FRAZIL_OK) return detail::fail<std::optional<error>>(detail::last_error(status));
+        if (last_status == FRAZIL_OK) return std::optional<error>();
+        return std::optional<error>(std::in_place, static_cast<errc>(last_status), text);
+    }
+
+    /// Drops what is prepared, before this machine is cloned; the next call prepares more. A ring's leased node
+    /// number is given back, too. Errors: closed, lease_exhausted.
+    outcome<void> renew() const { return detail::done(frazil_numbers_renew(handle_.get())); }
+
+    /// Closes the numbers: what is prepared is lost, and their calls are closed from now on. A ring gives its leased
+    /// node number back, and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
+    void close() const { frazil_numbers_close(handle_.get()); }
+
+    /// The canonical spec line. Errors: only wrong_type, of a moved-from one.
+    outcome<std::string> spec() const {
+        const char *spec = "";
+        const frazil_status status = frazil_numbers_spec(handle_.get(), &spec);
+        return detail::give<std::string>(status, spec);
+    }
+
+protected:
+    struct freeing {
+        void operator()(frazil_numbers *handle) const noexcept { frazil_numbers_free(handle); }
+    };
+
+    // Not a bare pointer, which nullptr would choose over a text.
+    struct adopted {
+        frazil_numbers *handle;
+    };
+    explicit numbers(adopted raw) : handle_(raw.handle) {}
+    numbers(numbers &&) noexcept = default;
+    numbers &operator=(numbers &&) noexcept = default;
+    ~numbers() = default;
+
+    /// What a function of C opens, as one of the three.
+    template <typename T, typename Open>
+    static result<T> opened(text_arg spec, Open open) {
+        if (spec.holds_nul()) return detail::nul_error(errc::spec);
+        frazil_numbers *handle = nullptr;
+        const frazil_status status = open(spec.c_str(), &handle);
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return T(adopted{handle});
+    }
+
+    std::unique_ptr<frazil_numbers, freeing> handle_;
+};
+
+/// Increasing numbers from ranges of a tag that a store hands out: `segment orders{"orders store=local"}`. The next
+/// range is fetched before the present one is used up.
+class segment : public numbers {
+public:
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// Opens a tag. Throws as open fails.
+    explicit segment(text_arg spec) : segment(open(spec).value()) {}
+#endif
+
+    /// Opens a tag, and waits for the first range up to the spec's `wait`. Errors: as frazil_segment_open().
+    static result<segment> open(text_arg spec) { return opened<segment>(spec, frazil_segment_open); }
+
+    /// As open, waiting at most so long; would_block when the store takes longer.
+    static result<segment> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
+        return opened<segment>(spec, [=](const char *line, frazil_numbers **handle) {
+            return frazil_segment_try_open(line, max_wait.count(), handle);
+        });
+    }
+
+private:
+    friend class numbers;
+    explicit segment(adopted raw) : numbers(raw) {}
+};
+
+/// Single numbers of a tag from two stores or more in turn, alive while one store is.
+class tickets : public numbers {
+public:
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// Opens a tag. Throws as open fails.
+    explicit tickets(text_arg spec) : tickets(open(spec).value()) {}
+#endif
+
+    /// Opens a tag; the stores are asked when a number is. Errors: as frazil_tickets_open().
+    static result<tickets> open(text_arg spec) { return opened<tickets>(spec, frazil_tickets_open); }
+
+    /// As open, which does not wait: for the sake of one shape.
+    static result<tickets> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
+        return opened<tickets>(spec, [=](const char *line, frazil_numbers **handle) {
+            return frazil_tickets_try_open(line, max_wait.count(), handle);
+        });
+    }
+
+private:
+    friend class numbers;
+    explicit tickets(adopted raw) : numbers(raw) {}
+};
+
+/// A ring of a generator's IDs that a thread fills: `buffered ids{"standard node=7 size=8192"}`.
+class buffered : public numbers {
+public:
+#ifndef FRAZIL_NO_EXCEPTIONS
+    /// Opens a generator and its ring. Throws as open fails.
+    explicit buffered(text_arg spec) : buffered(open(spec).value()) {}
+#endif
+
+    /// Opens a generator, and fills its ring as far as the spec's `empty` leaves time for. Errors: as
+    /// frazil_buffered_open().
+    static result<buffered> open(text_arg spec) { return opened<buffered>(spec, frazil_buffered_open); }
+
+    /// As open, waiting at most so long; would_block when there is no ID by then.
+    static result<buffered> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
+        return opened<buffered>(spec, [=](const char *line, frazil_numbers **handle) {
+            return frazil_buffered_try_open(line, max_wait.count(), handle);
+        });
+    }
+
+    /// The layout of the IDs. Errors: only wrong_type, of a moved-from one.
+    outcome<frazil::layout> layout() const {
+        frazil_layout *layout = nullptr;
+        const frazil_status status = frazil_numbers_layout(handle_.get(), &layout);
+        return detail::give(status, frazil::layout(frazil::layout::adopted{layout}));
+    }
+
+private:
+    friend class numbers;
+    explicit buffered(adopted raw) : numbers(raw) {}
 };
 
 /// MongoDB's ObjectId: 12 bytes, which print as 24 hexadecimal digits and sort like them. A value.

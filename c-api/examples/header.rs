@@ -8,7 +8,8 @@ use std::path::Path;
 use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
-const SOURCES: &[&str] = &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "object_id.rs", "uuid.rs"];
+const SOURCES: &[&str] =
+    &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -82,6 +83,9 @@ fn numbers() -> Result<String, Box<dyn Error>> {
         writeln!(text, "\n/* Bytes of {what}, and of its text with its NUL. */\n#define FRAZIL_{name}_SIZE {size}")?;
         writeln!(text, "#define FRAZIL_{name}_TEXT_SIZE {}", width + 1)?;
     }
-    write!(text, "\n/* The most IDs that frazil_snowflake_batch() makes at once. */\n#define FRAZIL_MAX_BATCH {MAX_BATCH}")?;
+    write!(
+        text,
+        "\n/* The most that frazil_snowflake_batch() and frazil_numbers_batch() take at once. */\n#define FRAZIL_MAX_BATCH {MAX_BATCH}"
+    )?;
     Ok(text)
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
+use std::thread::LocalKey;
 
 /// FRAZIL_OK, or the number of an error: see frazil_error_name().
 #[allow(non_camel_case_types)]
@@ -40,6 +41,17 @@ fn fail(error: &Error) -> frazil_status {
     // A thread that is ending has no place left for it; its status still tells.
     let _ = LAST.try_with(|place| *place.borrow_mut() = last);
     error.kind().code()
+}
+
+/// An error that is told and not raised: its number, or FRAZIL_OK, and its text in a place of the thread.
+pub(crate) fn told(place: &'static LocalKey<RefCell<CString>>, error: Option<&Error>) -> (frazil_status, *const c_char) {
+    let text = c_string(error.map(ToString::to_string).unwrap_or_default());
+    // A thread that is ending has no place left for it; the status still tells.
+    let kept = place.try_with(|place| {
+        place.replace(text);
+        place.borrow().as_ptr()
+    });
+    (error.map_or(OK, |error| error.kind().code()), kept.unwrap_or(c"".as_ptr()))
 }
 
 /// Text for C; a NUL in it is shown, not an end.

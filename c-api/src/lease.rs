@@ -2,12 +2,11 @@
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, reference};
-use crate::error::{c_string, frazil_status, guard};
+use crate::error::{c_string, frazil_status, guard, told};
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
-const OK: frazil_status = 0;
 const UNKNOWN: i64 = -1;
 
 /// How a generator's node number stands: frazil_snowflake_lease().
@@ -67,22 +66,17 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
             None => (ids.ids.node(), None, None),
         };
         let last_error = lease.as_ref().and_then(|lease| lease.last_error.as_ref());
-        let text = c_string(last_error.map(ToString::to_string).unwrap_or_default());
-        // A thread that is ending has no place left for it; the status still tells.
-        let last_text = LAST.try_with(|last| {
-            last.replace(text);
-            last.borrow().as_ptr()
-        });
+        let (last_status, last_error) = told(&LAST, last_error);
         out.write(frazil_lease {
             leased: lease.is_some(),
             healthy: lease.as_ref().is_none_or(|lease| lease.healthy),
-            last_status: last_error.map_or(OK, |error| error.kind().code()),
+            last_status,
             node,
             bound_ms: bound_ms.unwrap_or(i64::MAX),
             left: left.map_or(UNKNOWN, |left| i64::try_from(left).unwrap_or(i64::MAX)),
             store: ids.names.store.as_ptr(),
             store_namespace: ids.names.namespace.as_ptr(),
-            last_error: last_text.unwrap_or(c"".as_ptr()),
+            last_error,
         });
         Ok(())
     })

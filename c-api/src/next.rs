@@ -3,9 +3,8 @@
 use crate::convert::{Out, TextOut, max_wait, null, reference, text_format};
 use crate::error::{frazil_status, guard};
 use crate::snowflake::frazil_snowflake;
-use frazil_core::{Error, ErrorKind, MAX_BATCH, Result};
+use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result};
 use std::ffi::c_char;
-use std::time::Duration;
 
 /// The next ID. Waits as the policies say; takes no lock and allocates nothing.
 ///
@@ -47,7 +46,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill(
     written: *mut usize,
 ) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    unsafe { fill(ids, buffer, count, written, || Ok(Duration::MAX)) }
+    unsafe { guard_fill(count, written, || reference("ids", ids)?.ids.fill(slice(buffer, count)?)) }
 }
 
 /// As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
@@ -61,7 +60,12 @@ pub unsafe extern "C" fn frazil_snowflake_try_fill(
     written: *mut usize,
 ) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    unsafe { fill(ids, buffer, count, written, || max_wait(max_wait_ms)) }
+    unsafe {
+        guard_fill(count, written, || {
+            let (ids, max_wait) = (reference("ids", ids)?, max_wait(max_wait_ms)?);
+            ids.ids.try_fill(slice(buffer, count)?, max_wait)
+        })
+    }
 }
 
 /// `count` ascending IDs, all or nothing: after an error the buffer is as it was.
@@ -70,18 +74,10 @@ pub unsafe extern "C" fn frazil_snowflake_try_fill(
 /// as frazil_snowflake_next().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_batch(ids: *const frazil_snowflake, buffer: *mut i64, count: usize) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointer is NULL or a handle.
-        let ids = unsafe { reference("ids", ids)? };
-        // The core refuses a larger count, before it would touch the buffer.
-        if count <= MAX_BATCH {
-            check_buffer(buffer, count)?;
-        }
-        for (at, id) in ids.ids.batch(count)?.into_iter().enumerate() {
-            // SAFETY: the buffer has room for `count` IDs, as the caller says.
-            unsafe { buffer.add(at).write(id.get()) };
-        }
-        Ok(())
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe {
+        let ids = reference("ids", ids)?;
+        batch(buffer, count, || ids.ids.batch(count))
     })
 }
 
@@ -103,27 +99,30 @@ pub unsafe extern "C" fn frazil_snowflake_text(
     })
 }
 
+/// Writes what `make` makes, which is all or nothing.
+///
 /// # Safety
-/// The pointers are NULL or valid, `buffer` for `count` IDs.
-unsafe fn fill(
-    ids: *const frazil_snowflake,
-    buffer: *mut i64,
-    count: usize,
-    written: *mut usize,
-    max_wait: impl FnOnce() -> Result<Duration>,
-) -> frazil_status {
+/// The buffer is NULL or valid for `count` IDs.
+pub(crate) unsafe fn batch(buffer: *mut i64, count: usize, make: impl FnOnce() -> Result<Vec<Id>>) -> Result<()> {
+    // The core refuses a larger count, before it would touch the buffer.
+    if count <= MAX_BATCH {
+        check_buffer(buffer, count)?;
+    }
+    for (at, id) in make()?.into_iter().enumerate() {
+        // SAFETY: the buffer has room for `count` IDs, as the caller says.
+        unsafe { buffer.add(at).write(id.get()) };
+    }
+    Ok(())
+}
+
+/// Runs the body of a function that fills `count` places, and tells how many it filled, also when it failed.
+///
+/// # Safety
+/// `written` is NULL or valid.
+pub(crate) unsafe fn guard_fill(count: usize, written: *mut usize, body: impl FnOnce() -> Result<()>) -> frazil_status {
     let mut done = 0;
     let status = guard(|| {
-        // SAFETY: as the caller says.
-        let ids = unsafe { reference("ids", ids)? };
-        let max_wait = max_wait()?;
-        check_buffer(buffer, count)?;
-        let buffer: &mut [i64] = match count {
-            0 => &mut [],
-            // SAFETY: not NULL, aligned, no longer than a slice may be, and the caller's for this call.
-            _ => unsafe { std::slice::from_raw_parts_mut(buffer, count) },
-        };
-        let result = ids.ids.try_fill(buffer, max_wait);
+        let result = body();
         done = result.as_ref().map_or_else(Error::written, |()| count);
         result
     });
@@ -132,6 +131,19 @@ unsafe fn fill(
         unsafe { written.write(done) };
     }
     status
+}
+
+/// A buffer as a slice.
+///
+/// # Safety
+/// It is NULL, or valid for `count` IDs and nobody else's while the slice is used.
+pub(crate) unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [i64]> {
+    check_buffer(buffer, count)?;
+    match count {
+        0 => Ok(&mut []),
+        // SAFETY: not NULL, aligned, no longer than a slice may be, and ours as the caller says.
+        _ => Ok(unsafe { std::slice::from_raw_parts_mut(buffer, count) }),
+    }
 }
 
 /// Refuses a buffer that no C array can be.

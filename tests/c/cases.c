@@ -1,25 +1,15 @@
 /* The cases of tests/vectors/cases.json for the C API, in C99. */
 #define _GNU_SOURCE
-#include <frazil.h>
-
-#include "suite.h"
+#include "helpers.h"
 #include "vectors_types.h"
 #include "vectors.h"
 
 #include <ctype.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Ends the case when a call does not return the status. */
-#define STATUS(call, expected) CHECK((call) == (expected))
-#define OK(call) STATUS(call, FRAZIL_OK)
 
 #define NOW INT64_C(1800000000000)
 
@@ -27,36 +17,6 @@
 #define QUICK "window=400ms renew=100ms rollback=error"
 /* Two node numbers, and generators that share none. */
 #define TWO "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory " QUICK " detached=true"
-
-static bool says(const char *const *words) {
-    for (; *words != NULL; ++words) {
-        if (strstr(frazil_last_error(), *words) == NULL) return false;
-    }
-    return true;
-}
-
-static bool error_has(const char *word) {
-    const char *words[] = {word, NULL};
-    return says(words);
-}
-
-static bool ascending(const int64_t *ids, size_t count) {
-    for (size_t i = 1; i < count; ++i) {
-        if (ids[i - 1] >= ids[i]) return false;
-    }
-    return true;
-}
-
-static int compare(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static int64_t wall_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 CASE(known_ids) {
     for (size_t i = 0; i < COUNT(KNOWN_IDS); ++i) {
@@ -267,21 +227,6 @@ CASE(error_table) {
     }
 }
 
-/* Ends a forked child, which failed or not: by a signal, because valgrind makes a failure of any exit status, for what the stacks of the
-   parent's threads held is lost in the child. */
-static void end_child(int failed) {
-    if (failed != 0) printf("# child: %d: %s\n", failed, frazil_last_error());
-    fflush(stdout);
-    kill(getpid(), failed == 0 ? SIGKILL : SIGTERM);
-    for (;;) pause();
-}
-
-/* Waits for a child, and whether it ended well. */
-static bool ended_well(pid_t child) {
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-}
-
 /* What a forked child is told by a generator of its parent. */
 static frazil_status status_in_child(frazil_snowflake *ids) {
     fflush(stdout);
@@ -350,6 +295,15 @@ CASE(every_error) {
     third = NULL;
     frazil_snowflake_free(other);
     frazil_snowflake_free(ids);
+
+    frazil_numbers *numbers, *none = NULL;
+    OK(frazil_segment_open("c-every store=memory start=9223372036854775807", &numbers));
+    OK(frazil_numbers_next(numbers, &id));
+    CHECK(id == INT64_MAX);
+    STATUS(frazil_numbers_next(numbers, &id), FRAZIL_SEGMENT_EXHAUSTED);
+    STATUS(frazil_segment_open("c-every store=memory increment=2 offset=1", &none), FRAZIL_SEGMENT_MISMATCH);
+    CHECK(none == NULL);
+    frazil_numbers_free(numbers);
 
     OK(frazil_snowflake_open("standard node=300", &ids));
     STATUS(frazil_snowflake_open("standard node=300 rollback=error", &third), FRAZIL_CONFLICT);
@@ -733,49 +687,11 @@ CASE(memory_store) {
     frazil_snowflake_free(given);
 }
 
-/* A folder of this case's own for `store=file:`. */
-struct folder {
-    char path[64];
-};
-
-static struct folder make_folder(void) {
-    struct folder folder = {"/tmp/frazil-c-XXXXXX"};
-    if (mkdtemp(folder.path) == NULL) abort();
-    return folder;
-}
-
-static void remove_folder(struct folder folder) {
-    char command[100];
-    snprintf(command, sizeof command, "rm -r '%s'", folder.path);
-    if (system(command) != 0) abort();
-}
-
 /* Opens a generator of the folder's store: `rest` is what the spec line says beside that. */
 static frazil_status open_in(struct folder folder, const char *rest, frazil_snowflake **ids) {
     char line[300];
     snprintf(line, sizeof line, "standard store=file:%s %s", folder.path, rest);
     return frazil_snowflake_open(line, ids);
-}
-
-/* Whether the folder's store says that a number is free: the newer half of its record begins "1 free". */
-static bool is_free(struct folder folder, const char *namespace, uint64_t node) {
-    unsigned char bytes[8192] = {0};
-    char path[160];
-    snprintf(path, sizeof path, "%s/%s/%" PRIu64, folder.path, namespace, node);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) return false;
-    size_t got = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    uint64_t sequence[2] = {0, 0};
-    for (int half = 0; half < 2; ++half) {
-        for (int i = 7; i >= 0; --i) sequence[half] = sequence[half] << 8 | bytes[half * 4096 + 24 + i];
-    }
-    return got == sizeof bytes && memcmp(bytes + (sequence[1] > sequence[0]) * 4096 + 36, "1 free ", 7) == 0;
-}
-
-static void pause_ms(int ms) {
-    struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&pause, NULL);
 }
 
 CASE(lease_info) {
@@ -1143,12 +1059,6 @@ CASE(options) {
     STATUS(frazil_snowflake_open("twitter datacenter=1 worker=7 datacenter=1", &ids), FRAZIL_SPEC);
     CHECK(ids == NULL && error_has("datacenter") && error_has("twice"));
 }
-
-#define REFUSED(call, argument)                                                                                        \
-    do {                                                                                                               \
-        STATUS(call, FRAZIL_WRONG_TYPE);                                                                               \
-        CHECK(error_has(argument " is NULL"));                                                                         \
-    } while (0)
 
 CASE(wrong_types) {
     frazil_snowflake *ids;

@@ -1,33 +1,23 @@
 // The cases of tests/vectors/cases.json for the C++ API, in C++17 with exceptions.
-#include <frazil.hpp>
-
-#include "suite.h"
+#include "helpers.hpp"
 #include "vectors_types.h"
 #include "vectors.h"
 
 #include <algorithm>
 #include <array>
-#include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <string>
-#include <sys/wait.h>
 #include <thread>
 #include <type_traits>
-#include <unistd.h>
 #include <unordered_set>
 #include <vector>
 
-using frazil::errc;
-using frazil::error;
 using frazil::format;
 using frazil::layout;
 using frazil::object_id;
 using frazil::snowflake;
 using frazil::uuid;
-using std::chrono::milliseconds;
 
 namespace {
 
@@ -38,52 +28,11 @@ const std::string QUICK = " window=400ms renew=100ms rollback=error";
 const std::string TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory detached=true" + QUICK;
 const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex};
 
-/// The error that a call throws; OK for none.
-template <typename F>
-std::int32_t thrown(F call) {
-    try {
-        call();
-    } catch (const error &error) {
-        return static_cast<std::int32_t>(error.code());
-    }
-    return FRAZIL_OK;
-}
-
-/// Whether a call throws this error, with a text that says all of this.
-template <typename F>
-bool refused(F call, errc code, std::vector<std::string> says = {}) {
-    try {
-        call();
-    } catch (const error &error) {
-        const std::string what = error.what();
-        const auto said = [&](const std::string &word) { return what.find(word) != std::string::npos; };
-        return error.code() == code && !what.empty() && std::all_of(says.begin(), says.end(), said);
-    }
-    return false;
-}
-
-bool ascending(const std::vector<std::int64_t> &ids) {
-    return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
-}
-
 template <std::size_t N>
 std::vector<std::string> words(const char *const (&says)[N]) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < N && says[i] != nullptr; ++i) words.emplace_back(says[i]);
     return words;
-}
-
-/// Ends a forked child, well or not: by a signal, because valgrind makes a failure of any exit status, for what the
-/// stacks of the parent's threads held is lost in the child.
-[[noreturn]] void end_child(bool well) {
-    kill(getpid(), well ? SIGKILL : SIGTERM);
-    for (;;) pause();
-}
-
-/// Waits for a child, and whether it ended well.
-bool ended_well(pid_t child) {
-    int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 CASE(known_ids) {
@@ -254,6 +203,11 @@ CASE(every_error) {
     first.renew();
     const snowflake thief(two);
     CHECK(refused([&] { first.next(); }, errc::lease_exhausted));
+
+    const frazil::segment end("cpp-every store=memory start=9223372036854775807");
+    CHECK(end.next() == INT64_MAX);
+    CHECK(refused([&] { end.next(); }, errc::segment_exhausted, {"9223372036854775807"}));
+    CHECK(refused([] { frazil::segment other("cpp-every store=memory increment=2 offset=1"); }, errc::segment_mismatch, {"increment=1"}));
 
     const snowflake fixed("standard node=400");
     CHECK(refused(open("standard node=400 rollback=error"), errc::conflict));
@@ -471,44 +425,6 @@ CASE(memory_store) {
     const auto last = two->next();
     two.reset();
     CHECK(snowflake(same).next() > last);
-}
-
-/// A folder of this case's own for `store=file:`.
-class folder {
-public:
-    folder() : path_("/tmp/frazil-cpp-XXXXXX") {
-        if (mkdtemp(path_.data()) == nullptr) std::abort();
-    }
-    ~folder() { std::filesystem::remove_all(path_); }
-    folder(const folder &) = delete;
-    folder &operator=(const folder &) = delete;
-
-    const std::string &path() const { return path_; }
-    std::string store() const { return "file:" + path_; }
-    /// A spec of this folder's store.
-    std::string spec(const std::string &rest = "") const { return "standard store=" + store() + " " + rest; }
-
-    /// Whether the store says that a number is free: the newer half of its record begins "1 free".
-    bool is_free(const std::string &in, std::uint64_t node) const {
-        std::ifstream file(path_ + "/" + in + "/" + std::to_string(node), std::ios::binary);
-        const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-        if (bytes.size() != 8192) return false;
-        const auto sequence = [&](std::size_t half) {
-            std::uint64_t number = 0;
-            for (std::size_t i = 8; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[half * 4096 + 24 + i]);
-            return number;
-        };
-        return bytes.compare((sequence(1) > sequence(0) ? 4096 : 0) + 36, 7, "1 free ") == 0;
-    }
-
-private:
-    std::string path_;
-};
-
-template <typename F>
-bool in_time(F condition) {
-    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
-    return condition();
 }
 
 CASE(lease_info) {

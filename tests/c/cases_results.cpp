@@ -115,6 +115,40 @@ CASE(interop) {
     static_assert(!std::is_constructible_v<frazil::uuid, const char *> && !std::is_constructible_v<frazil::object_id, const char *>);
 }
 
+CASE(numbers) {
+    using frazil::segment;
+    CHECK(refused(segment::open("orders store=memory step=0"), errc::out_of_range));
+    CHECK(refused(segment::open(nullptr), errc::wrong_type));
+    CHECK(refused(frazil::tickets::open("photos store=memory"), errc::spec));
+    CHECK(refused(frazil::buffered::try_open("standard", milliseconds(1)), errc::node_missing));
+    static_assert(!std::is_constructible_v<segment, const char *> && !std::is_constructible_v<frazil::buffered, const char *>);
+
+    auto orders = segment::try_open("results store=memory step=100", milliseconds(5000));
+    CHECK(orders && *orders->prepared() == 100 && *orders->spec() == "results step=100 store=memory");
+    CHECK(*orders->next() == 1 && *orders->try_next(milliseconds(0)) == 2 && orders->batch(3)->back() == 5);
+    std::vector<std::int64_t> buffer(2);
+    CHECK(orders->fill(buffer) && buffer[1] == 7);
+    CHECK(orders->try_fill(buffer.data(), 2, milliseconds(1000)) && buffer[1] == 9);
+    CHECK(orders->last_error() && !*orders->last_error());
+    CHECK(orders->renew());
+    std::int64_t before = 100;
+    for (const auto &number : *orders) {
+        CHECK(number && *number > before);
+        before = *number;
+        if (before > 110) break;
+    }
+    const segment taken = std::move(*orders);
+    CHECK(refused(orders->next(), errc::wrong_type) && refused(orders->last_error(), errc::wrong_type));
+    taken.close();
+    CHECK(refused(taken.next(), errc::closed) && refused(taken.prepared(), errc::closed) && refused(taken.fill(buffer), errc::closed));
+
+    const auto ring = frazil::buffered::open("standard node=504 size=100");
+    CHECK(ring && ring->layout()->decode(*ring->next())->node == 504);
+    const auto end = segment::open("results-end store=memory start=9223372036854775807");
+    const auto filled = end->fill(buffer);
+    CHECK(refused(filled, errc::segment_exhausted) && filled.error().written() == 1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) { return run_cases(argc, argv); }

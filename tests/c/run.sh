@@ -47,14 +47,16 @@ shared="-L$lib -Wl,-rpath,$lib -lfrazil -lpthread"
 native="-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c $shared -o "$out/cases_c"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c "$lib/libfrazil.a" $native -o "$out/cases_c_static"
+"$CC" -g -std=c99 $warnings $includes tests/c/cases_numbers.c $shared -o "$out/cases_numbers_c"
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases.cpp $shared -o "$out/cases_cpp"
+"$CXX" -g -std=c++17 $warnings $includes tests/c/cases_numbers.cpp $shared -o "$out/cases_numbers_cpp"
 "$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
 
-for suite in cases_c cases_c_static cases_cpp cases_results; do
+for suite in cases_c cases_c_static cases_numbers_c cases_cpp cases_numbers_cpp cases_results; do
     echo "== $suite"
     "$out/$suite"
 done
-for suite in cases_c cases_cpp cases_results; do
+for suite in cases_c cases_numbers_c cases_cpp cases_numbers_cpp cases_results; do
     echo "== $suite under valgrind"
     # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
     valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \

@@ -1,0 +1,273 @@
+//! Segments, tickets, rings: numbers that are prepared ahead, behind one handle.
+#![allow(non_camel_case_types)]
+
+use crate::convert::{Out, max_wait, reference, string};
+use crate::error::{c_string, frazil_status, guard, told};
+use crate::layout::frazil_layout;
+use crate::next::{batch, guard_fill, slice};
+use frazil_core::{Error, ErrorKind, Numbers, Result, Spec, Supply};
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::time::Duration;
+
+/// Numbers that are prepared ahead: a segment's, tickets', or a ring's, which are IDs. Each is given out
+/// once in a process. Any number of threads may use a handle at once; free it when no call is
+/// running.
+pub struct frazil_numbers {
+    numbers: Numbers,
+    spec: CString,
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Opens a segment, for example "orders store=local": increasing numbers from ranges of a tag that a
+/// store hands out, the next range being fetched before the present one is used up. The handle is the
+/// caller's to free.
+///
+/// Waits for the first range up to the spec's `wait`: 5 s unless it says otherwise.
+///
+/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says;
+/// FRAZIL_SEGMENT_MISMATCH for another `increment` or `offset` than the tag's; FRAZIL_TAG_MISSING where
+/// an operator has to begin a tag; FRAZIL_SEGMENT_EXHAUSTED when no range came in time, or no numbers
+/// are left; FRAZIL_STORE_NOT_BUILT and the other FRAZIL_STORE_ errors.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Segment, spec, Duration::MAX, numbers) })
+}
+
+/// As frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_segment_try_open(
+    spec: *const c_char,
+    max_wait_ms: i64,
+    numbers: *mut *mut frazil_numbers,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Segment, spec, max_wait(max_wait_ms)?, numbers) })
+}
+
+/// Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
+/// stores are asked when a number is. The handle is the caller's to free.
+///
+/// FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says,
+/// FRAZIL_STORE_NOT_BUILT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Tickets, spec, Duration::MAX, numbers) })
+}
+
+/// As frazil_tickets_open(), which does not wait: for the sake of one shape.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_tickets_try_open(
+    spec: *const c_char,
+    max_wait_ms: i64,
+    numbers: *mut *mut frazil_numbers,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Tickets, spec, max_wait(max_wait_ms)?, numbers) })
+}
+
+/// Opens a generator and a ring of its IDs that a thread fills, for example "standard node=7 size=8192".
+/// The handle is the caller's to free.
+///
+/// Waits as frazil_snowflake_open(), and for a full ring up to the spec's `empty`: 5 s unless it says otherwise.
+/// Fails as frazil_snowflake_open() and frazil_snowflake_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_buffered_open(spec: *const c_char, numbers: *mut *mut frazil_numbers) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Buffered, spec, Duration::MAX, numbers) })
+}
+
+/// As frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_buffered_try_open(
+    spec: *const c_char,
+    max_wait_ms: i64,
+    numbers: *mut *mut frazil_numbers,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe { open(Supply::Buffered, spec, max_wait(max_wait_ms)?, numbers) })
+}
+
+/// # Safety
+/// The pointers are NULL or valid.
+unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers: *mut *mut frazil_numbers) -> Result<()> {
+    // SAFETY: as the caller says.
+    let (numbers, line) = unsafe { (Out::new("numbers", numbers)?, string("spec", spec, ErrorKind::Spec)?) };
+    let opened = Numbers::open(supply, Spec::parse(line)?, max_wait)?;
+    let spec = c_string(opened.spec());
+    numbers.write(Box::into_raw(Box::new(frazil_numbers { numbers: opened, spec })));
+    Ok(())
+}
+
+/// Closes and frees numbers; what was prepared is lost. A ring's leased node number is given back, for
+/// which it waits at most 200 ms; the rest goes on in the background. NULL is a no-op.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
+    guard(|| {
+        if !numbers.is_null() {
+            // SAFETY: it came from `open`, and the caller gives it up.
+            drop(unsafe { Box::from_raw(numbers) });
+        }
+        Ok(())
+    });
+}
+
+/// The next number. Where none is ready it waits, up to the spec's `wait`; a ring, up to `empty`.
+///
+/// Segments and tickets: FRAZIL_SEGMENT_EXHAUSTED when none came in time, or none are left below 2^63;
+/// FRAZIL_TAG_MISSING, FRAZIL_SEGMENT_MISMATCH, the FRAZIL_STORE_ errors. A ring: as
+/// frazil_snowflake_next(). FRAZIL_CLOSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, number: *mut i64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
+        number.write(numbers.numbers.next_id()?.get());
+        Ok(())
+    })
+}
+
+/// As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+/// see frazil_retry_after_ms().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_try_next(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
+        number.write(numbers.numbers.try_next_id(max_wait(max_wait_ms)?)?.get());
+        Ok(())
+    })
+}
+
+/// Fills a buffer with `count` numbers, which ascend where they come from one store, and in a ring.
+///
+/// `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
+/// buffer. Fails as frazil_numbers_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_fill(
+    numbers: *const frazil_numbers,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { guard_fill(count, written, || reference("numbers", numbers)?.numbers.fill(slice(buffer, count)?)) }
+}
+
+/// As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+/// otherwise.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_try_fill(
+    numbers: *const frazil_numbers,
+    max_wait_ms: i64,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe {
+        guard_fill(count, written, || {
+            let (numbers, max_wait) = (reference("numbers", numbers)?, max_wait(max_wait_ms)?);
+            numbers.numbers.try_fill(slice(buffer, count)?, max_wait)
+        })
+    }
+}
+
+/// `count` numbers, all or nothing: after an error the buffer is as it was, and what was taken is lost.
+///
+/// FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_numbers_fill() takes any. Fails as
+/// frazil_numbers_next().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, buffer: *mut i64, count: usize) -> frazil_status {
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    guard(|| unsafe {
+        let numbers = reference("numbers", numbers)?;
+        batch(buffer, count, || numbers.numbers.batch(count))
+    })
+}
+
+/// How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers, prepared: *mut u64) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, prepared) = unsafe { (reference("numbers", numbers)?, Out::new("prepared", prepared)?) };
+        prepared.write(numbers.numbers.prepared()?);
+        Ok(())
+    })
+}
+
+/// What went wrong last while numbers were prepared, although there may be some: one store of several is
+/// away, for example. `last_status` is the number of that error, or FRAZIL_OK when all is well;
+/// `last_error` says it for people, is empty with FRAZIL_OK, and valid until this thread's next call of
+/// frazil_numbers_last_error().
+///
+/// FRAZIL_CLOSED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_last_error(
+    numbers: *const frazil_numbers,
+    last_status: *mut frazil_status,
+    last_error: *mut *const c_char,
+) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, last_status, last_error) =
+            unsafe { (reference("numbers", numbers)?, Out::new("last_status", last_status)?, Out::new("last_error", last_error)?) };
+        let (status, text) = told(&LAST, numbers.numbers.last_error()?.as_ref());
+        last_status.write(status);
+        last_error.write(text);
+        Ok(())
+    })
+}
+
+/// Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
+/// after it no clone gives out what another does. A ring's leased node number is given back, too.
+///
+/// FRAZIL_CLOSED; for a ring over a lease FRAZIL_LEASE_EXHAUSTED when the store takes too long.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("numbers", numbers)? }.numbers.renew())
+}
+
+/// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED. A ring gives
+/// its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointer is NULL or a handle.
+        unsafe { reference("numbers", numbers)? }.numbers.close();
+        Ok(())
+    })
+}
+
+/// The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
+/// a segment and tickets: their numbers have none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_layout(numbers: *const frazil_numbers, layout: *mut *mut frazil_layout) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, layout) = unsafe { (&reference("numbers", numbers)?.numbers, Out::new("layout", layout)?) };
+        let refuse =
+            || Error::new(ErrorKind::WrongType, format!("numbers ({}) is no ring: only a ring's IDs have a layout", numbers.spec()));
+        layout.write(frazil_layout::handle(numbers.snowflake().ok_or_else(refuse)?.layout().clone()));
+        Ok(())
+    })
+}
+
+/// The canonical spec line, which shows no value of an environment variable; valid until the numbers are
+/// freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_spec(numbers: *const frazil_numbers, spec: *mut *const c_char) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, spec) = unsafe { (reference("numbers", numbers)?, Out::new("spec", spec)?) };
+        spec.write(numbers.spec.as_ptr());
+        Ok(())
+    })
+}

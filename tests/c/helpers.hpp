@@ -1,0 +1,117 @@
+// What the cases in C++ have in common.
+#include <frazil.hpp>
+
+#include "suite.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <sys/wait.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using frazil::errc;
+using frazil::error;
+using std::chrono::milliseconds;
+
+/// The error that a call throws; OK for none.
+template <typename F>
+std::int32_t thrown(F call) {
+    try {
+        call();
+    } catch (const error &error) {
+        return static_cast<std::int32_t>(error.code());
+    }
+    return FRAZIL_OK;
+}
+
+/// Whether a call throws this error, with a text that says all of this.
+template <typename F>
+bool refused(F call, errc code, std::vector<std::string> says = {}) {
+    try {
+        call();
+    } catch (const error &error) {
+        const std::string what = error.what();
+        const auto said = [&](const std::string &word) { return what.find(word) != std::string::npos; };
+        return error.code() == code && !what.empty() && std::all_of(says.begin(), says.end(), said);
+    }
+    return false;
+}
+
+inline bool ascending(const std::vector<std::int64_t> &ids) {
+    return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
+}
+
+/// Ends a forked child, well or not: by a signal, because valgrind makes a failure of any exit status, for what the
+/// stacks of the parent's threads held is lost in the child.
+[[noreturn]] inline void end_child(bool well) {
+    kill(getpid(), well ? SIGKILL : SIGTERM);
+    for (;;) pause();
+}
+
+/// Waits for a child, and whether it ended well.
+inline bool ended_well(pid_t child) {
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+template <typename F>
+bool in_time(F condition) {
+    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    return condition();
+}
+
+/// A folder of this case's own for `store=file:`.
+class folder {
+public:
+    folder() : path_("/tmp/frazil-cpp-XXXXXX") {
+        if (mkdtemp(path_.data()) == nullptr) std::abort();
+    }
+    /// The thread behind a handle that was just freed may write once more.
+    ~folder() {
+        const auto removed = [](const std::string &path) {
+            std::error_code failed;
+            std::filesystem::remove_all(path, failed);
+            return !failed;
+        };
+        if (!in_time([&] { return removed(path_) && removed(beside()); })) std::abort();
+    }
+    folder(const folder &) = delete;
+    folder &operator=(const folder &) = delete;
+
+    const std::string &path() const { return path_; }
+    std::string store() const { return "file:" + path_; }
+    /// A spec of this folder's store.
+    std::string spec(const std::string &rest = "") const { return "standard store=" + store() + " " + rest; }
+
+    /// What a case has put beside it.
+    std::string beside() const { return path_ + "-beside"; }
+
+    /// Exchanges it with that, at once: somebody may be writing in it just now, and would make it anew.
+    void exchange() const {
+        if (renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, beside().c_str(), RENAME_EXCHANGE) != 0) std::abort();
+    }
+
+    /// Whether the store says that a number is free: the newer half of its record begins "1 free".
+    bool is_free(const std::string &in, std::uint64_t node) const {
+        std::ifstream file(path_ + "/" + in + "/" + std::to_string(node), std::ios::binary);
+        const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+        if (bytes.size() != 8192) return false;
+        const auto sequence = [&](std::size_t half) {
+            std::uint64_t number = 0;
+            for (std::size_t i = 8; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes[half * 4096 + 24 + i]);
+            return number;
+        };
+        return bytes.compare((sequence(1) > sequence(0) ? 4096 : 0) + 36, 7, "1 free ") == 0;
+    }
+
+private:
+    std::string path_;
+};
