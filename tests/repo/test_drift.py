@@ -80,7 +80,7 @@ def test_the_header_is_what_cbindgen_generates():
 
 
 def test_the_bindings_have_the_same_files():
-    shared = {"lib.rs", "error.rs", "convert.rs", "layout.rs", "lease.rs", "snowflake.rs", "next.rs", "object_id.rs", "uuid.rs"}
+    shared = {"lib.rs", "error.rs", "convert.rs", "layout.rs", "lease.rs", "snowflake.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"}
     for binding in ("python", "node", "c-api"):
         files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}
         assert files == shared, f"{binding}: {sorted(shared ^ files)}"
