@@ -6,7 +6,7 @@ use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
 use std::time::Duration;
 
 /// How often a write is tried anew when another process wrote in between.
-const ATTEMPTS: u64 = 64;
+pub(super) const ATTEMPTS: u64 = 64;
 /// What two processes that write at once keep apart by, at most, for each time that they met.
 const BREATH_MS: u64 = 2;
 
@@ -53,6 +53,11 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 
+/// Lets other writers go first.
+pub(super) fn breathe(attempt: u64) {
+    std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
+}
+
 impl Source for Tagged {
     fn take(&mut self, count: u64) -> Result<Piece> {
         let mut store = match self.connection.take() {
@@ -72,7 +77,7 @@ impl Tagged {
             let loaded = store.load(&place, Which::One(0))?;
             let before = self.check(&loaded, store.loses_writes())?;
             let increment = before.lattice.increment;
-            let left = if before.next > LAST { 0 } else { (LAST - before.next) / increment + 1 };
+            let left = if before.has_numbers() { (LAST - before.next) / increment + 1 } else { 0 };
             let taken = count.min(left);
             if taken == 0 {
                 let why = format!("all numbers up to {LAST} have been handed out");
@@ -92,7 +97,7 @@ impl Tagged {
                 self.seen = Some((after.nonce, after.next));
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
-            std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
+            breathe(attempt);
         }
         Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
     }
@@ -145,10 +150,20 @@ impl Tagged {
     /// What an operator says.
     fn command(&self) -> String {
         let Tagged { address, namespace, tag, lattice, .. } = self;
-        format!("frazil segment {address} {tag} --namespace {namespace} --{} --start N", lattice.to_string().replace(' ', " --"))
+        let (address, shown) = (address.to_string(), lattice.to_string().replace(' ', " --"));
+        let login = if address.contains("***@") { ", with the user and the password for ***" } else { "" };
+        // What begins with a dash would be taken for an option.
+        let end = if tag.starts_with('-') { "-- " } else { "" };
+        format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{tag}{login}", shell_word(&address))
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
         Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.address, self.namespace, self.tag))
     }
+}
+
+/// A word as a shell takes it.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
