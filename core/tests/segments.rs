@@ -123,7 +123,7 @@ fn all_numbers_have_an_end() {
 
 #[test]
 fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
-    let folder = Folder::new("back folder's");
+    let folder = Folder::new("back's");
     let segment = Segment::open(&format!("-orders store=\"{}\" step=5 wait=2s", folder.store())).unwrap();
     let copy = folder.0.with_extension("copy");
     assert!(std::process::Command::new("cp").args(["-a"]).args([&folder.0, &copy]).status().unwrap().success());
