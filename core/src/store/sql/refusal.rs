@@ -60,7 +60,7 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
             (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it or restore it"))
         }
         // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
-        "1054" | "1064" | "1146" | "1235" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),
+        "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),
         _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(login, code, &message),
         "" => (StoreUnreachable, format!("the store {to} cannot be reached: {message}")),
         _ => (StoreUnreachable, format!("the store {to} cannot serve now ({code}: {message})")),

@@ -95,6 +95,7 @@ fn errors_name_the_table_that_is_used() {
         ("1142", "grant SELECT and UPDATE on the table leaf_alloc"),
         ("1205", "another session holds the table leaf_alloc"),
         ("1054", "its table leaf_alloc must be"),
+        ("1267", "its table leaf_alloc must be"),
     ] {
         let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: String::new() }, &login);
         assert!(error.to_string().contains(says), "{error}");
