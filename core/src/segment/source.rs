@@ -167,3 +167,30 @@ fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operators_command() {
+        let tagged = |address: &str, tag: &str| Tagged {
+            address: Address::parse(address).unwrap(),
+            namespace: "shop".to_owned(),
+            tag: tag.to_owned(),
+            lattice: Lattice { increment: 2, offset: 1 },
+            start: 1,
+            timeout: Duration::ZERO,
+            connection: None,
+            seen: None,
+        };
+        let rest = "--namespace=shop --increment=2 --offset=1 --start=N";
+        assert_eq!(tagged("file:/a", "orders").command(), format!("frazil segment file:/a {rest} orders"));
+        assert_eq!(tagged("file:/it's", "-x").command(), format!("frazil segment 'file:/it'\\''s' {rest} -- -x"));
+        #[cfg(feature = "redis")]
+        assert_eq!(
+            tagged("redis://me:secret@h/0", "orders").command(),
+            format!("frazil segment 'redis://***@h/0' {rest} orders, with the user and the password for ***")
+        );
+    }
+}

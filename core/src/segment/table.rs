@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::store::{Address, Rest, Row, Rows, Table};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::thread;
 use std::time::Duration;
 
 /// A row of another system's table.
@@ -120,9 +121,13 @@ impl Foreign {
         if addresses.len() == 1 || !rests.borrow().is_empty() {
             return;
         }
-        let look = |address: &Address| address.connect_table(self.table, self.timeout)?.read(&self.tag);
-        // What is wrong with one is said when it is its turn.
-        *rests.borrow_mut() = addresses.iter().map(|address| look(address).ok().flatten().and_then(|row| row.rest)).collect();
+        let (table, tag, timeout) = (self.table, &self.tag, self.timeout);
+        let look = move |address: &Address| address.connect_table(table, timeout)?.read(tag);
+        // All at once: those that are away cost one timeout together. What is wrong with one is said when it is its turn.
+        *rests.borrow_mut() = thread::scope(|scope| {
+            let looks: Vec<_> = addresses.iter().map(|address| scope.spawn(move || look(address).ok().flatten()?.rest)).collect();
+            looks.into_iter().map(|look| look.join().ok().flatten()).collect()
+        });
     }
 
     fn check_against_peers(&self, rest: Rest) -> Result<()> {

@@ -107,8 +107,11 @@ impl Rows for SqlRows {
         let (table, tag) = (self.table.name(), self.tag(tag));
         let text = match self.dialect {
             Dialect::Postgresql => format!("SELECT {}::text FROM {table} WHERE {tag}", columns.join("::text, ")),
-            // A server that has it off would keep showing the first read's snapshot.
-            Dialect::Mysql => format!("SET SESSION autocommit = 1; SELECT {} FROM {table} WHERE {tag}", columns.join(", ")),
+            // Each read sees what is committed, whatever the server's defaults are.
+            Dialect::Mysql => format!(
+                "SET SESSION autocommit = 1; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}",
+                columns.join(", ")
+            ),
         };
         match self.link.ask(&text)?.as_slice() {
             [] => Ok(None),

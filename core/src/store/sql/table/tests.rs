@@ -353,6 +353,9 @@ fn several_databases([a, b]: &[Server; 2]) {
         Box::new(|| tinyids_own(b, "shared", 200)),
     ]);
     assert!(all.iter().any(|id| id % 2 == 0) && all.iter().any(|id| id % 2 == 1));
+    // One that is away leaves the other's.
+    let one = Segment::open(&format!("shared table=tinyid store='{} mysql://frazil:secret@127.0.0.1:1/x'", a.url)).unwrap();
+    assert!(take(&one, 100).iter().all(|id| id % 2 == 0));
     // Both hand out the even ones.
     b.tinyid("shared", 0, 10, 4, 2);
     let error = both("").unwrap_err();
