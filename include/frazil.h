@@ -25,8 +25,8 @@
  *   freeing must wait for the other calls to end.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
- *   child takes ranges of its own. Freeing and closing are safe in the child and give nothing of the
- *   parent's back. UUIDs and ObjectIds begin anew there.
+ *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
+ *   and give nothing of the parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
  */
 

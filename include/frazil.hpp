@@ -6,8 +6,8 @@
  *     auto parts = ids.layout().decode(id);
  *
  * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
- * the same call returns frazil::result<T>. open and try_open of snowflake, segment, tickets and buffered, and
- * every parse of a class return a result either way, since a constructor can only throw.
+ * the same call returns frazil::result<T>. open and try_open of snowflake, segment, tickets and buffered, and every
+ * parse of a class, return a result either way, since a constructor can only throw.
  *
  *     auto ids = frazil::snowflake::open("game server=4711");
  *     if (!ids) return fail(ids.error().what());
@@ -855,6 +855,7 @@ private:
     friend class numbers;
     explicit buffered(adopted raw) : numbers(raw) {}
 };
+
 /// MongoDB's ObjectId: 12 bytes, which print as 24 hexadecimal digits and sort like them. A value.
 class object_id {
 public:

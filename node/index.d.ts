@@ -392,11 +392,20 @@ export interface BufferedOptions extends Options {
  */
 export abstract class Numbers {
   protected constructor()
-  /** The next number. The function keeps its object alive and needs no `this`: `const next = orders.next`. */
+  /**
+   * The next number. The function keeps its object alive and needs no `this`: `const next = orders.next`.
+   *
+   * @throws {FrazilError} Segments and tickets: `SEGMENT_EXHAUSTED` when none came in time, or none are left below 2^63; `TAG_MISSING`,
+   * `SEGMENT_MISMATCH`, `STORE_*`. A ring: as its generator. `WOULD_BLOCK`; `CLOSED`.
+   */
   readonly next: () => string
   /** The next number as a bigint. */
   readonly nextBigInt: () => bigint
-  /** So many numbers: all or nothing, at most 16,777,216. */
+  /**
+   * So many numbers: all or nothing, at most 16,777,216.
+   *
+   * @throws {FrazilError} As `next`; what it had taken by then is a gap, so that `batchAsync` is better where numbers take long.
+   */
   batch(count: number): string[]
   /** As `batch`, as bigints. */
   batchBigInt(count: number): bigint[]

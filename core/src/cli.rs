@@ -2,6 +2,7 @@
 
 mod listing;
 mod nodes;
+mod segment;
 
 use crate::error::Result;
 use crate::spec::DEFAULT_NAMESPACE;
@@ -25,6 +26,8 @@ struct Line {
 enum Command {
     /// Shows who holds the node numbers of a namespace, and until when
     Nodes(Nodes),
+    /// Shows where a segment's tag stands, or sets it
+    Segment(Segment),
 }
 
 #[derive(Args)]
@@ -48,6 +51,33 @@ struct Nodes {
     accept: bool,
 }
 
+#[derive(Args)]
+struct Segment {
+    /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
+    /// or env:NAME, the variable that holds it
+    #[arg(verbatim_doc_comment)]
+    store: String,
+    /// The tag, as in a spec
+    tag: String,
+    /// The namespace, as in a spec
+    #[arg(long, default_value = DEFAULT_NAMESPACE)]
+    namespace: String,
+    /// As in the spec, for a tag that is new; one that exists keeps its own
+    #[arg(long, value_name = "I")]
+    increment: Option<String>,
+    /// As in the spec, for a tag that is new; one that exists keeps its own
+    #[arg(long, value_name = "O")]
+    offset: Option<String>,
+    /// Have the tag go on at N: begins it where it is missing (on Redis nothing else does), and takes the store as
+    /// it stands after it was restored, restarted, wiped or replaced, which segments refuse with STORE_CHANGED.
+    /// Only with an N above every number that was given out: frazil cannot know which those were.
+    #[arg(long, value_name = "N", verbatim_doc_comment)]
+    start: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs a command and returns the exit status: 0 for success, 1 for an error that `err` tells, 2 for
 /// arguments that cannot be understood.
 ///
@@ -63,7 +93,7 @@ struct Nodes {
 /// ```
 pub fn main(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (status, to, text): (_, &mut dyn Write, _) = match Line::try_parse_from(args) {
-        Ok(Line { command: Command::Nodes(arguments) }) => match nodes(&arguments) {
+        Ok(Line { command }) => match run(&command) {
             Ok(text) => (DONE, out, text),
             Err(error) => (FAILED, err, format!("frazil: {}: {error}\n", error.kind().name())),
         },
@@ -82,6 +112,13 @@ fn without_url(line: &str) -> String {
     line.split_once("://").map_or_else(|| format!("{line}\n"), |(before, _)| format!("{before}://...\n"))
 }
 
+fn run(command: &Command) -> Result<String> {
+    match command {
+        Command::Nodes(arguments) => nodes(arguments),
+        Command::Segment(arguments) => segment(arguments),
+    }
+}
+
 fn nodes(arguments: &Nodes) -> Result<String> {
     let mut namespace = nodes::Namespace::connect(&arguments.store, &arguments.namespace)?;
     let accepted = if arguments.accept { Some(namespace.accept()?) } else { None };
@@ -90,4 +127,16 @@ fn nodes(arguments: &Nodes) -> Result<String> {
         return Ok(format!("{:#}\n", listing.json()));
     }
     Ok(format!("{}{listing}", accepted.unwrap_or_default()))
+}
+
+fn segment(arguments: &Segment) -> Result<String> {
+    let Segment { store, tag, namespace, increment, offset, start, json } = arguments;
+    let numbers = segment::Numbers { increment: increment.as_deref(), offset: offset.as_deref() };
+    let mut tag = segment::Tag::connect(store, namespace, tag, start.is_some())?;
+    match start {
+        Some(start) => tag.set(numbers, start)?,
+        None => numbers.none()?,
+    }
+    let shown = tag.show()?;
+    Ok(if *json { format!("{:#}\n", shown.json()) } else { shown.to_string() })
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::Snowflake;
+use frazil::{ErrorKind, Segment, Snowflake};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -165,6 +165,98 @@ fn a_store_is_accepted_and_processes_go_on_above_the_floor() {
 }
 
 #[test]
+fn a_tag_is_shown() {
+    let folder = Folder::new("tag");
+    let store = folder.store();
+    let segment = Segment::open(&format!("orders store={store} namespace=shop step=100 increment=2 offset=1 start=6")).unwrap();
+    assert_eq!(segment.next_id().unwrap().get(), 7);
+    let (status, out, err) = frazil(&["segment", &store, "orders", "--namespace", "shop"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    let history = out.lines().find_map(|line| line.strip_prefix("history    ")).unwrap();
+    let (nonce, by) = history.split_at(16);
+    let expected = format!(
+        "store      {store}\nnamespace  shop\ntag        orders\nnext       207\nnumbers    increment 2, offset 1\n\
+         history    {nonce}, begun by a process\n"
+    );
+    assert!(out.starts_with(&expected), "{out}");
+    assert_eq!(by, ", begun by a process");
+    let told = tag_json(&[&store, "orders", "--namespace", "shop"]);
+    for (key, value) in [("next", "207"), ("increment", "2"), ("offset", "1"), ("nonce", nonce), ("origin", "start")] {
+        assert_eq!(told[key], value, "{told}");
+    }
+    assert_eq!((&told["same_server"], &told["server"]), (&Value::Bool(true), &told["kept_by"]));
+}
+
+fn tag_json(arguments: &[&str]) -> Value {
+    let (status, out, err) = frazil(&[&["segment", "--json"], arguments].concat());
+    assert_eq!((status, err.as_str()), (0, ""));
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn a_tag_is_set_by_an_operator() {
+    let folder = Folder::new("set");
+    let store = folder.store();
+    // It begins a tag, also where the folder is not there yet.
+    let elsewhere = format!("{store}/new");
+    let told = tag_json(&[&elsewhere, "orders", "--start=500", "--increment=5", "--offset=5"]);
+    assert_eq!((&told["next"], &told["increment"], &told["offset"]), (&"500".into(), &"5".into(), &"0".into()));
+    assert_eq!(told["origin"], "operator");
+    let segment = Segment::open(&format!("orders store={elsewhere} increment=5 offset=5 step=10")).unwrap();
+    assert_eq!(segment.batch(2).unwrap().iter().map(|id| id.get()).collect::<Vec<_>>(), [500, 505]);
+    let before = tag_json(&[&elsewhere, "orders"]);
+    assert_eq!(before["nonce"], told["nonce"], "the same history");
+
+    // What is not said is as the tag has it.
+    let after = tag_json(&[&elsewhere, "orders", "--start=901"]);
+    assert_eq!((&after["next"], &after["increment"], &after["offset"]), (&"905".into(), &"5".into(), &"0".into()));
+    assert_ne!(after["nonce"], told["nonce"], "a new history");
+    // A process that is running adopts it, and goes on above.
+    let mut buffer = vec![0_i64; 200];
+    segment.fill(&mut buffer).unwrap();
+    assert!(buffer.is_sorted_by(|a, b| a < b) && buffer.iter().all(|n| n % 5 == 0) && buffer.contains(&905), "{buffer:?}");
+
+    for (arguments, says) in [
+        (&["--start=1"][..], "frazil: OUT_OF_RANGE: store=file:"),
+        (&["--start=9223372036854775808"], "frazil: OUT_OF_RANGE: "),
+        (&["--start=soon"], "frazil: SPEC: "),
+        (&["--start=5000000", "--increment=4"], "frazil: SEGMENT_MISMATCH: "),
+        (&["--start=5000000", "--offset=1"], "frazil: SEGMENT_MISMATCH: "),
+        (&["--increment=5"], "frazil: SPEC: --increment and --offset"),
+    ] {
+        let kept = tag_json(&[&elsewhere, "orders"])["nonce"].clone();
+        let (status, out, err) = frazil(&[&["segment", &elsewhere, "orders"], arguments].concat());
+        assert_eq!((status, out.as_str()), (1, ""), "{err}");
+        assert!(err.starts_with(says), "{err}");
+        assert_eq!(tag_json(&[&elsewhere, "orders"])["nonce"], kept, "nothing was written");
+    }
+    let (_, _, err) = frazil(&["segment", &elsewhere, "orders", "--start=0"]);
+    let next = tag_json(&[&elsewhere, "orders"])["next"].as_str().unwrap().to_owned();
+    assert!(err.contains(&format!("the tag's next number is {next}")), "{err}");
+}
+
+#[test]
+fn a_tag_that_is_missing_or_unreadable() {
+    let folder = Folder::new("no-tag");
+    let store = folder.store();
+    let (status, out, err) = frazil(&["segment", &store, "orders"]);
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(err.starts_with("frazil: TAG_MISSING: ") && err.contains("--start=N"), "{err}");
+    // A namespace of node numbers is none of tags.
+    drop(Snowflake::open(&format!("standard store={store} namespace=orders")).unwrap());
+    assert!(frazil(&["segment", &store, "orders"]).2.starts_with("frazil: TAG_MISSING: "));
+    frazil(&["segment", &store, "orders", "--start=1"]);
+    fs::write(folder.0.join("default~orders/meta"), "\u{1b}]0;not a record").unwrap();
+    for start in [&[][..], &["--start=5"]] {
+        let (status, _, err) = frazil(&[&["segment", &store, "orders"], start].concat());
+        assert_eq!(status, 1);
+        assert!(err.starts_with("frazil: STORE_CORRUPT: ") && !err.contains('\u{1b}'), "{err}");
+    }
+    let error = Segment::open(&format!("orders store={store}")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StoreCorrupt, "{error}");
+}
+
+#[test]
 fn errors_and_usage() {
     for (arguments, status, says) in [
         (&["nodes", "nowhere"][..], 1, "frazil: SPEC: store=\"nowhere\" is none of: local, "),
@@ -178,6 +270,11 @@ fn errors_and_usage() {
         (&["postgresql://127.0.0.1/x?password=secret"], 2, "error: unrecognized subcommand"),
         (&["redis://me:secret@127.0.0.1:1"], 2, "error: unrecognized subcommand"),
         (&["nodes"], 2, "error: "),
+        (&["segment", "file:/tmp/frazil-no-folder", "orders"], 1, "frazil: STORE_UNSUITABLE: "),
+        (&["segment", "memory", "or/ders"], 1, "frazil: SPEC: tag \"or/ders\" is not a name"),
+        (&["segment", "memory", "orders", "--namespace", "a~b"], 1, "frazil: SPEC: namespace=\"a~b\" is not a name"),
+        (&["segment", "redis://me:secret@127.0.0.1:1", "orders", "--start=1"], 1, "frazil: STORE_"),
+        (&["segment", "memory"], 2, "error: "),
         (&["nodes", "memory", "--frobnicate"], 2, "error: "),
         (&[], 2, ""),
     ] {
@@ -186,7 +283,12 @@ fn errors_and_usage() {
         assert!(err.starts_with(says), "{arguments:?}: {err}");
         assert!(!err.contains("secret") && !err.contains("/me"), "{err}");
     }
-    for (arguments, says) in [(&["--help"][..], "nodes"), (&["nodes", "--help"], "no process uses leases"), (&["--version"], "frazil 0.")] {
+    for (arguments, says) in [
+        (&["--help"][..], "nodes"),
+        (&["nodes", "--help"], "no process uses leases"),
+        (&["segment", "--help"], "above every number"),
+        (&["--version"], "frazil 0."),
+    ] {
         let (status, out, err) = frazil(arguments);
         assert_eq!((status, err.as_str()), (0, ""));
         assert!(out.contains(says), "{out}");

@@ -326,7 +326,7 @@ class Numbers:
         """The next number, waiting off the event loop if it must."""
 
     def batch(self, count: SupportsIndex, /) -> list[int]:
-        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
+        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; what it had taken by then is a gap."""
 
     def batch_async(self, count: SupportsIndex, /) -> Coroutine[Any, Any, list[int]]:
         """A list of numbers, waiting off the event loop if it must: all or nothing."""

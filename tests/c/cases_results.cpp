@@ -102,6 +102,19 @@ CASE(clocks) {
     CHECK(ids->layout()->decode(buffer[0])->time == NOW);
 }
 
+CASE(interop) {
+    const auto id = frazil::object_id::make();
+    CHECK(id && *id != frazil::object_id() && *frazil::object_id::parse(id->to_string()) == *id);
+    CHECK(refused(frazil::object_id::parse("x"), errc::id_invalid));
+    CHECK(refused(frazil::object_id::min_id(frazil::time_point(milliseconds(-1))), errc::before_epoch));
+    CHECK(*frazil::object_id::min_id(NOW) < *frazil::object_id::max_id(NOW));
+    const auto random = frazil::uuid4(), one = frazil::uuid7(), two = frazil::uuid7();
+    CHECK(random && one && two && *one < *two && one->time() && *one->time() <= *two->time());
+    CHECK(refused(random->time(), errc::id_invalid));
+    CHECK(refused(frazil::uuid::parse("x"), errc::id_invalid) && *frazil::uuid::parse(one->to_string()) == *one);
+    static_assert(!std::is_constructible_v<frazil::uuid, const char *> && !std::is_constructible_v<frazil::object_id, const char *>);
+}
+
 CASE(numbers) {
     using frazil::segment;
     CHECK(refused(segment::open("orders store=memory step=0"), errc::out_of_range));
@@ -134,19 +147,6 @@ CASE(numbers) {
     const auto end = segment::open("results-end store=memory start=9223372036854775807");
     const auto filled = end->fill(buffer);
     CHECK(refused(filled, errc::segment_exhausted) && filled.error().written() == 1);
-}
-
-CASE(interop) {
-    const auto id = frazil::object_id::make();
-    CHECK(id && *id != frazil::object_id() && *frazil::object_id::parse(id->to_string()) == *id);
-    CHECK(refused(frazil::object_id::parse("x"), errc::id_invalid));
-    CHECK(refused(frazil::object_id::min_id(frazil::time_point(milliseconds(-1))), errc::before_epoch));
-    CHECK(*frazil::object_id::min_id(NOW) < *frazil::object_id::max_id(NOW));
-    const auto random = frazil::uuid4(), one = frazil::uuid7(), two = frazil::uuid7();
-    CHECK(random && one && two && *one < *two && one->time() && *one->time() <= *two->time());
-    CHECK(refused(random->time(), errc::id_invalid));
-    CHECK(refused(frazil::uuid::parse("x"), errc::id_invalid) && *frazil::uuid::parse(one->to_string()) == *one);
-    static_assert(!std::is_constructible_v<frazil::uuid, const char *> && !std::is_constructible_v<frazil::object_id, const char *>);
 }
 
 } // namespace

@@ -17,8 +17,8 @@ const declarations = readFileSync(join(root, 'index.d.ts'), 'utf8')
 
 /** The names that a class of index.d.ts declares, and whether they are static. */
 function declaredMembers(name) {
-  const body = new RegExp(`^export class ${name} [^]*?^}`, 'm').exec(declarations)[0]
-  const members = [...body.matchAll(/^  (static |get |readonly |private )?(\[Symbol\.\w+\]|\w+)[(:]/gm)]
+  const body = new RegExp(`^export (?:abstract )?class ${name} [^]*?^}`, 'm').exec(declarations)[0]
+  const members = [...body.matchAll(/^  (static |get |readonly |private |protected )?(\[Symbol\.\w+\]|\w+)[(:]/gm)]
   return members.map(([, prefix = '', member]) => (prefix === 'static ' ? `static ${member}` : member))
 }
 
@@ -31,7 +31,7 @@ function realMembers(type, object) {
 }
 
 test('both entries export the same names, which are those of the declarations', () => {
-  const exported = [...declarations.matchAll(/^export (?:class|function|const) (\w+)/gm)].map(match => match[1])
+  const exported = [...declarations.matchAll(/^export (?:abstract )?(?:class|function|const) (\w+)/gm)].map(match => match[1])
   assert.deepEqual(Object.keys(frazil).sort(), exported.sort())
   assert.deepEqual(Object.keys(require('frazil')).sort(), exported)
   for (const name of exported) {
@@ -51,6 +51,17 @@ test('the declarations and the classes have the same members', () => {
   const own = realMembers(frazil.FrazilError, error).filter(name => !inherited.includes(name))
   assert.deepEqual(declaredMembers('FrazilError').sort(), own.sort())
   assert.deepEqual(Object.keys(ids), [])
+})
+
+test('the declarations and the classes of numbers have the same members', () => {
+  const stores = ['redis://127.0.0.1:1/0', 'redis://127.0.0.1:2/0']
+  const own = new frazil.Tickets('photos', { store: stores })
+  for (const name of ['Segment', 'Tickets', 'Buffered']) {
+    assert.equal(Object.getPrototypeOf(frazil[name]), frazil.Numbers)
+    const declared = ['Numbers', name].flatMap(declaredMembers).filter(name => Symbol.dispose || !/ispose]$/.test(name))
+    const real = [frazil.Numbers, frazil[name]].flatMap(type => realMembers(type, own))
+    assert.deepEqual([...new Set(declared)].sort(), [...new Set(real)].sort())
+  }
 })
 
 test('the declared lease is the real one', async () => {

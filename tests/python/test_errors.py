@@ -70,6 +70,10 @@ def forked():
         raise pickle.loads(answer.read())
 
 
+def segment(tag, **options):
+    return frazil.Segment(tag, store="memory", namespace="every_error", **options)
+
+
 ONE_NODE = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
 NATURAL = {
     "SPEC": lambda: frazil.Snowflake("nonsense"),
@@ -94,6 +98,8 @@ NATURAL = {
     "LEASE_EXHAUSTED": used_up,
     "STORE_UNREACHABLE": lambda: frazil.Snowflake("standard store=redis://127.0.0.1:1/0 window=4s renew=1s"),
     "STORE_UNSUITABLE": lambda: frazil.Snowflake("standard store=redis://127.0.0.1:1/0 lease=disposable"),
+    "SEGMENT_EXHAUSTED": lambda: segment("end", start=2**63 - 1).batch(2),
+    "SEGMENT_MISMATCH": lambda: [segment("odd", increment=2, offset=offset) for offset in (1, 2)],
 }
 
 

@@ -16,6 +16,13 @@ def test_stubs(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_types_in_use(tmp_path):
+    usage = Path(__file__).with_name("typed_usage.py")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(usage)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_installed():
     assert Path(frazil.__file__).is_relative_to(sys.prefix), "the tests run against the wheel: python/build.sh"
     assert frazil.__version__ == metadata.version("frazil")

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-READMES = ["README.md", "docs/stores.md", "docs/moving.md", "python/README.md", "node/README.md", "c-api/README.md"]
+READMES = ["README.md", "docs/stores.md", "docs/moving.md", "docs/segments.md", "python/README.md", "node/README.md", "c-api/README.md"]
 BLOCKS = [
     (path, *block)
     for path in READMES

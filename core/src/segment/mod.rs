@@ -1,13 +1,25 @@
 //! Increasing numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain; and tickets, as at
 //! Flickr: single numbers from several stores in turn.
 //!
-//! `record` is what a store holds for a tag, `seen` what this process knows of it, `source` takes ranges of it, `supply` decides how many and from which
-//! store, `plan` is the spec line. What is taken waits in a [`Chain`](crate::chain::Chain).
+//! `record` is what a store holds for a tag, `seen` what this process knows of it, `source` takes ranges of it, `table`
+//! takes them from other systems' tables, `supply` decides how many and from which store, `plan` is the spec line,
+//! `operator` sets where a tag goes on. What is taken waits in a [`Chain`](crate::chain::Chain).
 
+#[cfg(feature = "cli")]
+mod operator;
 mod plan;
 mod record;
 mod seen;
 mod source;
 mod supply;
+mod table;
 
+#[cfg(feature = "cli")]
+pub(crate) use operator::begin;
+#[cfg(feature = "cli")]
+pub(crate) use plan::check_name;
 pub(crate) use plan::{Plan, Way, parse_number};
+#[cfg(feature = "cli")]
+pub(crate) use record::{Origin, Record};
+#[cfg(feature = "cli")]
+pub(crate) use source::place;

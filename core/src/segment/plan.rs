@@ -3,15 +3,16 @@
 use super::record::{LAST, Lattice};
 use super::source::{Source, Tagged};
 use super::supply::{Pace, Supply};
+use super::table;
 use crate::chain::{Fill, Purpose};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::policy::PATIENCE_MS;
 use crate::spec::{DEFAULT_NAMESPACE, Spec, check_namespace, spec_error};
-use crate::store::Address;
+use crate::store::{Address, Table};
 use crate::time;
 use std::time::Duration;
 
-const KEYS: &[&str] = &["store", "namespace", "step", "start", "increment", "offset", "wait"];
+const KEYS: &[&str] = &["store", "namespace", "table", "step", "start", "increment", "offset", "wait"];
 /// What a process that takes few numbers loses at most when it ends, and what one that takes many begins with.
 const STEP: u64 = 1_000;
 /// The widest column of a store holds this much of `NAMESPACE~TAG`.
@@ -30,12 +31,23 @@ pub(crate) enum Way {
 pub(crate) struct Plan {
     way: Way,
     tag: String,
-    namespace: String,
-    /// A store, and which numbers are its own.
-    stores: Vec<(Address, Lattice)>,
+    record: Kept,
+    /// The first range's size; another system's row says it where the spec does not.
     step: u64,
-    start: u64,
     patience: Duration,
+}
+
+/// What the stores have of a tag.
+enum Kept {
+    /// frazil's own record.
+    Own {
+        namespace: String,
+        /// A store, and which numbers are its own.
+        stores: Vec<(Address, Lattice)>,
+        start: u64,
+    },
+    /// A row of another system's table, in one database or in several.
+    Foreign { table: Table, databases: Vec<Address> },
 }
 
 impl Plan {
@@ -45,31 +57,26 @@ impl Plan {
         let tag =
             spec.first_word().ok_or_else(|| spec_error("a tag is missing: the first word, as in \"orders store=local\"".to_owned()))?;
         spec.check_keys_among(KEYS)?;
-        check_namespace(tag).map_err(|_| spec_error(format!("tag {} is not a name: 1 to 64 of a-z, A-Z, 0-9, . _ -", shown(tag))))?;
-        let namespace = spec.value("namespace")?;
-        let namespace = namespace.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-        check_namespace(&namespace)?;
-        let length = namespace.len() + 1 + tag.len();
-        if length > LONGEST {
-            return Err(Error::new(
-                ErrorKind::OutOfRange,
-                format!("namespace={namespace} and tag={tag} are {} characters: at most {}", length - 1, LONGEST - 1),
-            ));
-        }
-        let number = |key: &str, least: u64, most: u64| match spec.value(key)? {
-            None => Ok(None),
-            Some(text) => parse_number(key, &text, least, most).map(Some),
-        };
-        if way == Way::Tickets {
-            for key in ["step", "increment", "offset"] {
+        let meaningless = |keys: &[&str], why: &str| {
+            for key in keys {
                 if spec.value(key)?.is_some() {
-                    return Err(spec_error(format!(
-                        "{key}= has no meaning for tickets: the increment is the number of stores, and one number is taken at a time"
-                    )));
+                    return Err(spec_error(format!("{key}= has no meaning {why}")));
                 }
             }
+            Ok(())
+        };
+        if way == Way::Tickets {
+            let why = "for tickets: the increment is the number of stores, and one number is taken at a time";
+            meaningless(&["step", "increment", "offset", "table"], why)?;
         }
-        let stores = stores(spec, way, number("increment", 1, LAST)?)?;
+        let record = match spec.value("table")? {
+            Some(table) => {
+                meaningless(&["namespace", "start", "increment", "offset"], "with table=: the table's row says all of that")?;
+                foreign(spec, tag, &table)?
+            }
+            None => own(spec, tag, way)?,
+        };
+        let usual = if matches!(record, Kept::Own { .. }) { STEP } else { 1 };
         let patience_ms = match spec.value("wait")? {
             None => PATIENCE_MS,
             Some(text) => time::parse_duration("wait", &text)?,
@@ -77,10 +84,8 @@ impl Plan {
         Ok(Plan {
             way,
             tag: tag.to_owned(),
-            namespace,
-            stores,
-            step: number("step", 1, LAST)?.unwrap_or(STEP),
-            start: number("start", 0, LAST)?.unwrap_or(1),
+            record,
+            step: number(spec, "step", 1, LAST)?.unwrap_or(usual),
             patience: Duration::from_millis(patience_ms),
         })
     }
@@ -89,24 +94,28 @@ impl Plan {
         self.way == Way::Ranges
     }
 
-    fn source(&self, address: &Address, lattice: Lattice) -> Box<dyn Source> {
-        Box::new(Tagged {
+    fn sources(&self) -> Vec<Box<dyn Source>> {
+        let (namespace, stores, start) = match &self.record {
+            Kept::Own { namespace, stores, start } => (namespace, stores, *start),
+            Kept::Foreign { table, databases } => return table::sources(databases, *table, &self.tag, CALL),
+        };
+        let tagged = |(address, lattice): &(Address, Lattice)| Tagged {
             address: address.clone(),
-            namespace: self.namespace.clone(),
+            namespace: namespace.clone(),
             tag: self.tag.clone(),
-            lattice,
-            start: self.start,
+            lattice: *lattice,
+            start,
             timeout: CALL,
             connection: None,
-        })
+        };
+        stores.iter().map(|store| Box::new(tagged(store)) as _).collect()
     }
 }
 
 impl Purpose for Plan {
     fn filler(&self) -> Box<dyn Fill> {
-        let sources = self.stores.iter().map(|(address, lattice)| self.source(address, *lattice)).collect();
         let pace = self.prepares().then(|| Pace::new(self.step));
-        Box::new(Supply::new(sources, pace))
+        Box::new(Supply::new(self.sources(), pace))
     }
 
     /// Ranges have no time.
@@ -127,23 +136,75 @@ impl Purpose for Plan {
     }
 }
 
-/// The stores, and which numbers each one hands out.
-fn stores(spec: &Spec, way: Way, increment: Option<u64>) -> Result<Vec<(Address, Lattice)>> {
+fn own(spec: &Spec, tag: &str, way: Way) -> Result<Kept> {
+    let namespace = spec.value("namespace")?.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+    check_name(&namespace, tag)?;
+    let stores = stores(spec, way)?;
+    Ok(Kept::Own { namespace, stores, start: number(spec, "start", 0, LAST)?.unwrap_or(1) })
+}
+
+/// A tag and its namespace, which go into keys, folders and table rows together.
+///
+/// # Errors
+/// `SPEC`, `OUT_OF_RANGE`.
+pub(crate) fn check_name(namespace: &str, tag: &str) -> Result<()> {
+    check_namespace(tag).map_err(|_| spec_error(format!("tag {} is not a name: 1 to 64 of a-z, A-Z, 0-9, . _ -", shown(tag))))?;
+    check_namespace(namespace)?;
+    let length = namespace.len() + 1 + tag.len();
+    if length <= LONGEST {
+        return Ok(());
+    }
+    let why = format!("namespace={namespace} and tag={tag} are {} characters: at most {}", length - 1, LONGEST - 1);
+    Err(Error::new(ErrorKind::OutOfRange, why))
+}
+
+fn foreign(spec: &Spec, tag: &str, name: &str) -> Result<Kept> {
+    let Some((_, table)) = Table::ALL.into_iter().find(|(known, _)| *known == name) else {
+        return Err(spec_error(format!("table={} is none of: leaf, tinyid", shown(name))));
+    };
+    let (width, length) = (table.tag_width(), tag.chars().count());
+    if length > width || tag.contains('\0') {
+        let why = format!("tag {} has {length} characters: {}.{} takes {width}", shown(tag), table.name(), table.tag_column());
+        return Err(Error::new(ErrorKind::OutOfRange, why));
+    }
+    let databases = addresses(spec)?;
+    if let Some(address) = databases.iter().find(|address| !address.has_tables()) {
+        return Err(spec_error(format!(
+            "table={name} is a table of a SQL database: store={address} is neither postgresql:// nor mysql://"
+        )));
+    }
+    if table == Table::Leaf && databases.len() > 1 {
+        let count = databases.len();
+        return Err(spec_error(format!("store= names {count}: table=leaf takes one, as its rows do not say which numbers are whose")));
+    }
+    Ok(Kept::Foreign { table, databases })
+}
+
+/// The stores that the spec names, each once.
+fn addresses(spec: &Spec) -> Result<Vec<Address>> {
     let text = spec.value("store")?.ok_or_else(|| {
         spec_error("a store is missing: store=local on one machine, or the cluster's (store=postgresql://...)".to_owned())
     })?;
     let addresses = text.split_whitespace().map(Address::parse).collect::<Result<Vec<_>>>()?;
-    let count = addresses.len() as u64;
-    if addresses.is_empty() || way == Way::Tickets && count < 2 {
-        let least = if way == Way::Tickets { "two stores or more, separated by spaces" } else { "a store" };
-        return Err(spec_error(format!("store= names {count}: it takes {least}")));
+    if addresses.is_empty() {
+        return Err(spec_error("store= names 0: it takes a store".to_owned()));
     }
     for (at, address) in addresses.iter().enumerate() {
         if addresses[..at].contains(address) {
             return Err(spec_error(format!("store={address} is named twice: each store hands out numbers of its own")));
         }
     }
-    let increment = increment.unwrap_or(count);
+    Ok(addresses)
+}
+
+/// The stores, and which numbers each one hands out.
+fn stores(spec: &Spec, way: Way) -> Result<Vec<(Address, Lattice)>> {
+    let addresses = addresses(spec)?;
+    let count = addresses.len() as u64;
+    if way == Way::Tickets && count < 2 {
+        return Err(spec_error(format!("store= names {count}: it takes two stores or more, separated by spaces")));
+    }
+    let increment = number(spec, "increment", 1, LAST)?.unwrap_or(count);
     let offsets = match spec.value("offset")? {
         None => (1..=count).collect(),
         Some(text) => text.split_whitespace().map(|text| parse_number("offset", text, 0, increment)).collect::<Result<Vec<_>>>()?,
@@ -160,6 +221,10 @@ fn stores(spec: &Spec, way: Way, increment: Option<u64>) -> Result<Vec<(Address,
         }
     }
     Ok(addresses.into_iter().zip(lattices).collect())
+}
+
+fn number(spec: &Spec, key: &str, least: u64, most: u64) -> Result<Option<u64>> {
+    spec.value(key)?.map(|text| parse_number(key, &text, least, most)).transpose()
 }
 
 pub(crate) fn parse_number(key: &str, text: &str, least: u64, most: u64) -> Result<u64> {

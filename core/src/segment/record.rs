@@ -58,18 +58,29 @@ pub(crate) struct Record {
     pub(crate) next: u64,
 }
 
+impl Origin {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Origin::Start => "start",
+            Origin::Operator => "operator",
+        }
+    }
+}
+
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Record { nonce, origin, server, lattice, next } = self;
-        let origin = match origin {
-            Origin::Start => "start",
-            Origin::Operator => "operator",
-        };
+        let origin = origin.name();
         write!(f, "{FORMAT}nonce={nonce:016x} origin={origin} server={server} {lattice} next={next}")
     }
 }
 
 impl Record {
+    /// Whether one is left.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.next <= LAST
+    }
+
     /// # Errors
     /// `STORE_CORRUPT`.
     pub(crate) fn parse(text: &str) -> Result<Self> {

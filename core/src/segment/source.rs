@@ -7,7 +7,7 @@ use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
 use std::time::Duration;
 
 /// How often a write is tried anew when another process wrote in between.
-const ATTEMPTS: u64 = 64;
+pub(super) const ATTEMPTS: u64 = 64;
 /// What two processes that write at once keep apart by, at most, for each time that they met.
 const BREATH_MS: u64 = 2;
 
@@ -68,6 +68,11 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 
+/// Lets other writers go first.
+pub(super) fn breathe(attempt: u64) {
+    std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
+}
+
 impl Source for Tagged {
     fn has_tag(&mut self) -> Result<bool> {
         self.connected(|tag, store| Ok(tag.load(store)?.1.is_some()))
@@ -110,7 +115,7 @@ impl Tagged {
             let (loaded, before) = self.load(store)?;
             let before = before.ok_or_else(|| self.missing())?;
             let increment = before.lattice.increment;
-            let left = if before.next > LAST { 0 } else { (LAST - before.next) / increment + 1 };
+            let left = if before.has_numbers() { (LAST - before.next) / increment + 1 } else { 0 };
             let taken = count.min(left);
             if taken == 0 {
                 let why = format!("all numbers up to {LAST} have been handed out");
@@ -121,7 +126,7 @@ impl Tagged {
                 self.seen().reached(after.nonce, after.next);
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
-            std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
+            breathe(attempt);
         }
         Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
     }
@@ -193,7 +198,11 @@ impl Tagged {
     /// What an operator says.
     fn command(&self) -> String {
         let Tagged { address, namespace, tag, lattice, .. } = self;
-        format!("frazil segment {address} {tag} --namespace {namespace} --{} --start N", lattice.to_string().replace(' ', " --"))
+        let (address, shown) = (address.to_string(), lattice.to_string().replace(' ', " --"));
+        let login = if address.contains("***@") { ", with the user and the password for ***" } else { "" };
+        // What begins with a dash would be taken for an option.
+        let end = if tag.starts_with('-') { "-- " } else { "" };
+        format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{tag}{login}", shell_word(&address))
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
@@ -205,6 +214,12 @@ impl Tagged {
 fn swap(loaded: Loaded, new: &Record) -> Swap {
     let Loaded { meta, server, .. } = loaded;
     Swap { meta: meta.clone(), server, key: Key::Meta, old: meta, new: new.to_string(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
+}
+
+/// A word as a shell takes it.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -292,5 +307,26 @@ mod tests {
             done.store(true, Ordering::Relaxed);
             threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
+    }
+
+    #[test]
+    fn the_operators_command() {
+        let tagged = |address: &str, tag: &str| Tagged {
+            address: Address::parse(address).expect("an address"),
+            namespace: "shop".to_owned(),
+            tag: tag.to_owned(),
+            lattice: Lattice { increment: 2, offset: 1 },
+            start: 1,
+            timeout: Duration::ZERO,
+            connection: None,
+        };
+        let rest = "--namespace=shop --increment=2 --offset=1 --start=N";
+        assert_eq!(tagged("file:/a", "orders").command(), format!("frazil segment file:/a {rest} orders"));
+        assert_eq!(tagged("file:/it's", "-x").command(), format!("frazil segment 'file:/it'\\''s' {rest} -- -x"));
+        #[cfg(feature = "redis")]
+        assert_eq!(
+            tagged("redis://me:secret@h/0", "orders").command(),
+            format!("frazil segment 'redis://***@h/0' {rest} orders, with the user and the password for ***")
+        );
     }
 }

@@ -74,6 +74,15 @@ impl Pace {
         self.fetched = Some(now);
         self.step
     }
+
+    /// What a store gave although less was asked for: as with Leaf, its table's step is the least.
+    fn learn(&mut self, count: u64) {
+        if count > self.step {
+            self.step = count;
+            self.least = count;
+            self.most = self.most.max(count);
+        }
+    }
 }
 
 impl Supply {
@@ -168,6 +177,9 @@ impl Fill for Supply {
         let Piece { first, stride, count } = self.take(count)?;
         // A store that is away says nothing about how fast numbers are used.
         self.pace = pace;
+        if let Some(pace) = &mut self.pace {
+            pace.learn(count);
+        }
         Ok(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }])
     }
 
@@ -210,6 +222,23 @@ mod tests {
             after(SECOND, need(false, true));
         }
         assert_eq!(after(SECOND, need(false, true)), LARGEST_STEP, "the cap");
+    }
+
+    #[test]
+    fn a_tables_step_is_the_least() {
+        let (mut pace, mut now) = (Pace::new(1), Instant::now());
+        assert_eq!(pace.next(need(true, true), now), 1);
+        pace.learn(2_000);
+        now += LATE;
+        assert_eq!(pace.next(need(false, true), now), 2_000);
+        pace.learn(500);
+        now += SECOND;
+        assert_eq!(pace.next(need(false, true), now), 4_000);
+        now += 2 * LATE;
+        assert_eq!(pace.next(need(false, true), now), 2_000, "not 1");
+        pace.learn(2 * LARGEST_STEP);
+        now += SECOND;
+        assert_eq!(pace.next(need(false, true), now), 2 * LARGEST_STEP, "the row knows better than the cap");
     }
 
     #[test]

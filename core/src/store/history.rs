@@ -56,7 +56,8 @@ impl History {
         }
         self.reached(WENT_BACK);
         let why = "the store's history went back: it was restored from a backup, or replaced; if that is meant, run \
-                   `frazil nodes STORE --namespace NAMESPACE --accept` (a segment's tag: `frazil segment STORE TAG --start N`), and start this process again";
+                   `frazil nodes STORE --namespace NAMESPACE --accept` (for a segment `frazil segment STORE TAG --start=N`), and \
+                   start this process again";
         Err((ErrorKind::StoreChanged, why.into()))
     }
 }

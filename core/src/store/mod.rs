@@ -18,8 +18,11 @@ mod redis;
 mod sql;
 #[cfg(test)]
 mod suite;
+mod table;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
+
+pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use std::borrow::Cow;

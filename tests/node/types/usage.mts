@@ -1,7 +1,8 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
-import { FrazilError, Layout, Snowflake, errors, formatId, parseId, version } from 'frazil'
+import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
 import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
 import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
+import type { BufferedOptions, SegmentOptions } from 'frazil'
 
 const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
@@ -47,6 +48,23 @@ export async function scope(): Promise<string> {
   return ids.nextAsync()
 }
 
+const segmentOptions: SegmentOptions = { store: ['file:/a', 'file:/b'], namespace: 'eu', step: 100, start: 7n, increment: '2', offset: [1, 2n], wait: '1s' }
+const orders: Segment = new Segment('orders', segmentOptions)
+const base: Numbers = orders
+const photos: Promise<Tickets> = Tickets.open('photos', { store: 'file:/a file:/b' })
+const bufferedOptions: BufferedOptions = { node: 7, size: 8192, refill: 50, empty: 'error', lag: '1s' }
+const ring: Promise<Buffered> = Buffered.open('standard', bufferedOptions)
+export const ringLayout: Promise<Layout> = ring.then(ids => ids.layout)
+export const number: string = base.next()
+export const numberBig: bigint = base.nextBigInt()
+export const numbersMany: [string[], bigint[], number] = [base.batch(1), base.batchBigInt(1), base.fill(new BigInt64Array(1))]
+export const numbersLater: [Promise<string>, Promise<string[]>] = [orders.nextAsync(), orders.batchAsync(2)]
+export const numbersState: [number, FrazilError | undefined, string] = [orders.prepared, orders.lastError, orders.spec]
+export const numbersDone: Promise<void>[] = [orders.renew(), orders.closeAsync(), orders[Symbol.asyncDispose]()]
+export const iterated: IteratorResult<string, never> = orders[Symbol.iterator]().next()
+orders.close()
+new Tickets().close()
+
 const anyId: IdLike = 7
 const parts: Parts = layout.decode(anyId)
 const stamp: Date = parts.time
@@ -82,6 +100,14 @@ const uuidMade: Date = uuidTime(text)
 
 // @ts-expect-error: a number is not a spec
 new Snowflake(7)
+// @ts-expect-error: one of its three kinds is opened
+new Numbers()
+// @ts-expect-error: a segment has no layout
+orders.layout
+// @ts-expect-error: a segment has no node number
+new Segment('orders', { node: 7 })
+// @ts-expect-error: a generator has one store
+new Snowflake('standard', { store: ['memory'] })
 // @ts-expect-error: IDs are strings
 const wrong: number = ids.next()
 // @ts-expect-error: another buffer
@@ -100,5 +126,6 @@ layout.compose({ time: 0 })
 new Snowflake('twitter', { worker: null })
 
 export { big, bigs, bounds, code, composed, credit, dates, field, id, later, many, manyLater, next, node, nodes, numbers, rounded, same, scoped }
+export { photos }
 export { bound, closed, leased, left, made, others, renewed, trouble, uuidMade }
 export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }

@@ -33,7 +33,10 @@ mod link;
 mod mysql;
 mod postgresql;
 mod refusal;
+mod table;
 mod url;
+
+pub(super) use table::connect as connect_table;
 
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};

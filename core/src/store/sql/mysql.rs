@@ -43,9 +43,13 @@ pub(super) struct Mysql {
 /// # Errors
 /// `STORE_*`
 pub(super) fn prepare(link: &mut Link) -> Result<Mysql> {
-    if !inspect(link)? {
+    let mut columns = inspect(link, "frazil")?;
+    if columns.is_none() {
         create(link)?;
-        inspect(link)?;
+        columns = inspect(link, "frazil")?;
+    }
+    if let Some(columns) = columns.filter(|columns| columns != "namespace varbinary PRI, record varbinary , slot bigint PRI") {
+        return Err(link.unsuitable(&format!("its table frazil has the columns {columns}, and was not made by: {TABLE}")));
     }
     for server in SERVERS {
         match link.try_ask(&format!("SELECT {server}")) {
@@ -58,13 +62,13 @@ pub(super) fn prepare(link: &mut Link) -> Result<Mysql> {
     Err(link.unsuitable("it has no @@server_id"))
 }
 
-/// Whether the table is there.
-fn inspect(link: &mut Link) -> Result<bool> {
+/// Looks at the server, and at a table where it is there: which columns it has.
+pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
     let rows = link.ask(&format!(
         "SELECT {WRITABLE}, @@global.innodb_flush_log_at_trx_commit, @@global.log_bin, @@global.sync_binlog, \
-         (SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'frazil'), \
+         (SELECT ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{table}'), \
          (SELECT GROUP_CONCAT(COLUMN_NAME, ' ', DATA_TYPE, ' ', COLUMN_KEY ORDER BY COLUMN_NAME SEPARATOR ', ') \
-          FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'frazil'), VERSION()"
+          FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = '{table}'), VERSION()"
     ))?;
     let row = rows.first().map(Vec::as_slice).unwrap_or_default();
     let version = link.text(row, 6)?;
@@ -84,15 +88,11 @@ fn inspect(link: &mut Link) -> Result<bool> {
         let why = format!("sync_binlog={sync} with the binary log on loses acknowledged writes when the machine crashes; set it to 1");
         return Err(link.unsuitable(&why));
     }
-    let Some(Some(engine)) = row.get(4) else { return Ok(false) };
+    let Some(Some(engine)) = row.get(4) else { return Ok(None) };
     if engine != "InnoDB" {
-        return Err(link.unsuitable(&format!("its table frazil has the engine {engine}, which has no transactions: make it InnoDB")));
+        return Err(link.unsuitable(&format!("its table {table} has the engine {engine}, which has no transactions: make it InnoDB")));
     }
-    let columns = link.text(row, 5)?;
-    match columns.trim_end() {
-        "namespace varbinary PRI, record varbinary , slot bigint PRI" => Ok(true),
-        other => Err(link.unsuitable(&format!("its table frazil has the columns {other}, and was not made by: {TABLE}"))),
-    }
+    Ok(Some(row.get(5).cloned().flatten().unwrap_or_default()))
 }
 
 fn create(link: &mut Link) -> Result<()> {

@@ -41,9 +41,13 @@ pub(super) struct Postgresql {
 /// # Errors
 /// `STORE_*`
 pub(super) fn prepare(link: &mut Link) -> Result<Postgresql> {
-    if !inspect(link)? {
+    let mut columns = inspect(link, "frazil")?;
+    if columns.is_none() {
         create(link)?;
-        inspect(link)?;
+        columns = inspect(link, "frazil")?;
+    }
+    if let Some(columns) = columns.filter(|columns| columns != "namespace text, record text, slot bigint") {
+        return Err(link.unsuitable(&format!("its table frazil has the columns {columns}, and was not made by: {TABLE}")));
     }
     for server in SERVERS {
         let server = server.replace("OIDS", OIDS);
@@ -57,15 +61,15 @@ pub(super) fn prepare(link: &mut Link) -> Result<Postgresql> {
     Err(link.unsuitable("its catalogue pg_database cannot be read"))
 }
 
-/// Whether the table is there.
-fn inspect(link: &mut Link) -> Result<bool> {
-    let rows = link.ask(
+/// Looks at the server, and at a table where it is there: which of frazil's own columns it has.
+pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
+    let rows = link.ask(&format!(
         "SELECT pg_is_in_recovery()::text, current_setting('transaction_read_only'), current_setting('fsync'), \
          t.relkind::text || t.relpersistence::text, \
          (SELECT string_agg(attname || ' ' || atttypid::regtype::text, ', ' ORDER BY attname) FROM pg_attribute \
           WHERE attrelid = t.oid AND attname IN ('namespace', 'slot', 'record') AND NOT attisdropped), version() \
-         FROM (SELECT to_regclass('frazil') AS oid) AS name LEFT JOIN pg_class AS t ON t.oid = name.oid",
-    )?;
+         FROM (SELECT to_regclass('{table}') AS oid) AS name LEFT JOIN pg_class AS t ON t.oid = name.oid"
+    ))?;
     let row = rows.first().map(Vec::as_slice).unwrap_or_default();
     let version = link.text(row, 5)?;
     if !version.starts_with("PostgreSQL ") || version.contains("-YB-") {
@@ -77,14 +81,12 @@ fn inspect(link: &mut Link) -> Result<bool> {
     if link.text(row, 2)? == "off" {
         return Err(link.unsuitable("fsync=off loses acknowledged writes when the machine crashes; set fsync=on"));
     }
-    let Some(Some(kind)) = row.get(3) else { return Ok(false) };
+    let Some(Some(kind)) = row.get(3) else { return Ok(None) };
     if kind != "rp" {
-        return Err(link.unsuitable("its table frazil is not an ordinary, logged table (UNLOGGED ones are emptied after a crash)"));
+        let why = format!("its table {table} is not an ordinary, logged table (UNLOGGED ones are emptied after a crash)");
+        return Err(link.unsuitable(&why));
     }
-    match link.text(row, 4)?.as_str() {
-        "namespace text, record text, slot bigint" => Ok(true),
-        other => Err(link.unsuitable(&format!("its table frazil has the columns {other}, and was not made by: {TABLE}"))),
-    }
+    Ok(Some(row.get(4).cloned().flatten().unwrap_or_default()))
 }
 
 fn create(link: &mut Link) -> Result<()> {

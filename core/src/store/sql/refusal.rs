@@ -39,9 +39,9 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
             format!("the store {to} refuses the login ({code}): check the user, the password and, in the server, who may connect"),
         ),
         "1130" => (StoreAuth, format!("the store {to} does not let this machine connect ({code}): allow its address to the user")),
-        "1044" => (StoreAuth, format!("the store {to} does not let the user into the database ({code}): grant SELECT, INSERT, UPDATE")),
+        "1044" => (StoreAuth, format!("the store {to} does not let the user into the database ({code}): grant {}", login.rights())),
         "42501" | "1142" | "1143" | "1227" | "1370" => {
-            (StoreAuth, format!("the user lacks a right in the store {to} ({code}): grant SELECT, INSERT and UPDATE on the table frazil"))
+            (StoreAuth, format!("the user lacks a right in the store {to} ({code}): grant {}", login.rights()))
         }
         "3D000" | "1049" => (Spec, format!("the store {to} has no database {:?} ({code}): create it, or mend the URL", login.database)),
         "25006" | "1290" | "1792" | "1836" | "1874" | "1036" => {
@@ -50,15 +50,18 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
         "53100" | "1021" | "1114" => (StoreReadonly, format!("the store {to} has no room left ({code}): make room on its disk")),
         "55P03" | "57014" | "1205" | "1969" | "3024" => (
             StoreUnreachable,
-            format!("the store {to} did not get to it in time ({code}): another session holds the table frazil or a row of it locked"),
+            format!(
+                "the store {to} did not get to it in time ({code}): another session holds the table {} or a row of it locked",
+                login.table
+            ),
         ),
         UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
         "XX001" | "XX002" | "1034" | "1194" | "1712" => {
             (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it or restore it"))
         }
         // PostgreSQL: the text's fault, its values' fault, what the server cannot do; MySQL: likewise, and a table that is not as it should be.
-        "1054" | "1064" | "1235" | "1286" | "1665" | "3098" => unsuitable(to, code, &message),
-        _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(to, code, &message),
+        "1054" | "1064" | "1146" | "1235" | "1267" | "1286" | "1665" | "3098" => unsuitable(login, code, &message),
+        _ if code.len() == 5 && ["42", "22", "0A"].iter().any(|class| code.starts_with(class)) => unsuitable(login, code, &message),
         "" => (StoreUnreachable, format!("the store {to} cannot be reached: {message}")),
         _ => (StoreUnreachable, format!("the store {to} cannot serve now ({code}: {message})")),
     };
@@ -76,7 +79,9 @@ fn pooler(message: &str) -> &'static str {
     }
 }
 
-fn unsuitable(to: &str, code: &str, message: &str) -> (ErrorKind, String) {
-    let why = format!("the store {to} does not do what a lease needs ({code}: {message}); its table frazil must be as frazil makes it");
+fn unsuitable(login: &Login, code: &str, message: &str) -> (ErrorKind, String) {
+    let Login { endpoint, table, .. } = login;
+    let why =
+        format!("the store {endpoint} does not do what is needed ({code}: {message}); its table {table} must be as it is made at first");
     (ErrorKind::StoreUnsuitable, why)
 }

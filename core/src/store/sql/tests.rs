@@ -89,6 +89,20 @@ fn errors_name_the_address_and_not_the_user() {
 }
 
 #[test]
+fn errors_name_the_table_that_is_used() {
+    let login = url::mysql("mysql://anna:secret@db:6000/x").unwrap().for_table("leaf_alloc");
+    for (code, says) in [
+        ("1142", "grant SELECT and UPDATE on the table leaf_alloc"),
+        ("1205", "another session holds the table leaf_alloc"),
+        ("1054", "its table leaf_alloc must be"),
+        ("1267", "its table leaf_alloc must be"),
+    ] {
+        let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: String::new() }, &login);
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[test]
 fn a_silent_server_and_none_at_all() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();

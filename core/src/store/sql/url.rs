@@ -20,16 +20,32 @@ pub(super) struct Login {
     /// `host:port` or a socket's path, for the errors.
     pub(super) endpoint: String,
     pub(super) database: String,
+    /// The table that the user needs, for the errors.
+    pub(super) table: &'static str,
     user: String,
 }
 
 impl Login {
+    /// The same for another table than frazil's own.
+    pub(super) fn for_table(self, table: &'static str) -> Self {
+        Login { table, ..self }
+    }
+
+    /// What the user may do, as a manual says it.
+    pub(super) fn rights(&self) -> String {
+        let insert = if self.table == TABLE { "SELECT, INSERT" } else { "SELECT" };
+        format!("{insert} and UPDATE on the table {}", self.table)
+    }
+
     /// A server's text without the user's name, which servers put into quotes.
     pub(super) fn without_user(&self, message: &str) -> String {
         let user = &self.user;
         message.replace(&format!("\"{user}\""), "***").replace(&format!("'{user}'"), "***")
     }
 }
+
+/// frazil's own table.
+const TABLE: &str = "frazil";
 
 /// The parameters that are taken. Not `user` and `password`: in front of the `@` they are hidden wherever the URL is shown.
 const POSTGRESQL: &[&str] = &[
@@ -75,6 +91,7 @@ pub(super) fn postgresql(url: &str) -> Result<Login> {
     Ok(Login {
         endpoint: endpoint(&host, options.get_port(), options.get_socket().map(AsRef::as_ref)),
         database: options.get_database().unwrap_or(&user).to_owned(),
+        table: TABLE,
         user,
         options: Options::Postgresql(options),
     })
@@ -98,6 +115,7 @@ pub(super) fn mysql(url: &str) -> Result<Login> {
     Ok(Login {
         endpoint: endpoint(&host, options.get_port(), options.get_socket().map(AsRef::as_ref)),
         database,
+        table: TABLE,
         user: options.get_username().to_owned(),
         options: Options::Mysql(options),
     })

@@ -1,0 +1,265 @@
+//! Ranges from Leaf's and Tinyid's own tables, which their servers may go on using meanwhile.
+//!
+//! A row says how far its numbers are handed out, in each system's own way:
+//! - Leaf: `max_id` is the next number, and a range is `max_id` before up to `max_id` after, which is not part of it
+//!   (Meituan-Dianping/Leaf: SegmentIDGenImpl.updateSegmentFromDb and getIdFromSegmentBuffer).
+//! - Tinyid: a range is what lies above `max_id` before, up to `max_id` after, and leaves `remainder` when divided by
+//!   `delta` (didi/tinyid: DbSegmentIdServiceImpl, SegmentId.init and nextId).
+//!
+//! The row's `step` is the least that is taken; more is taken at a time where numbers are used fast, as Leaf does.
+//!
+//! **What holds.** A range is used only by whoever moved `max_id` past it, theirs or ours. These tables carry nothing that
+//! tells one history from another: a row that went back is noticed only by a process that has seen a higher one.
+
+use super::record::LAST;
+use super::source::{ATTEMPTS, Piece, Source, breathe};
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::store::{Address, Rest, Row, Rows, Table};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+/// A row of another system's table.
+pub(super) struct Foreign {
+    address: Address,
+    table: Table,
+    tag: String,
+    timeout: Duration,
+    connection: Option<Box<dyn Rows>>,
+    /// How far this process has seen it.
+    seen: Option<i64>,
+    /// Which one of the tag's databases this is.
+    at: usize,
+    peers: Rc<Peers>,
+}
+
+/// The databases that serve one tag, which must not hand out the same numbers.
+struct Peers {
+    addresses: Vec<Address>,
+    /// What each one's row said about its numbers, once it was read.
+    rests: RefCell<Vec<Option<Rest>>>,
+}
+
+/// One for each database; used by one thread.
+pub(super) fn sources(addresses: &[Address], table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
+    let peers = Rc::new(Peers { addresses: addresses.to_vec(), rests: RefCell::new(Vec::new()) });
+    let source = |(at, address): (usize, &Address)| {
+        let (address, tag, peers) = (address.clone(), tag.to_owned(), Rc::clone(&peers));
+        Box::new(Foreign { address, table, tag, timeout, connection: None, seen: None, at, peers }) as Box<dyn Source>
+    };
+    addresses.iter().enumerate().map(source).collect()
+}
+
+impl Source for Foreign {
+    fn take(&mut self, count: u64) -> Result<Piece> {
+        self.look_at_peers();
+        let mut rows = match self.connection.take() {
+            Some(rows) => rows,
+            None => self.address.connect_table(self.table, self.timeout)?,
+        };
+        let taken = self.take_from(rows.as_mut(), count)?;
+        self.connection = Some(rows);
+        Ok(taken)
+    }
+}
+
+impl Foreign {
+    fn take_from(&mut self, rows: &mut dyn Rows, count: u64) -> Result<Piece> {
+        for attempt in 0..ATTEMPTS {
+            let Some(row) = rows.read(&self.tag)? else {
+                return Err(self.error(ErrorKind::TagMissing, "there is no such row"));
+            };
+            self.check(&row)?;
+            self.seen = Some(row.max_id);
+            let Some((piece, max_id)) = range(&row, count) else {
+                return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
+            };
+            if rows.advance(&self.tag, &row, max_id)? {
+                self.seen = Some(max_id);
+                return Ok(piece);
+            }
+            breathe(attempt);
+        }
+        Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time, or the server is set to read-only"))
+    }
+
+    fn check(&self, row: &Row) -> Result<()> {
+        let corrupt = |why: &str| Err(self.error(ErrorKind::StoreCorrupt, &format!("{row}: {why}")));
+        if row.max_id < 0 {
+            return corrupt("max_id must be 0 or more");
+        }
+        if row.step < 1 {
+            return corrupt("step must be 1 or more");
+        }
+        match row.rest {
+            Some(Rest { delta, .. }) if delta < 1 => return corrupt("delta must be 1 or more"),
+            Some(Rest { delta, remainder, .. }) if !(0..delta).contains(&remainder) => {
+                return corrupt("remainder must be 0 or more, and less than delta");
+            }
+            Some(rest) => self.check_against_peers(rest)?,
+            None => {}
+        }
+        match self.seen.filter(|seen| row.max_id < *seen) {
+            None => Ok(()),
+            Some(seen) => {
+                let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
+                let why = format!(
+                    "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
+                     UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
+                    row.max_id
+                );
+                Err(self.error(ErrorKind::StoreChanged, &why))
+            }
+        }
+    }
+
+    /// Before a number is taken from one of several databases, all that can be reached are asked for theirs; one
+    /// that is away is looked at when it is back.
+    fn look_at_peers(&self) {
+        let Peers { addresses, rests } = &*self.peers;
+        if addresses.len() == 1 || !rests.borrow().is_empty() {
+            return;
+        }
+        let (table, tag, timeout) = (self.table, &self.tag, self.timeout);
+        let look = move |address: &Address| address.connect_table(table, timeout)?.read(tag);
+        // All at once: those that are away cost one timeout together. What is wrong with one is said when it is its turn.
+        *rests.borrow_mut() = thread::scope(|scope| {
+            let looks: Vec<_> = addresses.iter().map(|address| scope.spawn(move || look(address).ok().flatten()?.rest)).collect();
+            looks.into_iter().map(|look| look.join().ok().flatten()).collect()
+        });
+    }
+
+    fn check_against_peers(&self, rest: Rest) -> Result<()> {
+        let mut rests = self.peers.rests.borrow_mut();
+        let Some(mine) = rests.get_mut(self.at) else { return Ok(()) };
+        *mine = Some(rest);
+        for (address, theirs) in self.peers.addresses.iter().zip(&*rests) {
+            let Some(theirs) = theirs.filter(|theirs| *address != self.address && theirs.meets(&rest)) else { continue };
+            let why = format!(
+                "delta={} remainder={}, and the store {address} has delta={} remainder={}: both would hand out the same numbers",
+                rest.delta, rest.remainder, theirs.delta, theirs.remainder
+            );
+            return Err(self.error(ErrorKind::SegmentMismatch, &why));
+        }
+        Ok(())
+    }
+
+    fn error(&self, kind: ErrorKind, why: &str) -> Error {
+        Error::new(kind, format!("store={} table {} tag {}: {why}", self.address, self.table.name(), shown(&self.tag)))
+    }
+}
+
+impl Rest {
+    /// Whether there are numbers that belong to both.
+    fn meets(&self, other: &Rest) -> bool {
+        let (mut a, mut b) = (self.delta, other.delta);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        // A row that cannot be right is refused by itself.
+        a > 0 && (self.remainder - other.remainder) % a == 0
+    }
+}
+
+/// The next `count` numbers or more of a row that was checked, and the `max_id` behind them; `None` where there is none left.
+fn range(row: &Row, count: u64) -> Option<(Piece, i64)> {
+    let (old, step) = (row.max_id.unsigned_abs(), row.step.unsigned_abs());
+    let (first, stride, end) = match row.rest {
+        None => (old, 1, old.saturating_add(count.max(step)).min(LAST)),
+        Some(Rest { delta, remainder, .. }) => {
+            let (delta, remainder) = (delta.unsigned_abs(), remainder.unsigned_abs());
+            let least = old + 1;
+            let first = least.checked_add((remainder + delta - least % delta) % delta)?;
+            let reach = first.saturating_add((count - 1).saturating_mul(delta));
+            (first, delta, reach.max(old.saturating_add(step)).min(LAST))
+        }
+    };
+    // Leaf's `max_id` is not part of the range, Tinyid's is.
+    let last = if row.rest.is_none() { end - 1 } else { end };
+    let count = last.checked_sub(first)? / stride + 1;
+    (end > old).then(|| (Piece { first, stride, count }, end.cast_signed()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(max_id: i64, step: i64) -> Row {
+        Row { max_id, step, rest: None }
+    }
+
+    fn tinyid(max_id: i64, step: i64, delta: i64, remainder: i64) -> Row {
+        Row { max_id, step, rest: Some(Rest { delta, remainder, id: 1, version: 0 }) }
+    }
+
+    fn numbers(piece: Piece) -> Vec<i64> {
+        (0..piece.count).map(|n| (piece.first + n * piece.stride).cast_signed()).collect()
+    }
+
+    /// What Tinyid's client hands out of a range: SegmentId.init, then nextId until it is over.
+    fn theirs(old: i64, max_id: i64, delta: i64, remainder: i64) -> Vec<i64> {
+        let (mut current, mut ids) = (old, Vec::new());
+        if current % delta != remainder {
+            for _ in 0..=delta {
+                current += 1;
+                if current % delta == remainder {
+                    current -= delta;
+                    break;
+                }
+            }
+        }
+        loop {
+            current += delta;
+            if current > max_id {
+                return ids;
+            }
+            ids.push(current);
+        }
+    }
+
+    #[test]
+    fn leafs_range_begins_at_max_id() {
+        assert_eq!(range(&leaf(1, 2_000), 1), Some((Piece { first: 1, stride: 1, count: 2_000 }, 2_001)));
+        assert_eq!(range(&leaf(2_001, 2_000), 5_000), Some((Piece { first: 2_001, stride: 1, count: 5_000 }, 7_001)));
+        assert_eq!(range(&leaf(0, 1), 1), Some((Piece { first: 0, stride: 1, count: 1 }, 1)));
+    }
+
+    #[test]
+    fn tinyids_range_is_what_its_own_client_would_take_of_it() {
+        for delta in 1..5 {
+            for (remainder, old) in (0..delta).flat_map(|remainder| (0..12).map(move |old| (remainder, old))) {
+                for (step, count) in (1..12).flat_map(|step| (1..6).map(move |count| (step, count))) {
+                    let (piece, max_id) = range(&tinyid(old, step, delta, remainder), count).unwrap();
+                    assert_eq!(numbers(piece), theirs(old, max_id, delta, remainder), "{old} {max_id} {delta} {remainder}");
+                    assert!(max_id >= old + step && piece.count >= count);
+                    // No more than needed.
+                    assert!(max_id == old + step || piece.count == count);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_numbers() {
+        let last = i64::MAX;
+        assert_eq!(range(&leaf(last - 2, 10), 1).map(|(piece, max_id)| (numbers(piece), max_id)), Some((vec![last - 2, last - 1], last)));
+        assert_eq!(range(&leaf(last, 10), 1), None);
+        let odd = tinyid(last - 4, 10, 2, 1);
+        assert_eq!(range(&odd, u64::MAX).map(|(piece, max_id)| (numbers(piece), max_id)), Some((vec![last - 2, last], last)));
+        assert_eq!(range(&tinyid(last, 10, 2, 1), 1), None);
+        assert_eq!(range(&tinyid(last - 1, 10, 2, 0), 1), None);
+        assert_eq!(range(&tinyid(last - 1, 10, last, 7), 1), None);
+    }
+
+    #[test]
+    fn rows_that_share_numbers() {
+        let rest = |delta, remainder| tinyid(0, 1, delta, remainder).rest.unwrap();
+        assert!(!rest(2, 0).meets(&rest(2, 1)));
+        assert!(rest(2, 1).meets(&rest(2, 1)));
+        assert!(rest(1, 0).meets(&rest(2, 1)));
+        assert!(rest(4, 1).meets(&rest(6, 3)), "9");
+        assert!(!rest(4, 1).meets(&rest(6, 2)));
+        assert!(!rest(0, 0).meets(&rest(0, 0)));
+    }
+}

@@ -1,0 +1,572 @@
+"""Segments, tickets and rings: numbers that a thread prepares ahead."""
+
+import array
+import asyncio
+import contextlib
+import copy
+import gc
+import json
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import frazil
+import numpy
+import pytest
+from conftest import STANDARD_EPOCH_MS, ascends, at
+
+FOUR = "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01'"
+
+
+def in_time(condition, seconds=20):
+    """Whether a condition comes true."""
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.005)
+    return condition()
+
+
+def start(code):
+    """A program of this interpreter, whose output is read."""
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+def run(code):
+    """Runs a program of this interpreter."""
+    program = start(code)
+    printed, _ = program.communicate(timeout=120)
+    assert program.returncode == 0
+    return printed
+
+
+def refused(kind, call, *says):
+    with pytest.raises(kind) as raised:
+        call()
+    assert all(word in str(raised.value) for word in says), str(raised.value)
+    return raised.value
+
+
+def take_away(folder):
+    """A file stands where a store's folder was."""
+    folder.rename(folder.with_suffix(".away"))
+    folder.write_text("not a folder")
+
+
+@contextlib.contextmanager
+def silent_server():
+    """The URL of a store that takes connections, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield f"redis://127.0.0.1:{listening.getsockname()[1]}/0"
+
+
+def test_segment(namespace):
+    orders = frazil.Segment("orders", store="memory", namespace=namespace, step=100, start=1000)
+    assert isinstance(orders, frazil.Numbers) and not isinstance(orders, frazil.Snowflake)
+    assert (orders.prepared, orders.last_error) == (100, None)
+    assert [orders.next(), orders(), next(orders), orders.__next__()] == [1000, 1001, 1002, 1003]
+    assert orders.batch(7) == list(range(1004, 1011))
+    # A tenth is used: the next range is on its way.
+    assert in_time(lambda: orders.prepared >= 100)
+    assert (orders.batch(0), orders.fill(array.array("q"))) == ([], 0)
+    words, table = array.array("q", bytes(8 * 300)), numpy.zeros((4, 10), dtype=numpy.int64)
+    assert (orders.fill(words), orders.fill(table), orders.fill(memoryview(words)[:2])) == (300, 40, 2)
+    assert [*words[2:], *table.flat, *words[:2]] == list(range(1013, 1353))
+    assert iter(orders) is orders
+    assert [number for _, number in zip(range(3), orders)] == [1353, 1354, 1355]
+    assert orders.spec == frazil.Segment(f"orders start=1000 step=100 namespace={namespace} store=memory").spec
+    assert repr(orders) == f"Segment({orders.spec})"
+
+    # Another handle, opened from the line: ranges of its own.
+    other = frazil.Segment(orders.spec)
+    mine, theirs = [], []
+    for _ in range(50):
+        mine += orders.batch(20)
+        theirs += other.batch(20)
+    assert ascends(mine) and ascends(theirs) and not set(mine) & set(theirs)
+
+    odd = frazil.Segment("parity", store="memory", namespace=namespace + "-odd", increment=2, offset=1, step=3)
+    even = frazil.Segment("parity", store=["memory"], namespace=namespace + "-even", increment=2, offset=[2], start=3)
+    assert (odd.batch(5), even.batch(3)) == ([1, 3, 5, 7, 9], [4, 6, 8])
+
+
+def test_segment_stores(tmp_path):
+    folders = [tmp_path / "a", tmp_path / "b"]
+    stores = [f"file:{folder}" for folder in folders]
+    segment = frazil.Segment("orders", store=stores, step=10)
+    assert segment.spec.endswith(f'store="{stores[0]} {stores[1]}"')
+    numbers = segment.batch(2_000)
+    assert {number % 2 for number in numbers} == {0, 1}
+    assert segment.last_error is None
+    # The same stores as one text, with the same offsets; another order would be another store's numbers.
+    again = frazil.Segment("orders", store=" ".join(stores), offset=(1, 2), step=10)
+    numbers += again.batch(100)
+    refused(frazil.SegmentMismatchError, lambda: frazil.Segment("orders", store=stores, offset=[2, 1]).batch(10_000), "offset")
+    take_away(folders[1])
+    numbers += segment.batch(200_000)
+    assert len(set(numbers)) == 202_100
+    assert {number % 2 for number in numbers[-10_000:]} == {1}
+    assert isinstance(segment.last_error, frazil.FrazilError) and stores[1] in str(segment.last_error)
+
+    folders = [tmp_path / "ta", tmp_path / "tb"]
+    tickets = frazil.Tickets("photos", store=[f"file:{folder}" for folder in folders])
+    assert isinstance(tickets, frazil.Numbers) and tickets.prepared == 0
+    numbers = [tickets.next() for _ in range(10)] + tickets.batch(10)
+    assert all((a - b) % 2 for a, b in zip(numbers[::2], numbers[1::2])), numbers
+    assert sorted(numbers) == list(range(1, 21))
+    take_away(folders[0])
+    assert [next(tickets) for _ in range(5)] == [22, 24, 26, 28, 30]
+    assert "ta" in str(tickets.last_error)
+
+
+def test_segment_errors(tmp_path, namespace, monkeypatch):
+    both = f"memory file:{tmp_path}/both"
+    for line, kind, says in [
+        ("", frazil.SpecError, "tag"),
+        ("store=memory", frazil.SpecError, "tag"),
+        ("or/ders store=memory", frazil.SpecError, "tag"),
+        ("t" * 65 + " store=memory", frazil.SpecError, "tag"),
+        ("orders", frazil.SpecError, "store"),
+        ("orders store=''", frazil.SpecError, "store"),
+        ("orders store=nowhere", frazil.SpecError, "nowhere"),
+        ("orders store='memory memory'", frazil.SpecError, "twice"),
+        ("orders store=memory step=0", frazil.OutOfRangeError, "step=0"),
+        ("orders store=memory step=-1", frazil.OutOfRangeError, "step=-1"),
+        ("orders store=memory step=many", frazil.SpecError, "many"),
+        ("orders store=memory start=9223372036854775808", frazil.OutOfRangeError, "start=9223372036854775808"),
+        ("orders store=memory increment=0", frazil.OutOfRangeError, "increment=0"),
+        ("orders store=memory increment=2 offset=3", frazil.OutOfRangeError, "offset=3"),
+        (f"orders store='{both}' offset='0 2'", frazil.OutOfRangeError, "two stores"),
+        (f"orders store='{both}' offset='1'", frazil.SpecError, "one for each"),
+        ("orders store=memory wait=soon", frazil.SpecError, "wait"),
+        ("orders store=memory namespace='two words'", frazil.SpecError, "namespace"),
+        ("orders store=memory worker=1", frazil.UnknownKeyError, "worker"),
+    ]:
+        refused(kind, lambda line=line: frazil.Segment(line), says)
+        refused(kind, lambda line=line: asyncio.run(frazil.Segment.open(line)), says)
+    for options, kind, says in [
+        ({"step": 0}, frazil.OutOfRangeError, "step=0"),
+        ({"step": 2**127}, frazil.OutOfRangeError, "step"),
+        ({"increment": 2, "offset": [3]}, frazil.OutOfRangeError, "offset=3"),
+        ({"offset": []}, frazil.SpecError, "one for each"),
+        ({"store": []}, frazil.SpecError, "store"),
+        ({"store": ["memory", 7]}, frazil.SpecError, "7"),
+    ]:
+        refused(kind, lambda options=options: frazil.Segment("orders", **{"store": "memory", **options}), says)
+    refused(frazil.SpecError, lambda: frazil.Segment("orders store=memory", store="memory"), "store is given twice")
+    refused(frazil.SpecError, lambda: frazil.Tickets("photos", store="memory"), "two stores")
+    refused(frazil.SpecError, lambda: frazil.Tickets("photos", store=both, step=2), "step")
+    # FRAZIL configures generators alone.
+    monkeypatch.setenv("FRAZIL", "standard node=1")
+    refused(frazil.SpecError, frazil.Segment, "tag")
+    refused(frazil.SpecError, frazil.Tickets, "tag")
+    refused(frazil.NodeMissingError, frazil.Buffered, "node")
+
+    frazil.Segment("parity", store="memory", namespace=namespace, increment=2, offset=1).next()
+    for other in ({"increment": 3, "offset": 1}, {"increment": 2, "offset": 2}, {}):
+        refused(frazil.SegmentMismatchError, lambda other=other: frazil.Segment("parity", store="memory", namespace=namespace, **other))
+
+    last = 2**63 - 1
+    end = frazil.Segment("end", store="memory", namespace=namespace, step=10, start=last - 2)
+    assert end.batch(3) == [last - 2, last - 1, last]
+    refused(frazil.SegmentExhaustedError, end.next, str(last))
+    buffer = array.array("q", bytes(80))
+    near = frazil.Segment("near", store="memory", namespace=namespace, start=last - 4)
+    assert refused(frazil.SegmentExhaustedError, lambda: near.fill(buffer)).written == 5
+    assert buffer.tolist() == [*range(last - 4, last + 1), 0, 0, 0, 0, 0]
+    with silent_server() as slow:
+        refused(
+            frazil.SegmentExhaustedError, lambda: frazil.Segment("slow", store=slow, wait="200ms"), "slow", "no number arrived within 2"
+        )
+
+    # A backup of the store's folder is put back.
+    folder, backup = tmp_path / "back", tmp_path / "backup"
+    segment = frazil.Segment("orders", store=f"file:{folder}", step=5, wait="2s")
+    shutil.copytree(folder, backup)
+    before = segment.batch(100)
+    folder.rename(tmp_path / "gone")
+    backup.rename(folder)
+
+    def go_on():
+        while True:
+            assert segment.next() > before[-1]
+
+    refused(frazil.StoreChangedError, go_on, "frazil segment file:")
+    assert refused(frazil.StoreChangedError, lambda: segment.batch(3)).written == 0
+    assert isinstance(segment.last_error, frazil.StoreChangedError)
+
+
+def test_segment_processes(tmp_path):
+    store = f"file:{tmp_path}"
+    mint = f"""
+import frazil, json
+orders = frazil.Segment("orders", store={store!r}, step=100)
+print(json.dumps(orders.batch(10_000) + [orders.next() for _ in range(5_000)]))
+"""
+    programs = [start(mint) for _ in range(2)]
+    orders = frazil.Segment("orders", store=store, step=100)
+    minted = [orders.batch(15_000)]
+    for program in programs:
+        printed, _ = program.communicate(timeout=120)
+        assert program.returncode == 0
+        minted.append(json.loads(printed))
+    assert all(ascends(mine) for mine in minted)
+    assert len(set().union(*minted)) == 45_000
+
+    # A child takes nothing that its parent has prepared, though both go on at once.
+    answers = run(f"""
+import frazil, json, os
+orders = frazil.Segment("orders", store={store!r}, namespace="fork", step=50)
+first = orders.batch(5)
+pipes = []
+for _ in range(2):
+    theirs, ours = os.pipe()
+    if os.fork() == 0:
+        status = 1
+        try:
+            with os.fdopen(ours, "w") as out:
+                json.dump([orders.next() for _ in range(1_000)] + orders.batch(1_000), out)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(ours)
+    pipes.append(theirs)
+minted = [first + [orders.next() for _ in range(1_000)]] + [json.load(os.fdopen(pipe)) for pipe in pipes]
+for _ in pipes:
+    _, status = os.wait()
+    assert status == 0, status
+print(json.dumps(minted))
+""")
+    minted = json.loads(answers)
+    assert minted[0][:6] == [1, 2, 3, 4, 5, 6]
+    assert [len(mine) for mine in minted] == [1_005, 2_000, 2_000] and all(ascends(mine) for mine in minted)
+    assert len(set().union(*minted)) == 5_005
+
+
+def test_segment_closed(namespace):
+    def opened():
+        yield frazil.Segment("closed", store="memory", namespace=namespace)
+        yield frazil.Buffered("standard", node=1, size=10, detached=True)
+        yield frazil.Tickets("closed", store=["redis://127.0.0.1:1/0", "redis://127.0.0.1:2/0"])
+
+    for numbers in opened():
+        spec, mint = numbers.spec, numbers.next
+        numbers.close()
+        numbers.close()
+        for call in [
+            numbers.next,
+            mint,
+            numbers,
+            lambda numbers=numbers: next(numbers),
+            lambda numbers=numbers: numbers.batch(1),
+            lambda numbers=numbers: numbers.batch(0),
+            lambda numbers=numbers: numbers.fill(array.array("q", [0])),
+            lambda numbers=numbers: asyncio.run(numbers.next_async()),
+            lambda numbers=numbers: asyncio.run(numbers.batch_async(1)),
+            numbers.renew,
+            lambda numbers=numbers: numbers.prepared,
+            lambda numbers=numbers: numbers.last_error,
+        ]:
+            refused(frazil.ClosedError, call)
+        assert numbers.spec == spec
+
+    with frazil.Segment("with", store="memory", namespace=namespace) as orders:
+        assert orders.next() == 1
+    refused(frazil.ClosedError, orders.next)
+
+    renewed = frazil.Segment("renew", store="memory", namespace=namespace, step=100)
+    assert renewed.next() == 1
+    renewed.renew()
+    assert renewed.next() > 100
+
+
+def test_buffered(node):
+    ids = frazil.Buffered("standard", node=node, size=10_000, refill=20)
+    assert isinstance(ids, frazil.Numbers) and ids.prepared >= 10_000
+    minted = [mint() for _ in range(100) for mint in (ids.next, ids, ids.__next__)] + ids.batch(30_000)
+    assert ascends(minted)
+    assert {ids.layout.decode(id).node for id in minted} == {node}
+    assert ids.layout == frazil.Snowflake("standard", node=node).layout
+    assert repr(ids) == f"Buffered({ids.spec})"
+
+    small = frazil.Buffered("standard", node=node, size=500, refill=100)
+    minted = [[] for _ in range(4)]
+
+    def work(mine):
+        buffer = array.array("q", bytes(8 * 500))
+        for _ in range(10):
+            mine += [small.next() for _ in range(200)] + small.batch(300)
+            small.fill(buffer)
+            mine += buffer
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in minted]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert all(len(mine) == 10_000 and ascends(mine) for mine in minted)
+    assert len(set().union(*minted)) == 40_000
+
+    for line, kind in [
+        ("standard node=1 size=0", frazil.OutOfRangeError),
+        ("standard node=1 refill=101", frazil.OutOfRangeError),
+        ("standard node=1 empty=block", frazil.SpecError),
+        ("standard node=1 sise=1", frazil.UnknownKeyError),
+        ("standard size=10", frazil.NodeMissingError),
+        ("baidu worker=1", frazil.LayoutExpiredError),
+    ]:
+        refused(kind, lambda line=line: frazil.Buffered(line))
+
+
+def test_an_empty_ring_refuses_or_waits(node):
+    # Under a manual clock the generator has the eight IDs of one tick, and no more.
+    line = f"layout='time:41@1ms node:10 sequence:3 epoch:2025-01-01' node={node} clock=manual exhausted=error start=zero"
+    clock = frazil.Snowflake(line)
+    clock.set_time(at(STANDARD_EPOCH_MS + 1000))
+    ids = frazil.Buffered(line, size=4, empty="error")
+    minted = []
+
+    def take():
+        with contextlib.suppress(frazil.ExhaustedError):
+            minted.append(ids.next())
+        return len(minted) == 8
+
+    assert in_time(take)
+    refused(frazil.ExhaustedError, ids.next, "empty")
+    refused(frazil.ExhaustedError, lambda: frazil.Buffered(line, size=4, empty="wait:100ms"), "no ID came within 1")
+    clock.set_time(at(STANDARD_EPOCH_MS + 1001))
+    minted.clear()
+    assert in_time(take)
+    assert {ids.layout.decode(id).tick for id in minted} == {1001}
+
+
+def test_a_ring_is_dropped_when_the_clock_goes_back(node):
+    line = f"standard node={node} clock=manual rollback=error exhausted=ahead:1h start=zero"
+    clock = frazil.Snowflake(line)
+    clock.set_time(at(STANDARD_EPOCH_MS + 1_000_000))
+    ids = frazil.Buffered(line, size=20_000, empty="wait:200ms")
+    minted = [ids.next()]
+    clock.set_time(at(STANDARD_EPOCH_MS + 990_000))
+
+    def drain():
+        while len(minted) < 20_000:
+            minted.append(ids.next())
+
+    refused(frazil.ClockBackError, drain)
+    assert isinstance(ids.last_error, frazil.ClockBackError)
+    clock.set_time(at(STANDARD_EPOCH_MS + 1_100_000))
+    later = ids.next()
+    assert later > minted[-1] and ids.layout.decode(later).tick == 1_100_000
+
+
+def test_a_ring_over_a_lease(tmp_path, namespace):
+    def slots(space):
+        listing = subprocess.run(
+            [sys.executable, "-m", "frazil", "nodes", f"file:{tmp_path}", "--namespace", space, "--json"],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return {slot["node"]: slot["state"] for slot in json.loads(listing.stdout)["slots"]}
+
+    store = f"file:{tmp_path}"
+    ids = frazil.Buffered(FOUR, store="memory", namespace=namespace, size=5_000)
+    before = ids.layout.decode(ids.next()).node
+    ids.renew()
+    after = {ids.layout.decode(id).node for id in ids.batch(5_000)}
+    assert before not in after
+
+    # close(), a with block, dropping, and the end of the process give the number back.
+    for space, code in {
+        "close": "ids = opened(); ids.next(); ids.close()",
+        "with": "with opened() as ids: ids.next()",
+        "drop": "ids = opened(); ids.next(); del ids",
+        "exit": "ids = opened(); ids.next()",
+    }.items():
+        run(f"import frazil\ndef opened(): return frazil.Buffered('game', store={store!r}, namespace={space!r}, size=100)\n{code}")
+        assert set(slots(space).values()) == {"free"}, space
+
+    # A forked child leases a number of its own, and gives it back; its parent's stays.
+    run(f"""
+import frazil, os
+ids = frazil.Buffered("game", store={store!r}, namespace="fork", size=100)
+node = ids.layout.decode(ids.next()).server
+theirs, ours = os.pipe()
+if os.fork() == 0:
+    status = 1
+    try:
+        os.write(ours, str(ids.layout.decode(ids.next()).server).encode())
+        ids.close()
+        status = 0
+    finally:
+        os._exit(status)
+_, status = os.wait()
+assert status == 0, status
+assert int(os.read(theirs, 100)) != node
+assert ids.layout.decode(ids.batch(200)[-1]).server == node
+""")
+    assert list(slots("fork").values()) == ["free", "free"]
+
+
+def test_a_forked_child_of_a_ring_is_refused():
+    run("""
+import frazil, os
+ids = frazil.Buffered("standard", node=1, size=100)
+last = ids.next()
+if os.fork() == 0:
+    status = 1
+    try:
+        try:
+            ids.next()
+        except frazil.ForkedError:
+            status = 0
+    finally:
+        os._exit(status)
+_, status = os.wait()
+assert status == 0, status
+assert ids.next() > last
+""")
+
+
+def test_numbers_do_not_hold_up_a_loop(tmp_path, namespace):
+    async def main(slow, other):
+        started = time.monotonic()
+        raised = refused(frazil.WouldBlockError, lambda: frazil.Segment("orders", store=slow))
+        assert raised.retry_after > 0 and "await Segment.open" in raised.__notes__[0]
+        tickets = frazil.Tickets("photos", store=[slow, other], wait="500ms")
+        assert "next_async" in refused(frazil.WouldBlockError, tickets.next).__notes__[0]
+        assert "batch_async" in refused(frazil.WouldBlockError, lambda: tickets.batch(2)).__notes__[0]
+        assert time.monotonic() - started < 1
+        turns = 0
+
+        async def count():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.01)
+                turns += 1
+
+        counting = asyncio.create_task(count())
+        for waiting in (
+            frazil.Segment.open("orders", store=slow, wait="500ms"),
+            tickets.next_async(),
+            tickets.batch_async(2),
+        ):
+            before = turns
+            with pytest.raises(frazil.SegmentExhaustedError):
+                await waiting
+            assert turns - before > 10
+        counting.cancel()
+
+        orders = await frazil.Segment.open("orders", store=f"file:{tmp_path}", step=10)
+        assert [await orders.next_async(), *await orders.batch_async(2_000)] == list(range(1, 2_002))
+        ring = await frazil.Buffered.open("standard", store="memory", namespace=namespace, size=100)
+        assert ascends([await ring.next_async(), *await ring.batch_async(5_000)])
+        await asyncio.to_thread(ring.renew)
+        started = time.monotonic()
+        ring.close()
+        assert time.monotonic() - started < 0.1
+
+    with silent_server() as slow, silent_server() as other:
+        asyncio.run(main(slow, other))
+
+
+def test_the_gil_is_free_while_numbers_are_waited_for():
+    turns = 0
+    done = False
+
+    def count():
+        nonlocal turns
+        while not done:
+            time.sleep(0.005)
+            turns += 1
+
+    counting = threading.Thread(target=count)
+    with silent_server() as slow, silent_server() as other:
+        tickets = frazil.Tickets("photos", store=[slow, other], wait="300ms")
+        calls = [
+            tickets.next,
+            tickets,
+            lambda: tickets.batch(1),
+            lambda: tickets.fill(array.array("q", [0])),
+            lambda: frazil.Segment("orders", store=slow, wait="300ms"),
+        ]
+        counting.start()
+        for call in calls:
+            before = turns
+            refused(frazil.SegmentExhaustedError, call)
+            assert turns - before > 5
+        done = True
+        counting.join()
+
+
+def test_threads_share_a_segment(namespace):
+    orders = frazil.Segment("threads", store="memory", namespace=namespace, step=10)
+    minted = [[] for _ in range(4)]
+
+    def work(mine):
+        for _ in range(50):
+            mine += [orders.next() for _ in range(50)] + orders.batch(50)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in minted]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert all(ascends(mine) for mine in minted)
+    assert sorted(number for mine in minted for number in mine) == list(range(1, 20_001)), "none twice, and no gap"
+
+
+def test_numbers_of_wrong_types(namespace):
+    for open in (frazil.Segment, frazil.Tickets, frazil.Buffered):
+        for value in [7, b"orders", ["orders"], object(), 1.5]:
+            assert type(value).__name__ in str(refused(frazil.WrongTypeError, lambda open=open, value=value: open(value), "spec"))
+        for key in ("store", "offset"):
+            for value in [b"memory", {"memory"}, {}, object(), 1.5, [None], [1.5], [["memory"]], (b"memory",)]:
+                refused(frazil.WrongTypeError, lambda open=open, key=key, value=value: open("orders", **{key: value}), key)
+        refused(frazil.WrongTypeError, lambda open=open: open("orders", store="memory", step=[1]), "step")
+        refused(frazil.SpecError, lambda open=open: open("a\ud800b"))
+        refused(frazil.SpecError, lambda open=open: open("orders", store=["a\ud800b"]))
+    refused(frazil.WrongTypeError, lambda: frazil.Snowflake("standard", store=["memory"]), "store")
+    with pytest.raises(TypeError):
+        frazil.Numbers("orders store=memory")
+
+    orders = frazil.Segment("orders", store="memory", namespace=namespace)
+    for value in [None, "7", b"7", [7], 1.0, True]:
+        refused(frazil.WrongTypeError, lambda value=value: orders.batch(value))
+        refused(frazil.WrongTypeError, lambda value=value: orders.batch_async(value))
+    for value in [-1, 2**24 + 1, 2**64, 1.5, float("nan")]:
+        refused(frazil.OutOfRangeError, lambda value=value: orders.batch(value), "count")
+        refused(frazil.OutOfRangeError, lambda value=value: orders.batch_async(value), "count")
+    read_only = numpy.zeros(4, dtype=numpy.int64)
+    read_only.flags.writeable = False
+    for buffer in [
+        None,
+        [0] * 4,
+        bytes(32),
+        array.array("Q", [0] * 4),
+        memoryview(array.array("q", [0] * 8))[::2],
+        numpy.zeros(4, dtype=">i8"),
+        read_only,
+    ]:
+        refused(frazil.WrongTypeError, lambda buffer=buffer: orders.fill(buffer), "buffer must be a writable")
+    refused(frazil.WrongTypeError, lambda: orders.next(1), "no arguments")
+    with pytest.raises(TypeError):
+        frazil.Numbers.next(frazil.Snowflake("standard node=1", detached=True))
+    with pytest.raises(AttributeError):
+        orders.layout  # noqa: B018
+    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError):
+            duplicate(orders)
+    # All that, and not one number was spent.
+    assert orders.next() == 1
+
+
+def test_a_bound_method_keeps_its_numbers(namespace):
+    mint = frazil.Segment("orders", store="memory", namespace=namespace).next
+    gc.collect()
+    assert [mint() for _ in range(3)] == [1, 2, 3]
+    orders = frazil.Segment("weak", store="memory", namespace=namespace)
+    gone = weakref.ref(orders)
+    del orders
+    gc.collect()
+    assert gone() is None
