@@ -12,6 +12,7 @@
 //! tells one history from another: a row that went back is noticed only by a process that has seen a higher one.
 
 use super::record::LAST;
+use super::seen::Seen;
 use super::source::{ATTEMPTS, Piece, Source, breathe};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::store::{Address, Rest, Row, Rows, Table};
@@ -20,6 +21,9 @@ use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
+/// The tables do not tell one history from another.
+const HISTORY: u64 = 0;
+
 /// A row of another system's table.
 pub(super) struct Foreign {
     address: Address,
@@ -27,8 +31,6 @@ pub(super) struct Foreign {
     tag: String,
     timeout: Duration,
     connection: Option<Box<dyn Rows>>,
-    /// How far this process has seen it.
-    seen: Option<i64>,
     /// Which one of the tag's databases this is.
     at: usize,
     peers: Rc<Peers>,
@@ -46,7 +48,7 @@ pub(super) fn sources(addresses: &[Address], table: Table, tag: &str, timeout: D
     let peers = Rc::new(Peers { addresses: addresses.to_vec(), rests: RefCell::new(Vec::new()) });
     let source = |(at, address): (usize, &Address)| {
         let (address, tag, peers) = (address.clone(), tag.to_owned(), Rc::clone(&peers));
-        Box::new(Foreign { address, table, tag, timeout, connection: None, seen: None, at, peers }) as Box<dyn Source>
+        Box::new(Foreign { address, table, tag, timeout, connection: None, at, peers }) as Box<dyn Source>
     };
     addresses.iter().enumerate().map(source).collect()
 }
@@ -66,17 +68,19 @@ impl Source for Foreign {
 
 impl Foreign {
     fn take_from(&mut self, rows: &mut dyn Rows, count: u64) -> Result<Piece> {
+        let seen = self.seen();
         for attempt in 0..ATTEMPTS {
+            let known = seen.known().reached;
             let Some(row) = rows.read(&self.tag)? else {
                 return Err(self.error(ErrorKind::TagMissing, "there is no such row"));
             };
-            self.check(&row)?;
-            self.seen = Some(row.max_id);
+            self.check(&row, known.map_or(0, |(_, max_id)| max_id))?;
+            seen.reached(HISTORY, row.max_id.unsigned_abs());
             let Some((piece, max_id)) = range(&row, count) else {
                 return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
             };
             if rows.advance(&self.tag, &row, max_id)? {
-                self.seen = Some(max_id);
+                seen.reached(HISTORY, max_id.unsigned_abs());
                 return Ok(piece);
             }
             breathe(attempt);
@@ -84,7 +88,12 @@ impl Foreign {
         Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time, or the server is set to read-only"))
     }
 
-    fn check(&self, row: &Row) -> Result<()> {
+    /// How far this process has seen the row come. No place of frazil's own record has a `/`.
+    fn seen(&self) -> Seen {
+        Seen::of(&self.address, &format!("{}/{}", self.table.name(), self.tag))
+    }
+
+    fn check(&self, row: &Row, seen: u64) -> Result<()> {
         let corrupt = |why: &str| Err(self.error(ErrorKind::StoreCorrupt, &format!("{row}: {why}")));
         if row.max_id < 0 {
             return corrupt("max_id must be 0 or more");
@@ -100,18 +109,16 @@ impl Foreign {
             Some(rest) => self.check_against_peers(rest)?,
             None => {}
         }
-        match self.seen.filter(|seen| row.max_id < *seen) {
-            None => Ok(()),
-            Some(seen) => {
-                let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
-                let why = format!(
-                    "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
-                     UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
-                    row.max_id
-                );
-                Err(self.error(ErrorKind::StoreChanged, &why))
-            }
+        if row.max_id.unsigned_abs() >= seen {
+            return Ok(());
         }
+        let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
+        let why = format!(
+            "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
+             UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
+            row.max_id
+        );
+        Err(self.error(ErrorKind::StoreChanged, &why))
     }
 
     /// Before a number is taken from one of several databases, all that can be reached are asked for theirs; one
