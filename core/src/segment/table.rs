@@ -12,13 +12,16 @@
 //! tells one history from another: a row that went back is noticed only by a process that has seen a higher one.
 
 use super::record::LAST;
+use super::seen::Seen;
 use super::source::{ATTEMPTS, Piece, Source, breathe};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::store::{Address, Rest, Row, Rows, Table};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::thread;
 use std::time::Duration;
+
+/// The tables do not tell one history from another.
+const HISTORY: u64 = 0;
 
 /// A row of another system's table.
 pub(super) struct Foreign {
@@ -27,8 +30,6 @@ pub(super) struct Foreign {
     tag: String,
     timeout: Duration,
     connection: Option<Box<dyn Rows>>,
-    /// How far this process has seen it.
-    seen: Option<i64>,
     /// Which one of the tag's databases this is.
     at: usize,
     peers: Rc<Peers>,
@@ -43,40 +44,58 @@ struct Peers {
 
 /// One for each database; used by one thread.
 pub(super) fn sources(addresses: &[Address], table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
-    let peers = Rc::new(Peers { addresses: addresses.to_vec(), rests: RefCell::new(Vec::new()) });
+    let peers = Rc::new(Peers { addresses: addresses.to_vec(), rests: RefCell::new(vec![None; addresses.len()]) });
     let source = |(at, address): (usize, &Address)| {
         let (address, tag, peers) = (address.clone(), tag.to_owned(), Rc::clone(&peers));
-        Box::new(Foreign { address, table, tag, timeout, connection: None, seen: None, at, peers }) as Box<dyn Source>
+        Box::new(Foreign { address, table, tag, timeout, connection: None, at, peers }) as Box<dyn Source>
     };
     addresses.iter().enumerate().map(source).collect()
 }
 
 impl Source for Foreign {
+    /// Asked of all databases before a number is taken from one, so that rows which share numbers are found at once.
+    fn has_tag(&mut self) -> Result<bool> {
+        self.connected(|tag, rows| Ok(tag.read(rows)?.is_some()))
+    }
+
     fn take(&mut self, count: u64) -> Result<Piece> {
-        self.look_at_peers();
-        let mut rows = match self.connection.take() {
-            Some(rows) => rows,
-            None => self.address.connect_table(self.table, self.timeout)?,
-        };
-        let taken = self.take_from(rows.as_mut(), count)?;
-        self.connection = Some(rows);
-        Ok(taken)
+        self.connected(|tag, rows| tag.take_from(rows, count))
     }
 }
 
 impl Foreign {
-    fn take_from(&mut self, rows: &mut dyn Rows, count: u64) -> Result<Piece> {
+    /// Does something with the connection, and keeps it when that went well.
+    fn connected<T>(&mut self, work: impl FnOnce(&Self, &mut dyn Rows) -> Result<T>) -> Result<T> {
+        let mut rows = match self.connection.take() {
+            Some(rows) => rows,
+            None => self.address.connect_table(self.table, self.timeout)?,
+        };
+        let done = work(self, rows.as_mut())?;
+        self.connection = Some(rows);
+        Ok(done)
+    }
+
+    /// The row, if it is one to go on from.
+    fn read(&self, rows: &mut dyn Rows) -> Result<Option<Row>> {
+        let known = self.seen().known().reached;
+        let row = rows.read(&self.tag)?;
+        if let Some(row) = &row {
+            self.check(row, known.map_or(0, |(_, max_id)| max_id))?;
+            self.seen().reached(HISTORY, row.max_id.unsigned_abs());
+        }
+        Ok(row)
+    }
+
+    fn take_from(&self, rows: &mut dyn Rows, count: u64) -> Result<Piece> {
         for attempt in 0..ATTEMPTS {
-            let Some(row) = rows.read(&self.tag)? else {
+            let Some(row) = self.read(rows)? else {
                 return Err(self.error(ErrorKind::TagMissing, "there is no such row"));
             };
-            self.check(&row)?;
-            self.seen = Some(row.max_id);
             let Some((piece, max_id)) = range(&row, count) else {
                 return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
             };
             if rows.advance(&self.tag, &row, max_id)? {
-                self.seen = Some(max_id);
+                self.seen().reached(HISTORY, max_id.unsigned_abs());
                 return Ok(piece);
             }
             breathe(attempt);
@@ -84,7 +103,12 @@ impl Foreign {
         Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time, or the server is set to read-only"))
     }
 
-    fn check(&self, row: &Row) -> Result<()> {
+    /// How far this process has seen the row come. No place of frazil's own record has a `/`.
+    fn seen(&self) -> Seen {
+        Seen::of(&self.address, &format!("{}/{}", self.table.name(), self.tag))
+    }
+
+    fn check(&self, row: &Row, seen: u64) -> Result<()> {
         let corrupt = |why: &str| Err(self.error(ErrorKind::StoreCorrupt, &format!("{row}: {why}")));
         if row.max_id < 0 {
             return corrupt("max_id must be 0 or more");
@@ -100,40 +124,21 @@ impl Foreign {
             Some(rest) => self.check_against_peers(rest)?,
             None => {}
         }
-        match self.seen.filter(|seen| row.max_id < *seen) {
-            None => Ok(()),
-            Some(seen) => {
-                let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
-                let why = format!(
-                    "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
-                     UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
-                    row.max_id
-                );
-                Err(self.error(ErrorKind::StoreChanged, &why))
-            }
+        if row.max_id.unsigned_abs() >= seen {
+            return Ok(());
         }
-    }
-
-    /// Before a number is taken from one of several databases, all that can be reached are asked for theirs; one
-    /// that is away is looked at when it is back.
-    fn look_at_peers(&self) {
-        let Peers { addresses, rests } = &*self.peers;
-        if addresses.len() == 1 || !rests.borrow().is_empty() {
-            return;
-        }
-        let (table, tag, timeout) = (self.table, &self.tag, self.timeout);
-        let look = move |address: &Address| address.connect_table(table, timeout)?.read(tag);
-        // All at once: those that are away cost one timeout together. What is wrong with one is said when it is its turn.
-        *rests.borrow_mut() = thread::scope(|scope| {
-            let looks: Vec<_> = addresses.iter().map(|address| scope.spawn(move || look(address).ok().flatten()?.rest)).collect();
-            looks.into_iter().map(|look| look.join().ok().flatten()).collect()
-        });
+        let (table, column, tag) = (self.table.name(), self.table.tag_column(), self.tag.replace('\'', "''"));
+        let why = format!(
+            "the row has gone back: max_id stood at {seen}, and now at {}; when it is certain which numbers were given out: \
+             UPDATE {table} SET max_id = N WHERE {column} = '{tag}', with N at least {seen}",
+            row.max_id
+        );
+        Err(self.error(ErrorKind::StoreChanged, &why))
     }
 
     fn check_against_peers(&self, rest: Rest) -> Result<()> {
         let mut rests = self.peers.rests.borrow_mut();
-        let Some(mine) = rests.get_mut(self.at) else { return Ok(()) };
-        *mine = Some(rest);
+        rests[self.at] = Some(rest);
         for (address, theirs) in self.peers.addresses.iter().zip(&*rests) {
             let Some(theirs) = theirs.filter(|theirs| *address != self.address && theirs.meets(&rest)) else { continue };
             let why = format!(

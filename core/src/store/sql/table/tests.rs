@@ -270,16 +270,13 @@ fn bad_rows(server: &Server) {
 
 /// How far a handle moves the row at once, at least: the row's own step, or more where the spec asks for it.
 fn step_of_the_row(server: &Server) {
-    let stands = || -> i64 {
-        let rows = server.run("SELECT max_id FROM leaf_alloc WHERE biz_tag = 'step'");
-        rows[0][0].as_deref().unwrap().parse().unwrap()
-    };
-    server.leaf("step", 1, 500);
-    let segment = server.open("step", "table=leaf").unwrap();
-    assert_eq!((segment.next_id().unwrap().get(), stands()), (1, 501));
-    server.leaf("step", 1, 500);
-    let segment = server.open("step", "table=leaf step=2000").unwrap();
-    assert_eq!((segment.next_id().unwrap().get(), stands()), (1, 2_001));
+    for (tag, step, stands) in [("row", "", 501), ("spec", "step=2000", 2_001)] {
+        server.leaf(tag, 1, 500);
+        let segment = server.open(tag, &format!("table=leaf {step}")).unwrap();
+        assert_eq!(segment.next_id().unwrap().get(), 1);
+        let rows = server.run(&format!("SELECT max_id FROM leaf_alloc WHERE biz_tag = '{tag}'"));
+        assert_eq!(rows[0][0].as_deref().unwrap().parse(), Ok(stands));
+    }
 }
 
 /// It is refused until an operator puts it where it belongs.
@@ -301,6 +298,8 @@ fn row_that_goes_back(server: &Server) {
         assert_eq!(refused.kind(), ErrorKind::StoreChanged, "{refused}");
         let says = format!("UPDATE {} SET max_id = N WHERE {column} = 'back', with N at least ", table.name());
         assert!(refused.to_string().contains(&says), "{refused}");
+        // A handle that is opened afterwards knows it, too.
+        server.refused("back", &format!("table={name}"), ErrorKind::StoreChanged, &["gone back"]);
         set(1_000_000);
         assert!(segment.next_id().unwrap().get() >= 1_000_000);
     }
