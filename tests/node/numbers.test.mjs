@@ -164,6 +164,8 @@ test('segment_errors', async () => {
     [`orders store='${both}' offset=1`, 'SPEC', 'one for each'],
     ['orders store=memory wait=soon', 'SPEC', 'wait'],
     ["orders store=memory namespace='two words'", 'SPEC', 'namespace'],
+    ['orders store=memory table=leaf', 'SPEC', 'table=leaf'],
+    ['orders store=memory table=orders', 'SPEC', 'leaf, tinyid'],
     ['orders store=memory worker=1', 'UNKNOWN_KEY', 'worker'],
   ]) {
     refused(code, () => new Segment(line), says)
