@@ -370,6 +370,8 @@ export interface SegmentOptions {
   increment?: string | number | bigint | undefined
   /** Which numbers each store hands out: 1, 2, ... Not for tickets. */
   offset?: string | number | bigint | readonly (string | number | bigint)[] | undefined
+  /** That system's own table in PostgreSQL or MariaDB/MySQL, whose rows say the rest. Not for tickets. */
+  table?: 'leaf' | 'tinyid' | undefined
   /** How long a call waits for a number: `'5s'`. */
   wait?: string | undefined
 }

@@ -369,7 +369,7 @@ class Segment(Numbers):
     """Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
 
     The spec is the tag, and `store` (several: each has its own offset, and one that is alive is enough), `namespace`,
-    `step` (1000), `start` (1), `increment` and `offset`, `wait` (5s). Opening waits for the first range. Numbers increase within an object, over all threads;
+    `step` (1000), `start` (1), `increment` and `offset`, `wait` (5s), `table` (`leaf`, `tinyid`: that system's own table). Opening waits for the first range. Numbers increase within an object, over all threads;
     among objects and processes, and with several stores, they do not. What was fetched and not used at the end is a gap.
 
     Raises SpecError, UnknownKeyError and OutOfRangeError for what is given; as `next`.

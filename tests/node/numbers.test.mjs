@@ -164,6 +164,8 @@ test('segment_errors', async () => {
     [`orders store='${both}' offset=1`, 'SPEC', 'one for each'],
     ['orders store=memory wait=soon', 'SPEC', 'wait'],
     ["orders store=memory namespace='two words'", 'SPEC', 'namespace'],
+    ['orders store=memory table=leaf', 'SPEC', 'table=leaf'],
+    ['orders store=memory table=orders', 'SPEC', 'leaf, tinyid'],
     ['orders store=memory worker=1', 'UNKNOWN_KEY', 'worker'],
   ]) {
     refused(code, () => new Segment(line), says)
@@ -364,7 +366,7 @@ test('a ring over a lease gives its number back', async () => {
   assert.ok(!(await ids.batchAsync(5000)).some(id => node(id) === before))
   await ids.closeAsync()
 
-  // closeAsync(), close(), and the end of the process.
+  // closeAsync(), the end of the process, and close().
   const list = async space => {
     const printed = await runChild(`
       import { execFileSync } from 'node:child_process'
@@ -376,10 +378,16 @@ test('a ring over a lease gives its number back', async () => {
     import { Buffered } from 'frazil'
     const ids = await Buffered.open('game', { store: '${fileStore('ring')}', namespace: '${space}', size: 100 })
     ids.next()`
-  for (const [space, end] of [['async', 'await ids.closeAsync()'], ['close', 'ids.close()'], ['end', ''], ['exit', 'process.exit(0)']]) {
+  for (const [space, end] of [['async', 'await ids.closeAsync()'], ['end', ''], ['exit', 'process.exit(0)']]) {
     await runChild(`${opening(space)}\n${end}`)
     assert.deepEqual(await list(space), ['free'], space)
   }
+  // After 2 ms the rest goes on in the background.
+  const quick = await Buffered.open('game', { store: fileStore('ring'), namespace: 'quick', size: 100 })
+  const started = performance.now()
+  quick.close()
+  assert.ok(performance.now() - started < 100, 'close holds the loop up')
+  await inTime(async () => (await list('quick'))[0] === 'free')
 })
 
 test('numbers do not hold up the loop', async () => {

@@ -144,6 +144,8 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
         (f"orders store='{both}' offset='1'", frazil.SpecError, "one for each"),
         ("orders store=memory wait=soon", frazil.SpecError, "wait"),
         ("orders store=memory namespace='two words'", frazil.SpecError, "namespace"),
+        ("orders store=memory table=leaf", frazil.SpecError, "table=leaf"),
+        ("orders store=memory table=orders", frazil.SpecError, "leaf, tinyid"),
         ("orders store=memory worker=1", frazil.UnknownKeyError, "worker"),
     ]:
         refused(kind, lambda line=line: frazil.Segment(line), says)

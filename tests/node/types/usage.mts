@@ -50,6 +50,7 @@ export async function scope(): Promise<string> {
 
 const segmentOptions: SegmentOptions = { store: ['file:/a', 'file:/b'], namespace: 'eu', step: 100, start: 7n, increment: '2', offset: [1, 2n], wait: '1s' }
 const orders: Segment = new Segment('orders', segmentOptions)
+export const moved: Promise<Segment> = Segment.open('orders', { store: 'mysql://a/leaf', table: 'leaf' })
 const base: Numbers = orders
 const photos: Promise<Tickets> = Tickets.open('photos', { store: 'file:/a file:/b' })
 const bufferedOptions: BufferedOptions = { node: 7, size: 8192, refill: 50, empty: 'error', lag: '1s' }
