@@ -45,7 +45,7 @@ error_table! {
     LayoutInvalid = 104 "LAYOUT_INVALID" "The layout cannot exist: too many bits, a bad name, a bad tick."
     IdInvalid = 105 "ID_INVALID" "The text or number is not an ID of this layout."
     WrongType = 106 "WRONG_TYPE" "An argument has the wrong type, or is null."
-    Closed = 107 "CLOSED" "The generator has been closed."
+    Closed = 107 "CLOSED" "The handle has been closed."
     LayoutExpired = 201 "LAYOUT_EXPIRED" "The instant lies past the last one that the layout's time field can hold."
     BeforeEpoch = 202 "BEFORE_EPOCH" "The instant lies before the layout's epoch."
     ClockBack = 203 "CLOCK_BACK" "The clock went back, by more than the rollback policy allows."
@@ -118,7 +118,7 @@ impl Error {
     }
 
     pub(crate) fn closed() -> Self {
-        Error::new(ErrorKind::Closed, "the generator is closed")
+        Error::new(ErrorKind::Closed, "this handle is closed")
     }
 
     pub(crate) fn retry_in(mut self, wait: Duration) -> Self {

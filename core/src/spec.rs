@@ -426,13 +426,18 @@ impl fmt::Display for Spec {
     }
 }
 
-/// Where there are several, each hides its own.
+/// Where there are several stores, each hides its own secret.
 fn stores_without_secrets(value: &str) -> String {
-    if value.split_whitespace().all(|store| store.contains("://")) {
-        let shown: Vec<_> = value.split_whitespace().map(without_secret).collect();
-        return shown.join(" ");
+    let begins = |word: &str| word.contains("://") || word.starts_with("file:") || matches!(word, "local" | "memory");
+    let mut stores: Vec<String> = Vec::new();
+    for word in value.split(' ') {
+        match stores.last_mut() {
+            // A folder's name, or a password, with a space in it.
+            Some(store) if !begins(word) => *store = format!("{store} {word}"),
+            _ => stores.push(word.to_owned()),
+        }
     }
-    without_secret(value).into_owned()
+    stores.iter().map(|store| without_secret(store)).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Debug for Spec {
@@ -451,6 +456,18 @@ fn quoted(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn several_stores_are_shown_without_secrets() {
+        for (given, shown) in [
+            ("redis://a:s@h1 local redis://b:s@h2", "redis://***@h1 local redis://***@h2"),
+            ("file:/my data/ids", "file:/my data/ids"),
+            ("redis://a:s s@h1 memory", "redis://***@h1 memory"),
+            ("postgresql://u:p@h/db", "postgresql://***@h/db"),
+        ] {
+            assert_eq!(stores_without_secrets(given), shown);
+        }
+    }
 
     #[test]
     fn the_ordinal_of_a_pod() {
