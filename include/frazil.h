@@ -57,7 +57,7 @@ enum {
     FRAZIL_ID_INVALID = 105,
     /* An argument has the wrong type, or is null. */
     FRAZIL_WRONG_TYPE = 106,
-    /* The generator has been closed. */
+    /* The handle has been closed. */
     FRAZIL_CLOSED = 107,
     /* The instant lies past the last one that the layout's time field can hold. */
     FRAZIL_LAYOUT_EXPIRED = 201,

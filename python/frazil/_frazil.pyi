@@ -588,7 +588,7 @@ class WrongTypeError(FrazilError, TypeError):
     """106 WRONG_TYPE: An argument has the wrong type, or is null."""
 
 class ClosedError(FrazilError):
-    """107 CLOSED: The generator has been closed."""
+    """107 CLOSED: The handle has been closed."""
 
 class LayoutExpiredError(FrazilError):
     """201 LAYOUT_EXPIRED: The instant lies past the last one that the layout's time field can hold."""
