@@ -1,7 +1,7 @@
 // Segments, tickets and rings: numbers that a thread prepares ahead.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { cpSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -22,10 +22,23 @@ const START = 1767225600000
 /** A folder store that does not exist yet. */
 const fileStore = name => `file:${join(folder, name)}`
 
+/** Puts another folder, or a file, where a store's folder was; at once, as a thread may be fetching. */
+function swap(name, other) {
+  symlinkSync(join(folder, other), join(folder, `${name}.new`))
+  renameSync(join(folder, `${name}.new`), join(folder, name))
+}
+
+/** A store whose folder can be swapped. */
+function swappable(name) {
+  mkdirSync(join(folder, `${name}.first`))
+  symlinkSync(join(folder, `${name}.first`), join(folder, name))
+  return fileStore(name)
+}
+
 /** A file stands where a store's folder was. */
 function takeAway(name) {
-  renameSync(join(folder, name), join(folder, `${name}.away`))
-  writeFileSync(join(folder, name), 'not a folder')
+  writeFileSync(join(folder, `${name}.file`), 'not a folder')
+  swap(name, `${name}.file`)
 }
 
 /** Texts of count numbers from first on. */
@@ -113,7 +126,7 @@ test('segment', async () => {
 })
 
 test('segment_stores', async () => {
-  const stores = [fileStore('a'), fileStore('b')]
+  const stores = [fileStore('a'), swappable('b')]
   const segment = await Segment.open('orders', { store: stores, step: 10 })
   assert.ok(segment.spec.endsWith(`store="${stores[0]} ${stores[1]}"`), segment.spec)
   let numbers = await segment.batchAsync(2000)
@@ -130,7 +143,7 @@ test('segment_stores', async () => {
   assert.ok(numbers.slice(-10000).every(number => number % 2 === 1))
   assert.ok(segment.lastError instanceof FrazilError && segment.lastError.message.includes(stores[1]))
 
-  const tickets = new Tickets('photos', { store: [fileStore('ta'), fileStore('tb')] })
+  const tickets = new Tickets('photos', { store: [swappable('ta'), fileStore('tb')] })
   assert.ok(tickets instanceof Numbers)
   assert.equal(tickets.prepared, 0)
   const turns = [await tickets.nextAsync(), ...await tickets.batchAsync(19)].map(Number)
@@ -216,11 +229,10 @@ test('segment_errors', async () => {
   await rejected('SEGMENT_EXHAUSTED', Segment.open('slow', { store: await silentServer(), wait: '200ms' }), 'slow', 'no number arrived within 2')
 
   // A backup of the store's folder is put back.
-  const segment = await Segment.open('orders', { store: fileStore('back'), step: 5, wait: '2s' })
-  cpSync(join(folder, 'back'), join(folder, 'backup'), { recursive: true })
+  const segment = await Segment.open('orders', { store: swappable('back'), step: 5, wait: '2s' })
+  cpSync(join(folder, 'back.first'), join(folder, 'backup'), { recursive: true })
   const before = await segment.batchAsync(100)
-  renameSync(join(folder, 'back'), join(folder, 'gone'))
-  renameSync(join(folder, 'backup'), join(folder, 'back'))
+  swap('back', 'backup')
   const goOn = async () => {
     for (;;) {
       assert.ok(BigInt(await segment.nextAsync()) > BigInt(before.at(-1)))

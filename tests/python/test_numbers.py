@@ -51,10 +51,26 @@ def refused(kind, call, *says):
     return raised.value
 
 
-def take_away(folder):
+def swappable(path):
+    """A store's folder for which another can be put."""
+    first = path.with_suffix(".first")
+    first.mkdir()
+    path.symlink_to(first)
+    return path
+
+
+def swap(path, other):
+    """Puts another folder, or a file, where a store's folder was; at once, as a thread may be fetching."""
+    new = path.with_suffix(".new")
+    new.symlink_to(other)
+    new.rename(path)
+
+
+def take_away(path):
     """A file stands where a store's folder was."""
-    folder.rename(folder.with_suffix(".away"))
-    folder.write_text("not a folder")
+    file = path.with_suffix(".file")
+    file.write_text("not a folder")
+    swap(path, file)
 
 
 @contextlib.contextmanager
@@ -95,7 +111,7 @@ def test_segment(namespace):
 
 
 def test_segment_stores(tmp_path):
-    folders = [tmp_path / "a", tmp_path / "b"]
+    folders = [tmp_path / "a", swappable(tmp_path / "b")]
     stores = [f"file:{folder}" for folder in folders]
     segment = frazil.Segment("orders", store=stores, step=10)
     assert segment.spec.endswith(f'store="{stores[0]} {stores[1]}"')
@@ -112,7 +128,7 @@ def test_segment_stores(tmp_path):
     assert {number % 2 for number in numbers[-10_000:]} == {1}
     assert isinstance(segment.last_error, frazil.FrazilError) and stores[1] in str(segment.last_error)
 
-    folders = [tmp_path / "ta", tmp_path / "tb"]
+    folders = [swappable(tmp_path / "ta"), tmp_path / "tb"]
     tickets = frazil.Tickets("photos", store=[f"file:{folder}" for folder in folders])
     assert isinstance(tickets, frazil.Numbers) and tickets.prepared == 0
     numbers = [tickets.next() for _ in range(10)] + tickets.batch(10)
@@ -186,12 +202,11 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
         )
 
     # A backup of the store's folder is put back.
-    folder, backup = tmp_path / "back", tmp_path / "backup"
+    folder, backup = swappable(tmp_path / "back"), tmp_path / "backup"
     segment = frazil.Segment("orders", store=f"file:{folder}", step=5, wait="2s")
     shutil.copytree(folder, backup)
     before = segment.batch(100)
-    folder.rename(tmp_path / "gone")
-    backup.rename(folder)
+    swap(folder, backup)
 
     def go_on():
         while True:
