@@ -9,20 +9,30 @@ fn kind(line: &str) -> ErrorKind {
     Segment::open(line).expect_err(line).kind()
 }
 
-/// A folder of its own, removed at the end.
+/// A folder of its own, removed at the end; behind a link, so that another can take its place at once.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("frazil-segments-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
+        let folder = Folder(std::env::temp_dir().join(format!("frazil-segments-{}-{name}", std::process::id())));
+        std::fs::create_dir_all(folder.beside("first")).expect("a temporary folder");
+        folder.lead_to("first");
+        folder
+    }
+
+    fn beside(&self, what: &str) -> std::path::PathBuf {
+        self.0.with_extension(what)
+    }
+
+    fn lead_to(&self, what: &str) {
+        std::os::unix::fs::symlink(self.beside(what), self.beside("link")).expect("a temporary folder");
+        std::fs::rename(self.beside("link"), &self.0).expect("a temporary folder");
     }
 
     /// A file stands where the folder was.
     fn take_away(&self) {
-        std::fs::rename(&self.0, self.0.with_extension("away")).expect("a temporary folder");
-        std::fs::write(&self.0, "not a folder").expect("a temporary folder");
+        std::fs::write(self.beside("file"), "not a folder").expect("a temporary folder");
+        self.lead_to("file");
     }
 
     fn store(&self) -> String {
@@ -32,8 +42,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        for path in [self.0.clone(), self.0.with_extension("away"), self.0.with_extension("copy")] {
-            drop(std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)));
+        for path in [self.0.clone(), self.beside("first"), self.beside("copy"), self.beside("file")] {
+            drop(std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path)));
         }
     }
 }
@@ -185,12 +195,10 @@ fn all_numbers_have_an_end() {
 fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
     let folder = Folder::new("back's");
     let segment = Segment::open(&format!("-orders store=\"{}\" step=5 wait=2s", folder.store())).unwrap();
-    let copy = folder.0.with_extension("copy");
-    assert!(std::process::Command::new("cp").args(["-a"]).args([&folder.0, &copy]).status().unwrap().success());
+    assert!(std::process::Command::new("cp").arg("-a").args([folder.beside("first"), folder.beside("copy")]).status().unwrap().success());
     let before = numbers(&segment, 100);
     // A backup of the folder is put back.
-    std::fs::rename(&folder.0, folder.0.with_extension("away")).unwrap();
-    std::fs::rename(&copy, &folder.0).unwrap();
+    folder.lead_to("copy");
     let refused = loop {
         match segment.next_id() {
             Ok(id) => assert!(id.get() > before[99]),
