@@ -167,7 +167,7 @@ MUTANTS = [
 
 def simulate(copy: Path, seeds: str) -> tuple[int, str]:
     command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "simulation"]
-    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "FRAZIL_SEEDS": seeds, "FRAZIL_ONLY_DUPLICATES": "1", "CARGO_TERM_COLOR": "never"}
+    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "FRAZIL_SEEDS": seeds, "FRAZIL_ONLY_DUPLICATES": "1", "CARGO_TERM_COLOR": "never", "CARGO_PROFILE_DEV_DEBUG": "0"}
     run = subprocess.run(
         command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S
     )
@@ -205,7 +205,8 @@ def main() -> int:
         copy = Path(folder)
         ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
         for name in ["core", "python", "node", "c-api"]:
-            shutil.copytree(ROOT / name, copy / name, ignore=ignore)
+            # Files of now: cargo takes older ones for those that it built last time, which was a mutant.
+            shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
         for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
             shutil.copy2(ROOT / name, copy / name)
         status, output = simulate(copy, SEEDS["clean"])
