@@ -72,6 +72,16 @@ impl Mark {
     }
 }
 
+/// For a random number that differs between the processes of a machine, and in a forked child, which has a copy of its
+/// parent's generators.
+pub(crate) fn seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.write_u128(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
+    hasher.finish()
+}
+
 #[cfg(unix)]
 mod page {
     use super::{AtomicU64, Ordering, WIPED, marked};

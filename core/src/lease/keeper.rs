@@ -377,7 +377,7 @@ impl Seat {
         terms.holder = format!("{}:{}", host.to_string_lossy(), std::process::id());
         Seat {
             // A forked child must not draw what its parent draws.
-            holder: Holder::new(terms, fastrand::Rng::with_seed(seed())),
+            holder: Holder::new(terms, fastrand::Rng::with_seed(fork::seed())),
             contract,
             entry,
             used: None,
@@ -548,15 +548,6 @@ impl Seat {
             self.give_up(true);
         }
     }
-}
-
-/// Differs between the processes of a machine, and in a forked child.
-fn seed() -> u64 {
-    use std::hash::{BuildHasher, Hasher};
-    let mut hasher = std::hash::RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    hasher.write_u128(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
-    hasher.finish()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -3,6 +3,7 @@
 use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
 use std::time::Duration;
 
@@ -191,7 +192,7 @@ impl Tagged {
             let why = format!("start={} is out of range: there is no number of {} up to {LAST}", self.start, self.lattice);
             self.error(ErrorKind::OutOfRange, &why)
         })?;
-        let nonce = fastrand::Rng::new().u64(..);
+        let nonce = fastrand::Rng::with_seed(fork::seed()).u64(..);
         Ok(Record { nonce, origin: Origin::Start, server: loaded.server.clone(), lattice: self.lattice, next })
     }
 
