@@ -1,4 +1,7 @@
-"""Runs the fault test at length: python tests/faults STORE..., or all of them. run.py says what the environment sets."""
+"""Runs the fault test at length: python tests/faults NAME...; run.py says what the environment sets.
+
+A name is that of a run, or `ids` for IDs on every store, which is what is run without any name, or `segments`.
+"""
 
 import pathlib
 import shutil
@@ -10,18 +13,23 @@ sys.path[0] = str(pathlib.Path(__file__).resolve().parent.parent)
 
 from servers import process
 
-from faults.run import STORES, run
+from faults.run import STORES, Run, run
+from faults.segments import SEGMENTS, TABLES, SegmentRun
+
+GROUPS = {"ids": STORES, "segments": (*SEGMENTS, *TABLES)}
+RUNS = {**dict.fromkeys([*STORES, "fixed"], Run), **dict.fromkeys(GROUPS["segments"], SegmentRun)}
 
 
-def main(stores):
-    unknown = set(stores) - {*STORES, "fixed"}
+def main(arguments):
+    names = [name for argument in arguments or ["ids"] for name in GROUPS.get(argument, [argument])]
+    unknown = set(names) - set(RUNS)
     if unknown:
-        sys.exit(f"no such store: {', '.join(unknown)}; there are: {', '.join(STORES)}, and fixed, which has none")
+        sys.exit(f"no such run: {', '.join(unknown)}; there are: {', '.join(RUNS)}, and all of: {', '.join(GROUPS)}")
     process.exit_on_sigterm()
     good = True
-    for store in stores or STORES:
-        path = tempfile.mkdtemp(prefix=f"frazil-faults-{store}-")
-        report = run(store, path)
+    for name in names:
+        path = tempfile.mkdtemp(prefix=f"frazil-faults-{name.replace(':', '-')}-")
+        report = run(name, path, of=RUNS[name])
         print(report, flush=True)
         if report.problems:
             print(f"what the workers wrote is in {path}", flush=True)

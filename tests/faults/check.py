@@ -25,7 +25,7 @@ class Found:
 
 
 def examine(folder, layout, expected=frozenset(EXPECTED)):
-    """Counts IDs and errors, and describes duplicates: both places, the node, the time."""
+    """Counts IDs and errors, and describes duplicates: both places, and what the layout, if there is one, says about them."""
     files = sorted(folder.glob("*.ids"))
     minted = [read(file) for file in files]
     everything = numpy.sort(numpy.concatenate(minted)) if minted else numpy.empty(0, numpy.int64)
@@ -49,9 +49,11 @@ def read(file):
 
 def describe(id, files, minted, layout):
     """Where an ID stands, and what it says."""
-    parts = layout.decode(id)
     where = [
         f"{file.name} at byte {8 * int(index)}" for file, ids in zip(files, minted, strict=True) for index in numpy.flatnonzero(ids == id)
     ]
+    if layout is None:
+        return f"{id}: {'; '.join(where)}"
+    parts = layout.decode(id)
     fields = ", ".join(f"{name} {value}" for name, value in parts.fields.items())
     return f"{id} ({parts.time.isoformat(timespec='milliseconds')}, {fields}, sequence {parts.sequence}): {'; '.join(where)}"

@@ -2,7 +2,7 @@
 
 What a run does follows from its seed, but for what the machine does meanwhile. The environment sets FRAZIL_FAULTS (how many; 25),
 FRAZIL_FAULT_IDS (at least so many IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
-FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 1500 and 400).
+FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 1500 and 400). The usual values are those of node numbers that are leased.
 """
 
 import collections
@@ -22,6 +22,8 @@ LAYOUT = "time:41@1ms node:4 sequence:12 epoch:2025-01-01"
 # From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
 RECOVERY_S = 45
 STORES = ("file", *servers.KINDS)
+# What is no defect under a fixed number: a child has no right to it, and there is nothing to renew.
+FIXED = {"FORKED", "SPEC"}
 
 
 def setting(name, usual):
@@ -32,7 +34,7 @@ def setting(name, usual):
 class Report:
     """What came of a run. It is a good one when `problems` is empty."""
 
-    store: str
+    name: str
     seed: int
     faults: collections.Counter
     events: collections.Counter
@@ -45,7 +47,7 @@ class Report:
             return ", ".join(f"{name} {count}" for name, count in sorted(counter.items())) or "none"
 
         lines = [
-            f"store       {self.store}, seed {self.seed}, {self.seconds:.0f} s",
+            f"store       {self.name}, seed {self.seed}, {self.seconds:.0f} s",
             f"faults      {self.faults.total()}: {counts(self.faults)}",
             f"events      {counts(self.events)}",
             f"IDs         {self.found.total:,}",
@@ -59,33 +61,44 @@ class Report:
 class Run:
     """The store, the workers, and the faults that are in the making."""
 
-    def __init__(self, store, folder, seed=None):
-        self.store = store
+    kind = "Snowflake"
+    """What the workers open."""
+    pace = 4000, 8
+    """Each of the rare things that a worker does comes about once in so many steps; and how many IDs a step takes."""
+    layout = frazil.Layout(LAYOUT)
+    faults_usual, ids_usual, pace_usual = 25, 1_000_000, 1.7
+
+    def __init__(self, name, folder, seed=None):
+        self.name = self.store = name
         self.folder = folder
         self.seed = seed if seed is not None else setting("FAULT_SEED", random.SystemRandom().randrange(1 << 32))
         self.random = random.Random(self.seed)
         self.window_ms = setting("FAULT_WINDOW", 1500)
         self.faults = collections.Counter()
+        self.events = collections.Counter()
         self.ends = []
         self.crew = []
         self.server = self.proxy = self.disk = None
 
     def __enter__(self):
         try:
-            if self.store == "file":
-                self.disk = tempfile.TemporaryDirectory(prefix="frazil-faults-")
-            elif self.store in servers.KINDS:
-                self.server = servers.start(self.store)
-                self.proxy = servers.Proxy(self.server.port)
+            self.start_store()
             programs = workers.build(self.folder)
             for number, place in enumerate(workers.CREW):
-                self.crew.append(workers.Worker(place, programs[place[1]], self.spec(number), self.folder))
+                self.crew.append(workers.Worker(place, programs[place[1]], self.kind, self.pace, self.spec(number), self.folder))
             for worker in self.crew:
                 worker.start()
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def start_store(self):
+        if self.store == "file":
+            self.disk = tempfile.TemporaryDirectory(prefix="frazil-faults-")
+        elif self.store in servers.KINDS:
+            self.server = servers.start(self.store)
+            self.proxy = servers.Proxy(self.server.port)
 
     def __exit__(self, *_):
         for part in (self.destroy_crew, self.proxy and self.proxy.stop, self.server and self.server.stop):
@@ -104,8 +117,11 @@ class Run:
         common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms"
         if self.store == "fixed":
             return f"{common} node={number}"
-        url = f"file:{self.disk.name}" if self.disk else self.server.url_at(self.proxy.port)
-        return f"{common} store={url} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 400)}ms"
+        return f"{common} store={self.url()} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 400)}ms"
+
+    def url(self):
+        """The store as the workers reach it."""
+        return f"file:{self.disk.name}" if self.disk else self.server.url_at(self.proxy.port)
 
     # The faults. Each returns how to end it, and after how many seconds, or None when it is over.
 
@@ -176,7 +192,7 @@ class Run:
 
     def inject(self, count):
         """So many faults, every kind as often as any other, at a steady pace whatever each of them takes."""
-        pace = setting("FAULT_PACE", 1.7)
+        pace = setting("FAULT_PACE", self.pace_usual)
         kinds = self.kinds()
         plan = [kinds[number % len(kinds)] for number in range(count)]
         self.random.shuffle(plan)
@@ -216,6 +232,13 @@ class Run:
 
     # From start to report.
 
+    def begin(self):
+        """What is to happen before the first ID."""
+
+    def expected(self):
+        """The errors that belong."""
+        return check.EXPECTED | FIXED if self.store == "fixed" else check.EXPECTED
+
     def expect_all_to_mint(self, otherwise):
         """Waits until each worker has minted from now on."""
         before = {worker: worker.minted() for worker in self.crew}
@@ -231,10 +254,11 @@ class Run:
     def go(self, faults=None, at_least=None):
         """Everything, and then the report."""
         started = time.monotonic()
-        faults = setting("FAULTS", 25) if faults is None else faults
-        at_least = setting("FAULT_IDS", 1_000_000) if at_least is None else at_least
+        faults = setting("FAULTS", self.faults_usual) if faults is None else faults
+        at_least = setting("FAULT_IDS", self.ids_usual) if at_least is None else at_least
         problems = []
         try:
+            self.begin()
             self.expect_all_to_mint("has not begun to mint")
             self.inject(faults)
             self.expect_all_to_mint("has minted nothing since the last fault")
@@ -248,25 +272,23 @@ class Run:
         problems += [why for worker in self.crew if (why := worker.leave())]
         self.destroy_crew()
         # A fault that nobody has felt is none.
-        events = collections.Counter({"starts": sum(len(worker.started) for worker in self.crew)})
-        events["forked children that minted"] = sum(worker.forked() for worker in self.crew)
-        events.update(self.proxy.counts if self.proxy else {})
-        if self.store != "fixed" and faults >= 20:
+        self.events["starts"] = sum(len(worker.started) for worker in self.crew)
+        self.events["forked children that minted"] = sum(worker.forked() for worker in self.crew)
+        self.events.update(self.proxy.counts if self.proxy else {})
+        if self.store != "fixed" and faults >= self.faults_usual:
             must = ["forked children that minted", *(["answers lost", "connections cut"] if self.proxy else [])]
-            problems += [f"{event}: none" for event in must if not events[event]]
-        # FORKED is what a fixed number gives in a child, and SPEC what it answers to renew().
-        known = check.EXPECTED | {"FORKED", "SPEC"} if self.store == "fixed" else check.EXPECTED
-        found = check.examine(self.folder, frazil.Layout(LAYOUT), known)
+            problems += [f"{event}: none" for event in must if not self.events[event]]
+        found = check.examine(self.folder, self.layout, self.expected())
         problems += [f"twice: {place}" for place in found.places]
         problems += found.unexpected
         if found.total < at_least:
             problems.append(f"only {found.total:,} IDs of {at_least:,}")
         if self.faults.total() < faults:
             problems.append(f"only {self.faults.total()} faults of {faults}")
-        return Report(self.store, self.seed, self.faults, events, found, time.monotonic() - started, problems)
+        return Report(self.name, self.seed, self.faults, self.events, found, time.monotonic() - started, problems)
 
 
-def run(store, folder, seed=None, **amount):
+def run(name, folder, seed=None, of=Run, **amount):
     """One whole run; the folder keeps what the workers have written."""
-    with Run(store, pathlib.Path(folder), seed) as the_run:
+    with of(name, pathlib.Path(folder), seed) as the_run:
         return the_run.go(**amount)

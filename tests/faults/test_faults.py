@@ -8,11 +8,21 @@ import pytest
 
 from . import check, workers
 from .run import LAYOUT, STORES, Run, run
+from .segments import SEGMENTS, TABLES, SegmentRun
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_nothing_repeats_and_everyone_goes_on(store, tmp_path, capsys):
     report = run(store, tmp_path)
+    with capsys.disabled():
+        print(f"\n{report}", flush=True)
+    assert not report.problems, f"what the workers wrote is in {tmp_path}"
+
+
+# Each table once; the other pairs in the soak.
+@pytest.mark.parametrize("name", [*SEGMENTS, *TABLES[:2]])
+def test_no_segment_number_repeats(name, tmp_path, capsys):
+    report = run(name, tmp_path, of=SegmentRun)
     with capsys.disabled():
         print(f"\n{report}", flush=True)
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
@@ -35,6 +45,17 @@ def test_two_owners_of_one_number_are_caught(tmp_path):
     assert report.found.duplicates > 100
     assert "node 0" in report.problems[0]
     assert all(f"{workers.CREW[index][0]}." in report.problems[0] for index in (0, 5)), report.problems[0]
+
+
+def test_two_tags_that_should_be_one_are_caught(tmp_path):
+    class Careless(SegmentRun):
+        def spec(self, number):
+            return super().spec(number).replace("namespace=faults", "namespace=apart" if number == 5 else "namespace=faults")
+
+    with Careless("segments:file", tmp_path) as careless:
+        report = careless.go(faults=0, at_least=100_000)
+    assert report.found.duplicates > 100
+    assert f"{workers.CREW[5][0]}." in report.problems[0], report.problems[0]
 
 
 def test_a_single_duplicate_is_found_and_described(tmp_path):

@@ -1,4 +1,4 @@
-/* Mints until told to stop, and writes down every ID before anything else happens: worker SPEC FOLDER NAME (see worker.py) */
+/* Mints until told to stop, and writes down every ID before anything else happens: worker KIND SPEC FOLDER NAME (see worker.py) */
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <frazil.h>
@@ -11,17 +11,26 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FEW = 8, MANY = 5000, CHILD_LIMIT_S = 30 };
+enum { MANY = 5000, CHILD_LIMIT_S = 30 };
 
 static const char *spec, *folder, *name;
 static int out, errors;
-static unsigned seed;
+static unsigned seed, rare, few;
 static int64_t newest = -1;
+static bool segment;
+/* One of the two. */
 static frazil_snowflake *ids;
+static frazil_numbers *numbers;
 
 static void die(const char *what) {
     perror(what);
     _exit(1);
+}
+
+static unsigned setting(const char *variable) {
+    const char *value = getenv(variable);
+    if (!value) die(variable);
+    return (unsigned)atoi(value);
 }
 
 static int append_to(const char *ending) {
@@ -74,22 +83,29 @@ static bool done(frazil_status status) {
     return false;
 }
 
+static bool is_open(void) { return ids || numbers; }
+
 static void reopen(void) {
-    while (!ids && !stopped()) {
+    while (!is_open() && !stopped()) {
         newest = -1;
-        if (!done(frazil_snowflake_open(spec, &ids))) sleep_ms(20);
+        if (!done(segment ? frazil_segment_open(spec, &numbers) : frazil_snowflake_open(spec, &ids))) sleep_ms(20);
     }
 }
+
+static frazil_status renew(void) { return segment ? frazil_numbers_renew(numbers) : frazil_snowflake_renew(ids); }
 
 static void shut(void) {
     frazil_snowflake_free(ids);
     ids = NULL;
+    frazil_numbers_free(numbers);
+    numbers = NULL;
 }
 
 static void mint(size_t count) {
     static int64_t buffer[MANY];
     size_t written = 0;
-    frazil_status status = frazil_snowflake_fill(ids, buffer, count, &written);
+    frazil_status status =
+        segment ? frazil_numbers_fill(numbers, buffer, count, &written) : frazil_snowflake_fill(ids, buffer, count, &written);
     size_t bytes = written * sizeof *buffer;
     if (bytes && write(out, buffer, bytes) != (ssize_t)bytes) die("write");
     if (written && buffer[0] <= newest) note("NOT_ASCENDING", "an ID is not above the one before it");
@@ -115,24 +131,24 @@ static void branch(void) {
 
 static void run(double end, bool forks) {
     while (now() < end) {
-        unsigned draw = draw_below(4000);
-        if (draw < 2 && ids) shut();
-        if (!ids) reopen();
-        if (!ids || (draw % 16 == 0 && stopped())) break;
-        if (draw == 2) done(frazil_snowflake_renew(ids));
+        unsigned draw = draw_below(rare);
+        if (draw < 2) shut();
+        if (!is_open()) reopen();
+        if (!is_open() || (draw % 16 == 0 && stopped())) break;
+        if (draw == 2) done(renew());
         if (draw == 3 && forks) branch();
-        mint(draw < 6 ? MANY : FEW);
+        mint(draw < 6 ? MANY : few);
         sleep_ms(1);
     }
     /* Half of the children just vanish, as crashed processes do. */
-    if (ids && (forks || draw_below(2))) shut();
+    if (forks || draw_below(2)) shut();
 }
 
 int main(int argc, char **argv) {
-    if (argc != 4) return 2;
-    spec = argv[1], folder = argv[2], name = argv[3];
+    if (argc != 5) return 2;
+    segment = strcmp(argv[1], "Segment") == 0, spec = argv[2], folder = argv[3], name = argv[4];
+    rare = setting("FRAZIL_WORKER_RARE"), few = setting("FRAZIL_WORKER_FEW");
     own_files();
-    const char *forks = getenv("FRAZIL_WORKER_FORKS");
-    run(1e300, forks && strcmp(forks, "1") == 0);
+    run(1e300, setting("FRAZIL_WORKER_FORKS") == 1);
     return 0;
 }

@@ -1,4 +1,4 @@
-// Mints until told to stop, and writes down every ID before anything else happens: worker SPEC FOLDER NAME (see worker.py)
+// Mints until told to stop, and writes down every ID before anything else happens: worker KIND SPEC FOLDER NAME (see worker.py)
 #include <frazil.hpp>
 
 #include <chrono>
@@ -21,25 +21,26 @@ namespace {
 using steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr std::size_t few = 8, many = 5000;
+constexpr std::size_t many = 5000;
 constexpr unsigned child_limit_s = 30;
 
-class worker {
+/// `Source` is a frazil::snowflake or a frazil::segment.
+template <typename Source> class worker {
 public:
-    worker(std::string spec, std::string folder, std::string name)
-        : spec_(std::move(spec)), folder_(std::move(folder)), name_(std::move(name)) {
+    worker(std::string spec, std::string folder, std::string name, unsigned rare, unsigned few)
+        : spec_(std::move(spec)), folder_(std::move(folder)), name_(std::move(name)), rare_(rare), few_(few) {
         own_files();
     }
 
     void run(steady::time_point end, bool forks) {
         while (steady::now() < end) {
-            const unsigned draw = below(4000);
+            const unsigned draw = below(rare_);
             if (draw < 2) ids_.reset();
             if (!ids_) open();
             if (!ids_ || (draw % 16 == 0 && stopped())) break;
             if (draw == 2) try_to([&] { ids_->renew(); });
             if (draw == 3 && forks) branch();
-            mint(draw < 6 ? many : few);
+            mint(draw < 6 ? many : few_);
             std::this_thread::sleep_for(1ms);
         }
         // Half of the children just vanish, as crashed processes do.
@@ -127,25 +128,35 @@ private:
     }
 
     std::string spec_, folder_, name_;
+    unsigned rare_, few_;
     int out_ = -1, log_ = -1;
     pid_t child_ = 0;
     std::int64_t newest_ = -1;
     std::vector<std::int64_t> buffer_ = std::vector<std::int64_t>(many);
-    std::optional<frazil::snowflake> ids_;
+    std::optional<Source> ids_;
     std::mt19937 random_;
 };
 
-} // namespace
+unsigned setting(const char *name) {
+    const char *value = std::getenv(name);
+    if (!value) throw std::runtime_error(std::string(name) + " is not set");
+    return static_cast<unsigned>(std::atoi(value));
+}
 
-int main(int argc, char **argv) {
-    if (argc != 4) return 2;
-    worker self(argv[1], argv[2], argv[3]);
+template <typename Source> int work(char **arguments) {
+    worker<Source> self(arguments[0], arguments[1], arguments[2], setting("FRAZIL_WORKER_RARE"), setting("FRAZIL_WORKER_FEW"));
     try {
-        const char *forks = std::getenv("FRAZIL_WORKER_FORKS");
-        self.run(steady::time_point::max(), forks && std::string(forks) == "1");
+        self.run(steady::time_point::max(), setting("FRAZIL_WORKER_FORKS") == 1);
     } catch (const std::exception &error) {
         self.note("UNTYPED", error.what());
         return 1;
     }
     return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    if (argc != 5) return 2;
+    return argv[1] == std::string("Segment") ? work<frazil::segment>(argv + 2) : work<frazil::snowflake>(argv + 2);
 }

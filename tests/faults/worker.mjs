@@ -1,16 +1,18 @@
-// Mints until told to stop, and writes down every ID before anything else happens: worker.mjs SPEC FOLDER NAME (see worker.py)
+// Mints until told to stop, and writes down every ID before anything else happens: worker.mjs KIND SPEC FOLDER NAME (see worker.py)
 
 import fs from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { FrazilError, Snowflake } from '../../node/index.mjs'
+import * as frazil from '../../node/index.mjs'
 
-const [spec, folder, name] = process.argv.slice(2)
+const { FrazilError } = frazil
+const [kind, spec, folder, name] = process.argv.slice(2)
+const rare = Number(process.env.FRAZIL_WORKER_RARE)
 const appendTo = (ending) => fs.openSync(`${folder}/${name}.${process.pid}.${ending}`, 'a')
 const out = appendTo('ids')
 const log = appendTo('log')
 const note = (code, text) => fs.writeSync(log, `${code} ${text}\n`)
 const stopped = () => fs.existsSync(`${folder}/stop`)
-const few = new BigInt64Array(8)
+const few = new BigInt64Array(Number(process.env.FRAZIL_WORKER_FEW))
 const many = new BigInt64Array(5000)
 let newest = -1n
 
@@ -29,7 +31,7 @@ async function open() {
   let ids
   while (!ids && !stopped()) {
     const refused = await refusal(async () => {
-      ids = await Snowflake.open(spec)
+      ids = await frazil[kind].open(spec)
       newest = -1n
     })
     if (refused) await pause(20)
@@ -61,7 +63,7 @@ function mint(ids, buffer) {
 async function main() {
   let ids
   for (;;) {
-    const draw = Math.floor(Math.random() * 4000)
+    const draw = Math.floor(Math.random() * rare)
     if (draw < 2 && ids) {
       await ids.close()
       ids = undefined

@@ -1,6 +1,6 @@
-"""Mints until told to stop, and writes down every ID before anything else happens: worker.py SPEC FOLDER NAME.
+"""Mints until told to stop, and writes down every ID before anything else happens: worker.py KIND SPEC FOLDER NAME.
 
-IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian, in one write(2) as soon as they are there: neither kill -9 nor
+KIND is what it opens: Snowflake, or Segment, whose numbers are IDs as well here. IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian, in one write(2) as soon as they are there: neither kill -9 nor
 a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line each. FOLDER/stop ends the program.
 The workers in the other languages do the same.
 """
@@ -15,10 +15,13 @@ import time
 
 import frazil
 
-SPEC, FOLDER, NAME = sys.argv[1:]
+KIND, SPEC, FOLDER, NAME = sys.argv[1:]
 STOP = f"{FOLDER}/stop"
 FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
-FEW, MANY = 8, 5000
+# Each of the things that are done rarely comes about once in so many steps.
+RARE = int(os.environ["FRAZIL_WORKER_RARE"])
+# How many IDs a step takes, and how many now and then.
+FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
 # Longer than any life of a child.
 CHILD_LIMIT_S = 30
 
@@ -49,7 +52,7 @@ class Worker:
     def open(self):
         while self.ids is None and not os.path.exists(STOP):
             try:
-                self.ids = frazil.Snowflake(SPEC)
+                self.ids = getattr(frazil, KIND)(SPEC)
                 self.newest = -1
             except frazil.FrazilError as error:
                 self.note(error.name, error)
@@ -102,7 +105,7 @@ class Worker:
 
     def run(self, end, forks):
         while time.monotonic() < end:
-            draw = self.random.randrange(4000)
+            draw = self.random.randrange(RARE)
             if draw < 2 and self.ids:
                 self.close()
             if not self.ids:

@@ -44,11 +44,12 @@ def build(folder):
 class Worker:
     """One place in the crew; kill -9 and a new start fill it with another process."""
 
-    def __init__(self, place, command, spec, folder):
+    def __init__(self, place, command, kind, pace, spec, folder):
         self.name, _, forks, self.has_clock = place
         self.folder = folder
-        self.command = [*command, spec, folder, self.name]
-        self.environment = os.environ | {"FRAZIL_WORKER_FORKS": str(int(forks))}
+        self.command = [*command, kind, spec, folder, self.name]
+        rare, few = map(str, pace)
+        self.environment = os.environ | {"FRAZIL_WORKER_FORKS": str(int(forks)), "FRAZIL_WORKER_RARE": rare, "FRAZIL_WORKER_FEW": few}
         if self.has_clock:
             self.offset = folder / f"{self.name}.clock"
             self.turn_clock(0)
@@ -86,6 +87,11 @@ class Worker:
         """How many IDs the process that runs now has written down."""
         path = self.folder / f"{self.name}.{self.running.pid}.ids"
         return path.stat().st_size // 8 if path.exists() else 0
+
+    def told(self):
+        """The errors that the process that runs now has met, a line each."""
+        path = self.folder / f"{self.name}.{self.running.pid}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def forked(self):
         """How many forked children have minted."""

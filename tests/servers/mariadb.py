@@ -42,3 +42,8 @@ class Mariadb(Server):
     def answers(self, connection):
         # It greets first; the fifth byte is the protocol's version.
         return connection.recv(5)[4:] == b"\x0a"
+
+    def sql(self, text):
+        """Runs statements as the owner of the database, and returns what they print."""
+        account = ["--user=frazil", "--password=secret", "--protocol=tcp", "--host=127.0.0.1", f"--port={self.port}"]
+        return self.run(["mariadb", "--no-defaults", *account, "--batch", "--skip-column-names", f"--execute={text}", "frazil"])

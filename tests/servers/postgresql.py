@@ -42,3 +42,9 @@ class Postgresql(Server):
         parameters = b"user\0frazil\0database\0frazil\0\0"
         connection.sendall(struct.pack("!ii", 8 + len(parameters), 3 << 16) + parameters)
         return connection.recv(1) == b"R"
+
+    def sql(self, text):
+        """Runs statements as the owner of the database, and returns what they print."""
+        return self.run(
+            ["psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", f"--command={text}", self.url]
+        )

@@ -1,0 +1,119 @@
+"""Runs of segments: plain numbers of one tag, taken from one store by everybody.
+
+A name says the store, and the table of another system where it is one: segments:redis, segments:postgresql:leaf. The environment sets
+what it does for the other runs; the usual values are 12 faults at a pace of 1 s, and 3,000,000 numbers.
+"""
+
+import subprocess
+import sys
+import time
+
+import numpy
+import servers
+
+from . import check
+from .run import RECOVERY_S, STORES, Run
+
+TAG = "orders"
+SEGMENTS = tuple(f"segments:{store}" for store in STORES)
+TABLES = ("segments:postgresql:leaf", "segments:mariadb:tinyid", "segments:mariadb:leaf", "segments:postgresql:tinyid")
+# More than all processes together have taken from the store and not yet written down.
+DISTANCE = 1_000_000_000
+# As the systems make them, as far as both servers know the words; and the row by which one begins a tag.
+LEAF = """
+    CREATE TABLE leaf_alloc (
+        biz_tag varchar(128) NOT NULL DEFAULT '' PRIMARY KEY, max_id bigint NOT NULL DEFAULT 1, step int NOT NULL,
+        description varchar(256) DEFAULT NULL, update_time timestamp NOT NULL DEFAULT CURRENT_TIMESTAMP
+    )
+"""
+LEAF_ROW = f"INSERT INTO leaf_alloc (biz_tag, max_id, step) VALUES ('{TAG}', 1, 1000)"
+TINYID = """
+    CREATE TABLE tiny_id_info (
+        id bigint NOT NULL PRIMARY KEY, biz_type varchar(63) NOT NULL DEFAULT '' UNIQUE, begin_id bigint NOT NULL DEFAULT 0,
+        max_id bigint NOT NULL DEFAULT 0, step int DEFAULT 0, delta int NOT NULL DEFAULT 1, remainder int NOT NULL DEFAULT 0,
+        create_time timestamp NOT NULL DEFAULT '2010-01-01 00:00:00', update_time timestamp NOT NULL DEFAULT '2010-01-01 00:00:00',
+        version bigint NOT NULL DEFAULT 0
+    )
+"""
+TINYID_ROW = f"INSERT INTO tiny_id_info (id, biz_type, begin_id, max_id, step, delta, remainder) VALUES (1, '{TAG}', 1, 1, 1000, 2, 1)"
+STATEMENTS = {"leaf": (LEAF, LEAF_ROW), "tinyid": (TINYID, TINYID_ROW)}
+
+
+class SegmentRun(Run):
+    """Workers that take numbers of one tag."""
+
+    kind = "Segment"
+    # A store is asked for a range now and then only, but by everyone who opens or forks.
+    pace = 1600, 64
+    layout = None
+    faults_usual, ids_usual, pace_usual = 12, 3_000_000, 1.0
+
+    def __init__(self, name, folder, seed=None):
+        super().__init__(name, folder, seed)
+        self.store, self.table = [*name.split(":")[1:], None][:2]
+        self.start = 0
+
+    def spec(self, number):
+        place = f"table={self.table}" if self.table else "namespace=faults"
+        return f"{TAG} store={self.url()} {place} wait=1s"
+
+    def expected(self):
+        changed = {"STORE_CHANGED"} if self.store == "redis" else set()
+        return {"STORE_UNREACHABLE", "SEGMENT_EXHAUSTED", "WOULD_BLOCK"} | changed | ({"TAG_MISSING"} if self.waits_for_a_word else set())
+
+    @property
+    def waits_for_a_word(self):
+        """Whether nobody gets a number before somebody has begun the tag."""
+        return self.table or self.store == "redis"
+
+    def start_store(self):
+        super().start_store()
+        if self.table:
+            self.server.sql(STATEMENTS[self.table][0])
+
+    def begin(self):
+        """Lets every language say that the tag is missing, and then begins it."""
+        if not self.waits_for_a_word:
+            return
+        deadline = time.monotonic() + RECOVERY_S
+        while silent := [worker.name for worker in self.crew if "TAG_MISSING " not in worker.told()]:
+            if time.monotonic() > deadline:
+                raise AssertionError("; ".join(f"{name} does not say TAG_MISSING" for name in silent))
+            self.sleep(0.1)
+        if self.table:
+            self.server.sql(STATEMENTS[self.table][1])
+        else:
+            self.say_where_to_go_on()
+
+    # Redis is another server after each of these, or has lost the tag: nothing goes on until the operator has spoken.
+
+    def restart_server(self):
+        super().restart_server()
+        return self.call_operator()
+
+    def flush_server(self):
+        super().flush_server()
+        return self.call_operator()
+
+    def promote_stale_replica(self):
+        super().promote_stale_replica()
+        return self.call_operator()
+
+    def call_operator(self):
+        """The operator takes a moment, which is longer than what the workers have prepared lasts for some of them."""
+        return (self.random.uniform(0.3, 1.2), self.say_where_to_go_on) if self.store == "redis" else None
+
+    def say_where_to_go_on(self):
+        """The operator's part: far above every number that was written down."""
+        if not self.server.runs():
+            # It is just being restarted, after which we are called again.
+            return
+        self.server.resume()
+        written = [check.read(path) for path in self.folder.glob("*.ids")]
+        highest = max((int(numpy.max(numbers)) for numbers in written if len(numbers)), default=0)
+        self.start = max(highest, self.start) + DISTANCE
+        command = [sys.executable, "-m", "frazil", "segment", self.server.url, TAG, "--namespace=faults", f"--start={self.start}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        if done.returncode:
+            raise servers.Failure(f"the operator was refused: {done.stderr}")
+        self.events["operator's words"] += 1
