@@ -248,6 +248,16 @@ class Run:
                 raise AssertionError("; ".join(f"{name} {otherwise}" for name in idle))
             self.sleep(0.1)
 
+    def missing(self):
+        """What has not come about yet: a fault that nobody has felt is none."""
+        happened = {"forked children that minted": self.forked()} if self.store != "fixed" else {}
+        if self.proxy:
+            happened |= {event: self.proxy.counts[event] for event in ("answers lost", "connections cut")}
+        return [event for event, count in happened.items() if not count]
+
+    def forked(self):
+        return sum(worker.forked() for worker in self.crew)
+
     def written(self):
         return sum(path.stat().st_size // 8 for path in self.folder.glob("*.ids"))
 
@@ -263,7 +273,7 @@ class Run:
             self.inject(faults)
             self.expect_all_to_mint("has minted nothing since the last fault")
             deadline = time.monotonic() + RECOVERY_S + at_least / 10_000
-            while self.written() < at_least and time.monotonic() < deadline:
+            while (self.written() < at_least or (faults >= self.faults_usual and self.missing())) and time.monotonic() < deadline:
                 self.sleep(0.2)
         except (AssertionError, OSError, servers.Failure) as failure:
             problems.append(str(failure) or repr(failure))
@@ -271,13 +281,11 @@ class Run:
         (self.folder / "stop").touch()
         problems += [why for worker in self.crew if (why := worker.leave())]
         self.destroy_crew()
-        # A fault that nobody has felt is none.
         self.events["starts"] = sum(len(worker.started) for worker in self.crew)
-        self.events["forked children that minted"] = sum(worker.forked() for worker in self.crew)
+        self.events["forked children that minted"] = self.forked()
         self.events.update(self.proxy.counts if self.proxy else {})
-        if self.store != "fixed" and faults >= self.faults_usual:
-            must = ["forked children that minted", *(["answers lost", "connections cut"] if self.proxy else [])]
-            problems += [f"{event}: none" for event in must if not self.events[event]]
+        if faults >= self.faults_usual:
+            problems += [f"{event}: none" for event in self.missing()]
         found = check.examine(self.folder, self.layout, self.expected())
         problems += [f"twice: {place}" for place in found.places]
         problems += found.unexpected

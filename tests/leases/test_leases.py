@@ -3,51 +3,20 @@
 import contextlib
 import json
 import os
-import pathlib
-import subprocess
-import sys
 import time
 from datetime import UTC, datetime, timedelta
 
 import frazil
 import pytest
-
-ROOT = pathlib.Path(__file__).parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
-import servers
+from helper import elsewhere
 
 TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error window=1200ms renew=400ms"
-STORES = ("file", *servers.KINDS)
-CLOCKS = ("file", "redis", "postgresql", "mariadb")
-
-
-@pytest.fixture(scope="module", params=STORES)
-def store(request, tmp_path_factory):
-    """A store's kind, its URL, and its server."""
-    if request.param == "file":
-        yield request.param, f"file:{tmp_path_factory.mktemp('store')}", None
-        return
-    with servers.start(request.param) as server:
-        yield request.param, server.url, server
 
 
 @pytest.fixture
 def spec(store, request):
     """A spec line on the store, in a namespace of the test's own."""
     return f"{TWO} store={store[1]} namespace={request.node.originalname}"
-
-
-def elsewhere(spec, *commands, **env):
-    """What a process of its own prints for each command, as JSON; its clock is `ahead` seconds wrong."""
-    script = f"import frazil, json, time, sys\nids = None\nspec = {spec!r}\n" + "\n".join(commands)
-    ahead = env.pop("ahead", None)
-    if ahead is not None:
-        library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
-        assert library, "libfaketime is missing: run scripts/setup.sh"
-        env |= {"LD_PRELOAD": str(library), "FAKETIME": f"{ahead:+}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    child = subprocess.run([sys.executable, "-c", script], env=os.environ | env, capture_output=True, text=True, timeout=120, check=False)
-    assert child.returncode == 0, child.stderr
-    return [json.loads(line) for line in child.stdout.splitlines()]
 
 
 def refusal(line):

@@ -40,12 +40,7 @@ class Server:
         self.log = self.folder / "log"
         self.data = self.folder / "data"
         try:
-            self.data.mkdir(mode=0o700)
-            if self.account and os.geteuid() == 0:
-                who = pwd.getpwnam(self.account)
-                for path in (self.folder, self.data):
-                    os.chown(path, who.pw_uid, who.pw_gid)
-            self.prepare()
+            self.begin()
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -73,6 +68,15 @@ class Server:
         raise NotImplementedError
 
     # What they do all alike.
+
+    def begin(self):
+        """Makes the data folder, and in it an empty database."""
+        self.data.mkdir(mode=0o700)
+        if self.account and os.geteuid() == 0:
+            who = pwd.getpwnam(self.account)
+            for path in (self.folder, self.data):
+                os.chown(path, who.pw_uid, who.pw_gid)
+        self.prepare()
 
     @classmethod
     def find(cls):
@@ -135,6 +139,13 @@ class Server:
         self.kill9()
         self.launch()
         self.wait()
+
+    def wipe(self):
+        """Loses everything: it is as new, at the same address."""
+        self.kill9()
+        shutil.rmtree(self.data)
+        self.begin()
+        self.restart()
 
     def pause(self):
         """Stops it in the middle of whatever it does; connections stay open, and nothing answers."""

@@ -1,0 +1,237 @@
+"""Segments and tickets behave alike on every store: begun, shared, refused, wiped, away and back."""
+
+import contextlib
+import itertools
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+
+import frazil
+import pytest
+import servers
+from helper import elsewhere
+
+PATIENCE_S = 60
+FRAZIL = [sys.executable, "-m", "frazil"]
+# Far above every number that these tests take.
+N = 1_000_000_000
+TAKE = """
+segment = frazil.Segment(spec)
+print(json.dumps(segment.batch(3000)))
+"""
+
+
+@pytest.fixture
+def spec(store, request):
+    """A tag on the store, in a namespace of the test's own."""
+    return f"orders store={store[1]} namespace={request.node.originalname} wait=2s"
+
+
+def refusal(call):
+    with pytest.raises(frazil.FrazilError) as error:
+        call()
+    return error.value
+
+
+def refused(call, name):
+    """The refusal that a call comes to within a while; what it returns until then, and other errors, pass."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            call()
+        except frazil.FrazilError as error:
+            if error.name == name:
+                return error
+    raise AssertionError(f"{name} does not come")
+
+
+def obey(error, url, start):
+    """Does what a refusal tells the operator to do; only the password and the number are theirs."""
+    printed = re.search(r"frazil (segment .*?)(, with the user and the password for \*\*\*)?$", str(error))
+    words = [url if "://" in word else word.replace("=N", f"={start}") for word in shlex.split(printed[1])]
+    assert f"--start={start}" in words, error
+    subprocess.run([*FRAZIL, *words], check=True, timeout=60, capture_output=True)
+
+
+def opened(spec, url):
+    """A segment; where only an operator may begin a tag, they do."""
+    try:
+        return frazil.Segment(spec)
+    except frazil.TagMissingError as error:
+        obey(error, url, 1)
+        return frazil.Segment(spec)
+
+
+def test_a_tag_is_begun_by_whoever_comes_first_but_on_redis(store, spec):
+    kind, url, _ = store
+    if kind == "redis":
+        error = refusal(lambda: frazil.Segment(spec))
+        assert error.name == "TAG_MISSING" and url.partition("/0")[0] in str(error) and "tag=orders" in str(error), error
+    with opened(spec, url) as segment:
+        assert segment.batch(3000) == list(range(1, 3001))
+        assert segment.last_error is None
+
+
+def test_processes_share_a_tag(store, spec):
+    with opened(spec, store[1]) as segment:
+        mine = segment.batch(500)
+        [theirs] = elsewhere(spec, TAKE)
+        mine += segment.batch(20_000)
+    for numbers in (mine, theirs):
+        assert all(a < b for a, b in itertools.pairwise(numbers))
+    assert not set(mine) & set(theirs)
+    assert theirs[0] > mine[499]
+
+
+def test_a_tag_keeps_its_numbers(store, spec):
+    opened(spec, store[1]).close()
+    error = refusal(lambda: frazil.Segment(f"{spec} increment=3 offset=1"))
+    assert error.name == "SEGMENT_MISMATCH" and "increment=3" in str(error) and "increment=1" in str(error), error
+
+
+def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
+    kind, url, server = store
+    if server is None:
+        return
+    with opened(spec, url) as segment:
+        before = segment.batch(100)
+        server.restart()
+        if kind == "redis":
+            error = refused(lambda: segment.batch(5000), "STORE_CHANGED")
+            assert "another server answers" in str(error), error
+            obey(error, url, N)
+        until = time.monotonic() + PATIENCE_S
+        after = []
+        while len(after) < 50_000 and time.monotonic() < until:
+            with contextlib.suppress(frazil.SegmentExhaustedError):
+                after += segment.batch(1000)
+        assert len(after) == 50_000 and after[0] > before[-1]
+        assert all(a < b for a, b in itertools.pairwise(after))
+        assert kind != "redis" or after[-1] > N
+
+
+def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
+    _kind, url, server = store
+    if server is None:
+        return
+    with opened(spec, url) as segment:
+        segment.next()
+        server.pause()
+        try:
+            segment.renew()
+            begin = time.monotonic()
+            error = refusal(segment.next)
+            assert error.name == "SEGMENT_EXHAUSTED" and "tag=orders" in str(error), error
+            assert 1.9 < time.monotonic() - begin < 10
+            # After the first failed call its reason is told, too.
+            error = refused(segment.next, "SEGMENT_EXHAUSTED")
+            assert f"127.0.0.1:{server.port}" in str(error) and "secret" not in str(error), error
+            assert segment.last_error.name == "STORE_UNREACHABLE"
+        finally:
+            server.resume()
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and segment.last_error:
+            with contextlib.suppress(frazil.SegmentExhaustedError):
+                segment.batch(1000)
+        assert segment.next() and segment.last_error is None, "it goes on by itself"
+
+
+@pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])
+def test_nobody_listens(scheme, path):
+    begin = time.monotonic()
+    error = refusal(lambda: frazil.Segment(f"orders store={scheme}://frazil:hushhush@127.0.0.1:9{path} wait=300ms"))
+    assert error.name == "SEGMENT_EXHAUSTED" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
+    assert time.monotonic() - begin < 5
+
+
+def test_several_stores_serve_one_tag_while_one_is_alive(store, tmp_path, request):
+    kind, url, server = store
+    if kind not in ("redis", "postgresql"):
+        return
+    spec = f"orders store='{url} file:{tmp_path}/one' namespace={request.node.originalname} step=10"
+    with frazil.Segment(spec) as segment:
+        numbers = []
+
+        def take_until(condition):
+            until = time.monotonic() + PATIENCE_S
+            while not (numbers.extend(segment.batch(1000)) or condition()):
+                assert time.monotonic() < until, segment.last_error
+
+        def server_serves():
+            return any(number % 2 for number in numbers[-1000:])
+
+        def tells(name):
+            return segment.last_error and segment.last_error.name == name
+
+        if kind == "redis":
+            take_until(lambda: tells("TAG_MISSING"))
+            assert not any(number % 2 for number in numbers)
+            obey(segment.last_error, url, 1)
+        take_until(server_serves)
+        server.kill9()
+        # What is prepared comes from before.
+        segment.renew()
+        before = len(numbers)
+        take_until(lambda: tells("STORE_UNREACHABLE"))
+        assert f"127.0.0.1:{server.port}" in str(segment.last_error)
+        assert not any(number % 2 for number in numbers[before:])
+        server.restart()
+        if kind == "redis":
+            take_until(lambda: tells("STORE_CHANGED"))
+            obey(segment.last_error, url, N)
+        take_until(server_serves)
+        assert len(set(numbers)) == len(numbers)
+
+
+def test_tickets_outlive_either_server():
+    with contextlib.ExitStack() as stack:
+        one, two = (stack.enter_context(server) for server in servers.start_all(["mariadb", "postgresql"]))
+        with frazil.Tickets("photos", store=[one.url, two.url]) as tickets:
+            numbers = tickets.batch(20)
+            assert sorted(numbers) == list(range(1, 21))
+            for dead, parity in ((one, 0), (two, 1)):
+                dead.kill9()
+                alone = tickets.batch(10)
+                assert all(number % 2 == parity for number in alone), alone
+                assert f"127.0.0.1:{dead.port}" in str(tickets.last_error)
+                numbers += alone
+                dead.restart()
+                until = time.monotonic() + PATIENCE_S
+                while tickets.last_error and time.monotonic() < until:
+                    numbers.append(tickets.next())
+                both = tickets.batch(4)
+                assert {number % 2 for number in both} == {0, 1}, both
+                numbers += both
+            assert len(set(numbers)) == len(numbers)
+
+
+# The last one: no process that has seen ZooKeeper's history go back asks that server again, and this one asked all along.
+def test_a_wiped_store_is_noticed_by_whoever_has_seen_more(store, spec):
+    kind, url, server = store
+    with opened(spec, url) as segment:
+        highest = segment.batch(10_000)[-1]
+        if server:
+            server.wipe()
+        else:
+            folder = pathlib.Path(url.removeprefix("file:"))
+            folder.rename(folder.with_suffix(".away"))
+        if kind != "redis":
+            # Who has not seen it begins a new tag, and only the store could tell.
+            assert elsewhere(spec, TAKE) == [list(range(1, 3001))]
+        error = refused(lambda: segment.batch(1000), "STORE_CHANGED")
+        assert url.rpartition("@")[2].partition("/0")[0] in str(error) and "secret" not in str(error), error
+        assert refusal(lambda: frazil.Segment(spec)).name == "STORE_CHANGED", "another handle knows it, too"
+        if kind == "zookeeper":
+            assert "start this process again" in str(error), error
+            subprocess.run(
+                [*FRAZIL, "segment", url, "orders", f"--namespace={spec.split()[2].partition('=')[2]}", f"--start={N}"], check=True
+            )
+        else:
+            obey(error, url, N)
+            segment.renew()
+            assert segment.next() >= N > highest
+        [theirs] = elsewhere(spec, TAKE)
+        assert theirs[0] >= N > highest
