@@ -26,7 +26,7 @@ node/build.sh
 node --test tests/node/*.test.mjs
 step "All languages at once, the README, and what must not drift"
 .venv/bin/python -m pytest -q tests/cross tests/repo
-step "Leases on every store; the servers and the cutting proxy themselves"
+step "Leases and segments on every store; the servers and the cutting proxy themselves"
 .venv/bin/python -m pytest -q tests/leases tests/servers
 step "Faults on every store: kills, pauses, cut connections, restarts"
 .venv/bin/python -m pytest -q tests/faults

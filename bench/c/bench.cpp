@@ -155,6 +155,10 @@ int main() {
     frazil_snowflake *raw = nullptr;
     if (frazil_snowflake_open((layout + "node=2").c_str(), &raw) != FRAZIL_OK) return 1;
 
+    frazil_numbers *segment = nullptr, *ring = nullptr;
+    if (frazil_segment_open("bench store=memory step=1000000", &segment) != FRAZIL_OK) return 1;
+    if (frazil_buffered_open((layout + "node=3").c_str(), &ring) != FRAZIL_OK) return 1;
+
     static std::atomic<std::uint64_t> counter{0};
     static sketch sketch;
     static std::int64_t block[BLOCK];
@@ -192,6 +196,15 @@ int main() {
         keep(frazil_snowflake_text(raw, FRAZIL_DECIMAL, text, sizeof text));
         keep(text);
     }));
+    const auto number_of = [](frazil_numbers *numbers) {
+        return [numbers] {
+            std::int64_t number;
+            keep(frazil_numbers_next(numbers, &number));
+            keep(number);
+        };
+    };
+    tests.push_back(one("**frazil_numbers_next**, a segment", number_of(segment)));
+    tests.push_back(one("**frazil_numbers_next**, a ring", number_of(ring)));
     tests.push_back(one("**frazil_uuid7**", [] {
         std::uint8_t uuid[FRAZIL_UUID_SIZE];
         keep(frazil_uuid7(uuid));
@@ -214,7 +227,11 @@ int main() {
         keep(frazil_snowflake_next(raw, &id));
         keep(id);
     }));
+    tests.push_back(two("2 threads: **frazil_numbers_next**, a segment", number_of(segment)));
+    tests.push_back(two("2 threads: **frazil_numbers_next**, a ring", number_of(ring)));
     measure(tests);
     frazil_snowflake_free(raw);
+    frazil_numbers_free(segment);
+    frazil_numbers_free(ring);
     return service_level(ids) ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 import { DiscordSnowflake } from '@sapphire/snowflake'
 import { ObjectId } from 'bson'
 import FlakeId from 'flake-idgen'
-import { Snowflake, objectId, uuid4, uuid7 } from 'frazil'
+import { Buffered, Segment, Snowflake, objectId, uuid4, uuid7 } from 'frazil'
 import { nanoid } from 'nanoid'
 import { randomUUID } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -14,6 +14,8 @@ import { v4, v7 } from 'uuid'
 const ROUNDS = 11
 const CALLS = 100_000
 const BLOCK = 1000
+// Nearly all of a ring, which is full again when its turn comes anew.
+const BURST = 60_000
 const SERVICE_SECONDS = 2
 
 // Room for a million IDs in a millisecond, so that the layout's cap does not hide the cost of a call.
@@ -41,9 +43,13 @@ function measure({ loop, calls, samples }) {
 
 const median = samples => [...samples].sort((a, b) => a - b)[samples.length >> 1]
 
-function cases(bulk) {
+async function cases(bulk) {
   const floor = createRequire(import.meta.url)('./floor.node')
   const ids = new Snowflake(WIDE, { node: 1 })
+  const standard = await Snowflake.open('standard', { node: 1 })
+  const segment = await Segment.open('bench', { store: 'memory', step: 1_000_000 })
+  const ring = await Buffered.open(WIDE, { node: 2 })
+  const standardRing = await Buffered.open('standard', { node: 2 })
   const few = { calls: CALLS / 10 }
   // Fewer than the 4,096 IDs that these peers have in a millisecond.
   const burst = { calls: 3000 }
@@ -64,6 +70,10 @@ function cases(bulk) {
     makeCase('frazil', `\`ids.batch(${BLOCK})\`, per ID`, `ids.batch(${BLOCK})`, { ...block, ids: bulk }),
     makeCase('frazil', `\`ids.batchBigInt(${BLOCK})\`, per ID`, `ids.batchBigInt(${BLOCK})`, { ...block, ids: bulk }),
     makeCase('frazil', `\`ids.fill(buffer)\` of ${BLOCK}, per ID`, 'ids.fill(buffer)', { ...block, ...few, ids: bulk, buffer }),
+    makeCase('frazil', '`segment.next()`', 'segment.next()', { segment }),
+    makeCase('frazil', '`ring.next()` of a `Buffered`', 'ring.next()', { calls: BURST, ring }),
+    makeCase('frazil', `\`ids.next()\`, \`standard\`, ${BURST} in a row`, 'ids.next()', { calls: BURST, ids: standard }),
+    makeCase('frazil', `\`ring.next()\`, \`standard\`, ${BURST} in a row`, 'ring.next()', { calls: BURST, ring: standardRing }),
     makeCase('frazil', '`uuid7()`', 'uuid7()', { ...few, uuid7 }),
     makeCase('frazil', '`uuid4()`', 'uuid4()', { ...few, uuid4 }),
     makeCase('frazil', '`objectId()`', 'objectId()', { ...few, objectId }),
@@ -80,9 +90,9 @@ function cases(bulk) {
 }
 
 /** Prints the table of costs. */
-function compare() {
+async function compare() {
   const bulk = new Snowflake(BULK, { node: 1 })
-  const compared = cases(bulk)
+  const compared = await cases(bulk)
   let tick = Date.now()
   for (let round = 0; round < ROUNDS; round++) {
     for (const each of compared) {
@@ -141,5 +151,5 @@ function serve() {
   console.log(`| | ${rate >= 10_000 && within >= 0.999 ? 'met' : 'NOT MET'} |`)
 }
 
-compare()
+await compare()
 serve()

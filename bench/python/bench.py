@@ -21,6 +21,8 @@ import uuid_utils
 ROUNDS = 11
 CALLS = 100_000
 BLOCK = 1000
+# Nearly all of a ring, which is full again when its turn comes anew.
+BURST = 60_000
 SERVICE_SECONDS = 2
 
 # Room for a million IDs in a millisecond, so that the layout's cap does not hide the cost of a call.
@@ -57,6 +59,9 @@ class Case:
 def cases(bulk):
     """Everything that is compared."""
     ids = frazil.Snowflake(WIDE, node=1)
+    standard = frazil.Snowflake("standard", node=1)
+    segment = frazil.Segment("bench", store="memory", step=1_000_000)
+    ring, standard_ring = frazil.Buffered(WIDE, node=2), frazil.Buffered("standard", node=2)
     peer = snowflake.SnowflakeGenerator(1)
     few = CALLS // 10
     blocks = CALLS // BLOCK
@@ -80,6 +85,10 @@ def cases(bulk):
         Case("frazil", f"`ids.batch({BLOCK})`, per ID", "ids.batch(n)", BLOCK, blocks, LIST_FLOOR, ids=bulk, n=BLOCK),
         Case("frazil", f"`ids.fill(array)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, COPY_FLOOR, ids=bulk, a=stamps[:]),
         Case("frazil", f"`ids.fill(numpy)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, COPY_FLOOR, ids=bulk, a=numpy.array(stamps)),
+        Case("frazil", "`segment.next()`", "segment.next()", segment=segment),
+        Case("frazil", "`ring.next()` of a `Buffered`", "ring.next()", calls=BURST, ring=ring),
+        Case("frazil", f"`ids.next()`, `standard`, {BURST:,} in a row", "ids.next()", calls=BURST, ids=standard),
+        Case("frazil", f"`ring.next()`, `standard`, {BURST:,} in a row", "ring.next()", calls=BURST, ring=standard_ring),
         Case("frazil", "`frazil.uuid7()`", "uuid7()", calls=few, uuid7=frazil.uuid7),
         Case("frazil", "`frazil.uuid4()`", "uuid4()", calls=few, uuid4=frazil.uuid4),
         Case("frazil", "`frazil.ObjectId()`", "ObjectId()", calls=few, ObjectId=frazil.ObjectId),

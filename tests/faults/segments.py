@@ -1,7 +1,7 @@
 """Runs of segments: plain numbers of one tag, taken from one store by everybody.
 
 A name says the store, and the table of another system where it is one: segments:redis, segments:postgresql:leaf. The environment sets
-what it does for the other runs; the usual values are 12 faults at a pace of 1 s, and 3,000,000 numbers.
+what it does for the other runs; the usual values are 12 faults at a pace of 0.8 s, and 3,000,000 numbers.
 """
 
 import subprocess
@@ -46,7 +46,7 @@ class SegmentRun(Run):
     # A store is asked for a range now and then only, but by everyone who opens or forks.
     pace = 1600, 64
     layout = None
-    faults_usual, ids_usual, pace_usual = 12, 3_000_000, 1.0
+    faults_usual, ids_usual, pace_usual = 12, 3_000_000, 0.8
 
     def __init__(self, name, folder, seed=None):
         super().__init__(name, folder, seed)

@@ -29,7 +29,10 @@ pub(super) fn take(url: &str) {
 }
 
 pub(super) fn service_level() {
-    println!("\nService level of segments ({PROCESSES} processes on one tag, {} numbers/s asked for by each, {TIME:?}):\n", AT_A_TIME * 1000);
+    println!(
+        "\nService level of segments ({PROCESSES} processes on one tag, {} numbers/s asked for by each, {TIME:?}):\n",
+        AT_A_TIME * 1000
+    );
     for store in ["POSTGRESQL", "MARIADB"] {
         // tests/servers sets it.
         let Ok(url) = std::env::var(format!("FRAZIL_TEST_{store}")) else { continue };
