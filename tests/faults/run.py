@@ -157,6 +157,10 @@ class Run:
         """What was asked is done, and nobody learns it."""
         self.proxy.lose_answers(self.random.randrange(1, 7))
 
+    def lose_requests(self):
+        """What was asked is not done, which looks the same."""
+        self.proxy.lose_requests(self.random.randrange(1, 7))
+
     def hold_answers(self):
         self.proxy.hold()
         return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.proxy.release
@@ -182,7 +186,8 @@ class Run:
             kinds.append(self.turn_clock)
         if self.server:
             kinds += [
-                self.restart_server, self.freeze_server, self.cut_connections, self.lose_answers, self.hold_answers, self.refuse_connections,
+                self.restart_server, self.freeze_server, self.cut_connections, self.lose_answers, self.lose_requests, self.hold_answers,
+                self.refuse_connections,
             ]  # fmt: skip
         if self.store == "redis":
             kinds += [self.flush_server, self.promote_stale_replica]
@@ -252,7 +257,7 @@ class Run:
         """What has not come about yet: a fault that nobody has felt is none."""
         happened = {"forked children that minted": self.forked()} if self.store != "fixed" else {}
         if self.proxy:
-            happened |= {event: self.proxy.counts[event] for event in ("answers lost", "connections cut")}
+            happened |= {event: self.proxy.counts[event] for event in ("answers lost", "requests lost", "connections cut")}
         return [event for event, count in happened.items() if not count]
 
     def forked(self):

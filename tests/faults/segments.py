@@ -97,6 +97,9 @@ class SegmentRun(Run):
 
     def promote_stale_replica(self):
         super().promote_stale_replica()
+        # Who has seen nothing yet can only go by the record.
+        for _ in range(2):
+            self.kill_worker()
         return self.call_operator()
 
     def call_operator(self):

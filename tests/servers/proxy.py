@@ -4,6 +4,7 @@
         url = server.url_at(proxy.port)
         proxy.cut()              # all connections, at once
         proxy.lose_answers(1)    # the next request reaches the server, its answer reaches nobody
+        proxy.lose_requests(1)   # the next request does not reach the server
         proxy.hold()             # answers stay here, until release()
         proxy.refuse()           # no new connections, until accept()
 
@@ -44,6 +45,7 @@ class Proxy:
         self.pairs = set()
         self.counts = collections.Counter()
         self._losses = 0
+        self._lost_requests = 0
         self._held = False
         self._stopped = False
         self._orders = collections.deque()
@@ -63,6 +65,10 @@ class Proxy:
     def lose_answers(self, count=1):
         """Each of the next requests is forwarded, and its connection cut before an answer comes back."""
         self._order(lambda: setattr(self, "_losses", count))
+
+    def lose_requests(self, count=1):
+        """Each of the next requests is dropped, and its connection cut."""
+        self._order(lambda: setattr(self, "_lost_requests", count))
 
     @property
     def losses_left(self):
@@ -172,6 +178,10 @@ class Proxy:
                     self._close(pair)
                 else:
                     pair.client.sendall(data)
+            elif self._lost_requests:
+                self._lost_requests -= 1
+                self.counts["requests lost"] += 1
+                self._close(pair)
             else:
                 pair.server.sendall(data)
                 if self._losses:

@@ -159,6 +159,18 @@ def test_a_lost_answer_belongs_to_a_request_that_was_served(redis, proxy):
     assert proxy.losses_left == 0
 
 
+def test_a_lost_request_is_served_to_nobody(redis, proxy):
+    redis.call("SET", "count", 0)
+    proxy.lose_requests(3)
+    for _ in range(3):
+        with process.connect(proxy.port) as connection:
+            connection.sendall(b"INCR count\r\n")
+            with pytest.raises(ConnectionResetError):
+                connection.recv(1)
+    with process.connect(proxy.port) as connection:
+        assert ask(connection, b"INCR count\r\n") == b":1\r\n"
+
+
 def test_held_answers_come_late_but_come(redis, proxy):
     with process.connect(proxy.port) as connection:
         assert ask(connection, b"PING\r\n") == b"+PONG\r\n"
