@@ -83,7 +83,7 @@ class Run:
     def __enter__(self):
         try:
             self.start_store()
-            programs = workers.build(self.folder)
+            programs = workers.build()
             for number, place in enumerate(workers.CREW):
                 self.crew.append(workers.Worker(place, programs[place[1]], self.kind, self.pace, self.spec(number), self.folder))
             for worker in self.crew:

@@ -1,10 +1,14 @@
 """The workers: programs in four languages that mint and write down what they got (worker.py says how)."""
 
+import atexit
+import functools
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 from servers import process
 
@@ -26,8 +30,11 @@ CREW = [
 ]
 
 
-def build(folder):
-    """Compiles the C and the C++ worker, and returns the command of each program."""
+@functools.cache
+def build():
+    """Compiles the C and the C++ worker, once for all runs, and returns the command of each program."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="frazil-workers-"))
+    atexit.register(shutil.rmtree, folder)
     lib = ROOT / "build/c/lib"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/build/c/include", f"-L{lib}", f"-Wl,-rpath,{lib}"]
     c, cpp = folder / "worker_c", folder / "worker_cpp"
