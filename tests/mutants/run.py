@@ -167,7 +167,13 @@ MUTANTS = [
 
 def simulate(copy: Path, seeds: str) -> tuple[int, str]:
     command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "simulation"]
-    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "FRAZIL_SEEDS": seeds, "FRAZIL_ONLY_DUPLICATES": "1", "CARGO_TERM_COLOR": "never", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    env = os.environ | {
+        "CARGO_TARGET_DIR": str(TARGET),
+        "FRAZIL_SEEDS": seeds,
+        "FRAZIL_ONLY_DUPLICATES": "1",
+        "CARGO_TERM_COLOR": "never",
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+    }
     run = subprocess.run(
         command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S
     )
