@@ -8,7 +8,7 @@ scripts/setup.sh
 step "Rust: the core, its documentation and README"
 cargo test --locked -p frazil --features stores,cli
 step "Rust: bugs planted into the lease's protocol are caught by its simulation"
-tests/mutants/run.py
+tests/mutants/run.py --short
 step "Rust: every store's client, on private servers"
 python3 tests/servers all -- cargo test --locked -q -p frazil --features stores --lib -- --ignored
 step "Rust: the word, the gate and the lease under loom"
