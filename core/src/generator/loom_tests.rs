@@ -233,3 +233,19 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
         assert!(mine[0] > theirs.get(), "{mine:?} after {theirs}");
     });
 }
+
+#[test]
+fn loom_an_id_that_another_thread_has_passed_is_below_what_follows() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
+        let other = Arc::clone(&ids);
+        let theirs = |node: u64| Id::from_bits(12 << 4 | node << 2);
+        let thread = thread::spawn(move || other.observe(theirs(3), 9).expect("not too far ahead"));
+        ids.observe(theirs(2), 9).expect("not too far ahead");
+        // Its node number is the smaller one: only a later tick lies above.
+        ids.lease.swap(lease(0, UNBOUNDED), 2);
+        let mine = mint(&ids, 1);
+        thread.join().unwrap();
+        assert!(mine[0] > theirs(2).get(), "{mine:?} after {}", theirs(2));
+    });
+}

@@ -42,6 +42,8 @@ pub(crate) struct Generator {
     entered: AtomicU64,
     /// The first word of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
+    /// No later ID lies below this one: whoever observes an ID below it has nothing to do.
+    passed: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
     opens_in: Option<u64>,
@@ -86,6 +88,7 @@ impl Generator {
             seen: CachePadded::new(AtomicU64::new(now)),
             entered: AtomicU64::new(0),
             first,
+            passed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             opens_in,
         };
