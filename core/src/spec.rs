@@ -430,14 +430,14 @@ impl fmt::Display for Spec {
 fn stores_without_secrets(value: &str) -> String {
     let begins = |word: &str| word.contains("://") || word.starts_with("file:") || matches!(word, "local" | "memory");
     let mut stores: Vec<String> = Vec::new();
-    for word in value.split(' ') {
+    for word in value.split_inclusive(char::is_whitespace) {
         match stores.last_mut() {
             // A folder's name, or a password, with a space in it.
-            Some(store) if !begins(word) => *store = format!("{store} {word}"),
+            Some(store) if !begins(word.trim_end()) => store.push_str(word),
             _ => stores.push(word.to_owned()),
         }
     }
-    stores.iter().map(|store| without_secret(store)).collect::<Vec<_>>().join(" ")
+    stores.iter().map(|store| without_secret(store)).collect()
 }
 
 impl fmt::Debug for Spec {
@@ -462,6 +462,7 @@ mod tests {
         for (given, shown) in [
             ("redis://a:s@h1 local redis://b:s@h2", "redis://***@h1 local redis://***@h2"),
             ("file:/my data/ids", "file:/my data/ids"),
+            ("redis://a:s@h1\tredis://b:s@h2\n local", "redis://***@h1\tredis://***@h2\n local"),
             ("redis://a:s s@h1 memory", "redis://***@h1 memory"),
             ("postgresql://u:p@h/db", "postgresql://***@h/db"),
         ] {

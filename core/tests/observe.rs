@@ -76,6 +76,33 @@ fn what_lies_below_changes_nothing() {
     before.observe(last).unwrap();
 }
 
+/// A service that observes every ID which comes in must not be driven ahead of its clock by old ones.
+#[test]
+fn what_lies_below_costs_no_more_than_what_is_issued() {
+    let ids = manual("game server=700 start=zero exhausted=ahead:1m", 1_000_000_000);
+    let (first, before) = (ids.next_id().unwrap(), ids.credit().unwrap());
+    let mut mine = ids.local();
+    let block = mine.next_id().unwrap();
+    for _ in 0..100_000 {
+        ids.observe(first).unwrap();
+    }
+    assert!(mine.next_id().unwrap().get() <= block.get() + 128, "its block is dropped once");
+    for _ in 0..100_000 {
+        ids.observe(first).unwrap();
+    }
+    assert_eq!(mine.next_id().unwrap().get(), mine.next_id().unwrap().get() - 1);
+    // All those of another server in the same second.
+    let theirs = (first.get() >> 32 << 32) | 699 << 12;
+    for sequence in 0..4096 {
+        ids.observe(Id::new(theirs | sequence).unwrap()).unwrap();
+    }
+    assert!(ids.credit().unwrap() > before - 256, "{before} - {}", ids.credit().unwrap());
+    // Those after its own next ID are not below, whatever was observed before.
+    let above = Id::new(ids.next_id().unwrap().get() + 100).unwrap();
+    ids.observe(above).unwrap();
+    assert!(ids.next_id().unwrap() > above);
+}
+
 #[test]
 fn further_ahead_than_the_policies_allow_is_refused() {
     for (policies, ticks) in [

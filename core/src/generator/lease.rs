@@ -135,16 +135,15 @@ impl Lease {
         self.raise_from(|_| word);
     }
 
-    /// Moves the next word up to at least what `least` makes of it.
+    /// Moves the next word up to at least what `least` makes of it; returns where it stands then, below
+    /// which it never falls.
     ///
     /// It always moves, so that a claim under way that stands just below is not handed back. A frozen
     /// word moves too, and stays frozen: the lease that follows starts above it.
-    pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) {
-        let raised = |next: u64| {
-            let word = next & !FROZEN;
-            Some(next & FROZEN | least(word).max(word + 1))
-        };
-        let _ = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
+        let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
+        let before = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| Some(next & FROZEN | raised(next)));
+        raised(before.expect("it always moves"))
     }
 
     /// Calls back words that were claimed and not issued yet.

@@ -190,7 +190,7 @@ fn loom_next_while_the_lease_is_swapped() {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint_through_a_swap(&other, 2));
-        let (_, next) = ids.lease.swap(lease(2, UNBOUNDED), 2);
+        let (_, next) = ids.swap(lease(2, UNBOUNDED));
         let theirs = thread.join().unwrap();
         assert_eq!(theirs.len(), 2);
         assert!(theirs.is_sorted_by(|a, b| a < b), "{theirs:?} increase across the swap");
@@ -225,11 +225,39 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.lease.swap(lease(2, UNBOUNDED), 2));
+        let keeper = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
         let theirs = Id::from_bits(12 << 4 | 3 << 2);
         ids.observe(theirs, 9).expect("not too far ahead");
         let mine = mint_through_a_swap(&ids, 1);
         keeper.join().unwrap();
         assert!(mine[0] > theirs.get(), "{mine:?} after {theirs}");
+    });
+}
+
+#[test]
+fn loom_an_id_that_another_thread_has_passed_is_below_what_follows() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
+        let other = Arc::clone(&ids);
+        let theirs = |node: u64| Id::from_bits(12 << 4 | node << 2);
+        let thread = thread::spawn(move || other.observe(theirs(3), 9).expect("not too far ahead"));
+        ids.observe(theirs(2), 9).expect("not too far ahead");
+        // Its node number is the smaller one: only a later tick lies above.
+        ids.swap(lease(0, UNBOUNDED));
+        let mine = mint(&ids, 1);
+        thread.join().unwrap();
+        assert!(mine[0] > theirs(2).get(), "{mine:?} after {}", theirs(2));
+    });
+}
+
+#[test]
+fn loom_a_swap_does_not_open_what_was_closed() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Error);
+        let other = Arc::clone(&ids);
+        let keeper = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
+        ids.close();
+        keeper.join().unwrap();
+        assert_eq!(next_id(&ids).map_err(|error| error.kind()), Err(ErrorKind::Closed));
     });
 }

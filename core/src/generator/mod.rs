@@ -42,6 +42,8 @@ pub(crate) struct Generator {
     entered: AtomicU64,
     /// The first word of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
+    /// No later ID lies below this one: whoever observes an ID below it has nothing to do.
+    passed: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
     opens_in: Option<u64>,
@@ -86,6 +88,7 @@ impl Generator {
             seen: CachePadded::new(AtomicU64::new(now)),
             entered: AtomicU64::new(0),
             first,
+            passed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             opens_in,
         };
@@ -291,10 +294,27 @@ impl Generator {
         Ok(())
     }
 
+    /// Puts another lease in the place of this one: [`LeasePointer::swap`].
+    pub(crate) fn swap(&self, lease: Lease) -> (u64, u64) {
+        let swapped = self.lease.swap(lease, self.layout.sequence().bits());
+        // Closed meanwhile, it may have frozen the new lease before the swap let go of that.
+        if self.closed.load(Ordering::Acquire) {
+            self.lease.get().freeze();
+        }
+        swapped
+    }
+
     /// Ends the lease for good; every later call is `CLOSED`. Returns the word that would have been
     /// the next.
     pub(crate) fn close(&self) -> u64 {
         self.closed.store(true, Ordering::Release);
-        self.lease.get().freeze()
+        loop {
+            let lease = self.lease.get();
+            let next = lease.freeze();
+            // As in `pass`: whoever swaps reads the old word last, so either it sees this, or the new lease is seen here.
+            if std::ptr::eq(lease, self.lease.get()) {
+                return next;
+            }
+        }
     }
 }

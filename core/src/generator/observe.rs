@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::Policies;
+use crate::sync::Ordering;
 use crate::time::{show_duration, show_instant};
 
 /// More threads than a process can have. Each may be about to hand back one claim, and the next word then
@@ -55,16 +56,24 @@ impl Generator {
     /// Moves on so that every later ID lies above `id`, of this tick: in the tick after it, for a node number
     /// that is swapped in may be any, and whoever issued `id` may have issued more in its tick.
     pub(crate) fn pass(&self, id: Id, tick: u64) {
+        // Moving the word for every ID that is observed would use up the ticks of the clock, and with them the lease.
+        if (id.get() as u64) < self.passed.load(Ordering::Acquire) {
+            return;
+        }
         let above = self.first_word(tick + 1);
         loop {
             let lease = self.lease.get();
             // The word of an ID that is far below need not move. One that is near moves at least by one,
             // or claims that are handed back could let it fall below the ID, and a swap would not know.
-            if lease.next() < above + MOST_THREADS {
-                lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above });
-            }
+            let next = match lease.next() < above + MOST_THREADS {
+                true => lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above }),
+                false => above,
+            };
             lease.recall();
             if std::ptr::eq(lease, self.lease.get()) {
+                // Where nothing was claimed in its tick a lease that is swapped in begins there, with any node number.
+                let node_bits = if next & self.layout.sequence().max() == 0 { 0 } else { lease.node_bits };
+                self.passed.fetch_max(self.least_id(node_bits, next).get() as u64, Ordering::AcqRel);
                 return;
             }
         }
@@ -72,8 +81,12 @@ impl Generator {
 
     /// Whether an ID lies below the one of a word.
     fn is_below(&self, id: Id, node_bits: u64, word: u64) -> bool {
-        // The word after the layout's last one has no ID.
-        let word = word.min(self.first_word(self.layout.last_tick()) | self.layout.sequence().max());
-        id < self.packing.id(node_bits, word)
+        id < self.least_id(node_bits, word)
+    }
+
+    /// The ID of a word; of the one after the layout's last, which has none, the last ID.
+    fn least_id(&self, node_bits: u64, word: u64) -> Id {
+        let last = self.first_word(self.layout.last_tick()) | self.layout.sequence().max();
+        self.packing.id(node_bits, word.min(last))
     }
 }

@@ -467,7 +467,7 @@ impl Seat {
         let layout = &self.contract.terms.layout;
         let lease = generator::Lease::new(process, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
         match &self.entry {
-            Some(entry) => drop(entry.generator.lease.swap(lease, layout.sequence().bits())),
+            Some(entry) => drop(entry.generator.swap(lease)),
             None => {
                 let clock = if self.contract.manual_clock { Clock::manual() } else { Clock::System };
                 let seen = if self.contract.manual_clock { 0 } else { layout.tick_of(system_ms()).unwrap_or(0) };

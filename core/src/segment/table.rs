@@ -100,7 +100,7 @@ impl Foreign {
             }
             breathe(attempt);
         }
-        Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time, or the server is set to read-only"))
+        Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time"))
     }
 
     /// How far this process has seen the row come. No place of frazil's own record has a `/`.

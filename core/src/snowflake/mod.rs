@@ -193,7 +193,8 @@ impl Snowflake {
     /// Every call that begins after this one has returned gives a larger ID, in any thread and of any handle,
     /// [`local`](Snowflake::local) ones too: IDs go on in the tick after the observed one's, and what a call
     /// does until that tick begins is for `exhausted` to say. Whose node number the ID has does not matter. One
-    /// that lies below the next ID changes nothing, except that a sequence number may be skipped. Never waits.
+    /// that lies below the next ID changes nothing, except that a sequence number may be skipped. What a
+    /// [`Buffered`](crate::Buffered) has prepared is not called back. Never waits.
     ///
     /// # Errors
     /// `OUT_OF_RANGE` for an ID further ahead of the clock than the policies let IDs be stamped: by the D of
@@ -218,7 +219,7 @@ impl Snowflake {
 
     /// Gives a leased node number back; the next use takes another. A hook for machines that are about
     /// to be cloned: call it before the snapshot, and every clone leases a number of its own. IDs go
-    /// on increasing.
+    /// on increasing. What a [`Buffered`](crate::Buffered) has prepared stays: it has a [`renew`](crate::Numbers::renew) of its own.
     ///
     /// # Errors
     /// `SPEC` without a store, `CLOSED`, `LEASE_EXHAUSTED` when the store takes too long.

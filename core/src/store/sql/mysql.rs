@@ -31,7 +31,7 @@ const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONC
 const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
 /// 0 or 1, or a word in newer servers.
-const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
+pub(super) const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
 
 pub(super) struct Mysql {
     /// The identity's expression.

@@ -133,6 +133,7 @@ impl Rows for SqlRows {
             }
         };
         let update = format!("UPDATE {table} SET max_id = {max_id}{more} WHERE {tag} AND max_id = {}{only}", from.max_id);
+        let writable = mysql::WRITABLE;
         let text = match self.dialect {
             Dialect::Postgresql => {
                 let ms = patience.as_millis().max(1);
@@ -142,16 +143,23 @@ impl Rows for SqlRows {
                      WITH done AS ({update} RETURNING 1) SELECT count(*)::text FROM done; COMMIT"
                 )
             }
+            // A primary that was demoted meanwhile stops only those without the right to write nevertheless. In a variable,
+            // which a log of statements takes along.
             Dialect::Mysql => {
                 let seconds = patience.as_secs().max(1);
                 format!(
                     "SET SESSION autocommit = 1, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
-                     SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; {update}; SELECT ROW_COUNT(); COMMIT"
+                     SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SET @frazil_writable = {writable}; \
+                     {update} AND @frazil_writable; SELECT ROW_COUNT(), @frazil_writable; COMMIT"
                 )
             }
         };
         let rows = self.link.ask(&text)?;
-        Ok(self.link.number(rows.last().map(Vec::as_slice).unwrap_or_default(), 0)? == 1)
+        let row = rows.last().map(Vec::as_slice).unwrap_or_default();
+        if self.dialect == Dialect::Mysql && self.link.number(row, 1)? != 1 {
+            return Err(self.link.readonly());
+        }
+        Ok(self.link.number(row, 0)? == 1)
     }
 }
 
