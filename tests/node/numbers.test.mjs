@@ -458,13 +458,14 @@ test('numbers of wrong types', async () => {
     }
     for (const key of ['store', 'offset']) {
       for (const value of [null, {}, Symbol('s'), new Set(['memory']), new Uint8Array(8), [null], [undefined], [['memory']], [{}], new Array(1)]) {
-        refused('WRONG_TYPE', () => new type('orders', { [key]: value }), key)
+        refused('WRONG_TYPE', () => new type('orders', { [key]: value }), key, 'an array of these')
       }
       refused('OUT_OF_RANGE', () => new type('orders', { [key]: [1.5] }), key)
     }
     refused('WRONG_TYPE', () => new type('orders', { store: 'memory', step: [1] }), 'step')
     refused('SPEC', () => new type('a\ud800b'))
     refused('SPEC', () => new type('orders', { store: ['a\ud800b'] }))
+    refused('SPEC', () => new type('orders', { store: ['memory local'] }), 'store: the item "memory local"')
     assert.throws(() => type('orders'), TypeError)
   }
   refused('WRONG_TYPE', () => new Snowflake('standard', { store: ['memory'] }), 'store')
