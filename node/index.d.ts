@@ -465,9 +465,9 @@ export class Segment extends Numbers {
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
    * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
    */
-  constructor(spec?: string, options?: SegmentOptions)
+  constructor(spec: string, options?: SegmentOptions)
   /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
-  static open(spec?: string, options?: SegmentOptions): Promise<Segment>
+  static open(spec: string, options?: SegmentOptions): Promise<Segment>
 }
 
 /**
@@ -485,9 +485,9 @@ export class Tickets extends Numbers {
    *
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
    */
-  constructor(spec?: string, options?: SegmentOptions)
+  constructor(spec: string, options?: SegmentOptions)
   /** As the constructor, off the event loop. */
-  static open(spec?: string, options?: SegmentOptions): Promise<Tickets>
+  static open(spec: string, options?: SegmentOptions): Promise<Tickets>
 }
 
 /**

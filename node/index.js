@@ -189,9 +189,10 @@ class Snowflake {
   }
 }
 
-// What a class that extends one of the three is opened as.
+// What a class that is one of the three, or extends one, is opened as. A bundler may have given the classes other names.
 function supplyOf(type) {
-  return [Segment, Tickets, Buffered].find(base => type === base || type.prototype instanceof base)?.name
+  const supplies = { Segment, Tickets, Buffered }
+  return Object.keys(supplies).find(name => type === supplies[name] || type.prototype instanceof supplies[name])
 }
 
 class Numbers {

@@ -140,6 +140,38 @@ impl Spec {
         Ok(spec)
     }
 
+    /// As [`from_parts`](Spec::from_parts), for [`Numbers::open`](crate::Numbers::open): the variable `FRAZIL` is for generators alone.
+    ///
+    /// # Errors
+    /// As [`parse`](Spec::parse); `SPEC` for a key in both.
+    pub fn numbers_from_parts(line: Option<&str>, options: &[(String, String)]) -> Result<Self> {
+        Spec::from_parts(Some(line.unwrap_or_default()), options)
+    }
+
+    /// The options of [`Numbers::open`](crate::Numbers::open) that a language may take as a list: [`list`](Spec::list) makes a value of one.
+    pub const LISTS: [&str; 2] = ["store", "offset"];
+
+    /// The value of an option that is given as a list.
+    ///
+    /// # Errors
+    /// `SPEC` for an item with a space in it, which would be two.
+    ///
+    /// # Example
+    /// ```
+    /// assert_eq!(frazil::Spec::list("store", &["file:/a".to_owned(), "env:B".to_owned()])?, "file:/a env:B");
+    /// assert!(frazil::Spec::list("store", &["file:/my data".to_owned()]).is_err());
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn list(key: &str, items: &[String]) -> Result<String> {
+        match items.iter().find(|item| item.contains(char::is_whitespace)) {
+            None => Ok(items.join(" ")),
+            Some(item) => {
+                let why = "has a space in it, which separates the items of a list";
+                Err(spec_error(format!("{key}: the item {} {why}", shown(&without_secret(item)))))
+            }
+        }
+    }
+
     fn add(&mut self, key: &str, value: String) -> Result<()> {
         let name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
         if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.bytes().all(name) || key.len() > LONGEST_NAME {
@@ -161,6 +193,15 @@ impl Spec {
             return Ok(None);
         };
         resolve(key, value).map(Some)
+    }
+
+    /// The values of a key that may hold several, separated by spaces. Each may be `env:NAME`, and a variable may hold several.
+    pub(crate) fn values(&self, key: &str) -> Result<Option<Vec<String>>> {
+        let Some((_, value)) = self.pairs.iter().find(|(name, _)| name == key) else {
+            return Ok(None);
+        };
+        let words: Vec<String> = value.split_whitespace().map(|word| resolve(key, word)).collect::<Result<_>>()?;
+        Ok(Some(words.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned).collect()))
     }
 
     /// The word that stands alone: a preset, or a segment's tag.

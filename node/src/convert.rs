@@ -252,14 +252,12 @@ pub(crate) fn spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result
     Spec::from_parts(line.as_deref(), &pairs(env, options, option)?).or_throw(env)
 }
 
-/// The spec of the arguments of numbers that are prepared ahead. FRAZIL is not for them.
+/// The spec of the arguments of numbers that are prepared ahead.
 pub(crate) fn numbers_spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result<Spec> {
-    let line = self::line(env, line)?.unwrap_or_default();
-    let pairs = pairs(env, options, |env, key, value| match key {
-        "store" | "offset" if value.is_array()? => list(env, key, value),
-        _ => option(env, key, value),
-    })?;
-    Spec::from_parts(Some(&line), &pairs).or_throw(env)
+    let line = self::line(env, line)?;
+    let pairs =
+        pairs(env, options, |env, key, value| if Spec::LISTS.contains(&key) { listed(env, key, value) } else { option(env, key, value) })?;
+    Spec::numbers_from_parts(line.as_deref(), &pairs).or_throw(env)
 }
 
 fn line(env: &Env, line: Unknown<'_>) -> Result<Option<String>> {
@@ -277,15 +275,23 @@ fn pairs(env: &Env, options: Unknown<'_>, text: impl Fn(&Env, &str, Unknown<'_>)
     entries.into_iter().map(|(key, value)| Ok((key.clone(), text(env, &key, value)?))).collect()
 }
 
-/// The items of an array, which the spec line separates by spaces.
-fn list(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
+/// An option's value that may be an array.
+fn listed(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
+    const ALLOWED: &str = "a string, an integer, or an array of these";
+    if !value.is_array()? {
+        return single(env, key, value, ALLOWED);
+    }
     let array = Object::from_raw(value.value().env, value.value().value);
-    let items: Result<Vec<_>> = (0..array.get_array_length()?).map(|at| option(env, key, array.get_element(at)?)).collect();
-    Ok(items?.join(" "))
+    let items: Result<Vec<_>> = (0..array.get_array_length()?).map(|at| single(env, key, array.get_element(at)?, ALLOWED)).collect();
+    Spec::list(key, &items?).or_throw(env)
 }
 
 /// An option's value as the spec line has it.
 fn option(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
+    single(env, key, value, "a string, an integer or a boolean (layout: a Layout; epoch: a Date)")
+}
+
+fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<String> {
     match value.get_type()? {
         ValueType::String => string(env, key, value, ErrorKind::Spec),
         ValueType::Number => Ok(safe_integer(env, key, value, ErrorKind::OutOfRange)?.to_string()),
@@ -294,7 +300,7 @@ fn option(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
         ValueType::Boolean => Ok(unsafe { value.cast::<bool>()? }.to_string()),
         ValueType::Object if key == "epoch" && value.is_date()? => Ok(unix_ms(env, key, value)?.to_string()),
         ValueType::Object if key == "layout" => Ok(unwrap::<Layout>(env, key, value)?.to_string()),
-        _ => wrong_type(env, key, value, "a string, an integer or a boolean (layout: a Layout; epoch: a Date)"),
+        _ => wrong_type(env, key, value, allowed),
     }
 }
 

@@ -79,6 +79,10 @@ pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorK
 
 /// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
 fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    single(key, value, "a str, an int, a bool, a Layout or None")
+}
+
+fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option<String>> {
     if value.is_none() {
         return Ok(None);
     }
@@ -92,25 +96,26 @@ fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
         return Ok(Some(string(key, value, ErrorKind::Spec)?.to_owned()));
     }
     if value.is_instance_of::<PyFloat>() || !value.hasattr("__index__")? {
-        return wrong_type(key, value, "a str, an int, a bool, a Layout or None");
+        return wrong_type(key, value, allowed);
     }
     Ok(Some(integer::<i128>(key, value, ErrorKind::OutOfRange, "a 128-bit integer at most").map(|n| n.to_string())?))
 }
 
-/// An option that may be a list, whose items the spec line separates by spaces.
+/// An option that may be a list.
 fn listed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    const ALLOWED: &str = "a str, an int, or a list or tuple of these";
     if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
-        return option(key, value);
+        return single(key, value, ALLOWED);
     }
     let mut items = Vec::new();
     for item in value.try_iter()? {
         let item = item?;
-        match option(key, &item)? {
+        match single(key, &item, ALLOWED)? {
             Some(item) => items.push(item),
-            None => return wrong_type(key, &item, "a list of str or int"),
+            None => return wrong_type(key, &item, ALLOWED),
         }
     }
-    Ok(Some(items.join(" ")))
+    frazil::Spec::list(key, &items).map(Some).or_raise(value.py())
 }
 
 /// A spec of a generator's arguments; with none it is what FRAZIL says.
@@ -118,10 +123,10 @@ pub(crate) fn spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, P
     frazil::Spec::from_parts(self::line(line)?, &pairs(options, option)?).or_raise(py)
 }
 
-/// A spec of the arguments of numbers that are prepared ahead. FRAZIL is not for them.
+/// A spec of the arguments of numbers that are prepared ahead.
 pub(crate) fn numbers_spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
-    let pairs = pairs(options, |key, value| if matches!(key, "store" | "offset") { listed(key, value) } else { option(key, value) })?;
-    frazil::Spec::from_parts(Some(self::line(line)?.unwrap_or_default()), &pairs).or_raise(py)
+    let pairs = pairs(options, |key, value| if frazil::Spec::LISTS.contains(&key) { listed(key, value) } else { option(key, value) })?;
+    frazil::Spec::numbers_from_parts(self::line(line)?, &pairs).or_raise(py)
 }
 
 fn line<'a>(line: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a str>> {

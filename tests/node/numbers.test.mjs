@@ -426,6 +426,20 @@ test('numbers do not hold up the loop', async () => {
   clearInterval(timer)
 })
 
+test('a bundler may give the classes other names', async () => {
+  const stores = JSON.stringify([fileStore('renamed-1'), fileStore('renamed-2')])
+  const renamed = `
+    import { Buffered, Segment, Tickets } from 'frazil'
+    for (const type of [Segment, Tickets, Buffered]) {
+      Object.defineProperty(type, 'name', { value: 'e' })
+    }
+    const orders = await Segment.open('renamed store=memory')
+    const photos = new Tickets('renamed', { store: ${stores} })
+    const ring = await Buffered.open('standard node=976 size=10')
+    console.log(JSON.stringify([orders.next(), ['1', '2'].includes(await photos.nextAsync()), ring.layout.decode(ring.next()).node]))`
+  assert.deepEqual(JSON.parse(await runChild(renamed)), ['1', true, 976])
+})
+
 test('worker threads never get the same number', async () => {
   const store = fileStore('workers')
   const program = `
@@ -444,13 +458,14 @@ test('numbers of wrong types', async () => {
     }
     for (const key of ['store', 'offset']) {
       for (const value of [null, {}, Symbol('s'), new Set(['memory']), new Uint8Array(8), [null], [undefined], [['memory']], [{}], new Array(1)]) {
-        refused('WRONG_TYPE', () => new type('orders', { [key]: value }), key)
+        refused('WRONG_TYPE', () => new type('orders', { [key]: value }), key, 'an array of these')
       }
       refused('OUT_OF_RANGE', () => new type('orders', { [key]: [1.5] }), key)
     }
     refused('WRONG_TYPE', () => new type('orders', { store: 'memory', step: [1] }), 'step')
     refused('SPEC', () => new type('a\ud800b'))
     refused('SPEC', () => new type('orders', { store: ['a\ud800b'] }))
+    refused('SPEC', () => new type('orders', { store: ['memory local'] }), 'store: the item "memory local"')
     assert.throws(() => type('orders'), TypeError)
   }
   refused('WRONG_TYPE', () => new Snowflake('standard', { store: ['memory'] }), 'store')

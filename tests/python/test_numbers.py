@@ -139,6 +139,22 @@ def test_segment_stores(tmp_path):
     assert "ta" in str(tickets.last_error)
 
 
+def test_each_store_may_be_a_variable(tmp_path, monkeypatch):
+    stores = [f"file:{tmp_path / name}" for name in ("a", "b", "c")]
+    monkeypatch.setenv("FRAZIL_TEST_FIRST", stores[0])
+    monkeypatch.setenv("FRAZIL_TEST_OTHERS", " ".join(stores[1:]))
+    monkeypatch.setenv("FRAZIL_TEST_OFFSETS", "1 2 3")
+    segment = frazil.Segment("orders", store=["env:FRAZIL_TEST_FIRST", "env:FRAZIL_TEST_OTHERS"], offset="env:FRAZIL_TEST_OFFSETS", step=1)
+    assert len(set(segment.batch(30))) == 30
+    assert segment.spec.endswith('store="env:FRAZIL_TEST_FIRST env:FRAZIL_TEST_OTHERS"'), segment.spec
+    assert all((tmp_path / name).is_dir() for name in ("a", "b", "c"))
+    refused(
+        frazil.SpecError,
+        lambda: frazil.Segment("orders", store=[stores[0], "env:FRAZIL_TEST_NONE"]),
+        "store=env:FRAZIL_TEST_NONE: there is no",
+    )
+
+
 def test_segment_errors(tmp_path, namespace, monkeypatch):
     both = f"memory file:{tmp_path}/both"
     for line, kind, says in [
@@ -539,10 +555,11 @@ def test_numbers_of_wrong_types(namespace):
             assert type(value).__name__ in str(refused(frazil.WrongTypeError, lambda open=open, value=value: open(value), "spec"))
         for key in ("store", "offset"):
             for value in [b"memory", {"memory"}, {}, object(), 1.5, [None], [1.5], [["memory"]], (b"memory",)]:
-                refused(frazil.WrongTypeError, lambda open=open, key=key, value=value: open("orders", **{key: value}), key)
+                refused(frazil.WrongTypeError, lambda open=open, key=key, value=value: open("orders", **{key: value}), key, "a list")
         refused(frazil.WrongTypeError, lambda open=open: open("orders", store="memory", step=[1]), "step")
         refused(frazil.SpecError, lambda open=open: open("a\ud800b"))
         refused(frazil.SpecError, lambda open=open: open("orders", store=["a\ud800b"]))
+        refused(frazil.SpecError, lambda open=open: open("orders", store=["memory local"]), 'store: the item "memory local"', "space")
     refused(frazil.WrongTypeError, lambda: frazil.Snowflake("standard", store=["memory"]), "store")
     with pytest.raises(TypeError):
         frazil.Numbers("orders store=memory")

@@ -182,10 +182,10 @@ fn foreign(spec: &Spec, tag: &str, name: &str) -> Result<Kept> {
 
 /// The stores that the spec names, each once.
 fn addresses(spec: &Spec) -> Result<Vec<Address>> {
-    let text = spec.value("store")?.ok_or_else(|| {
+    let stores = spec.values("store")?.ok_or_else(|| {
         spec_error("a store is missing: store=local on one machine, or the cluster's (store=postgresql://...)".to_owned())
     })?;
-    let addresses = text.split_whitespace().map(Address::parse).collect::<Result<Vec<_>>>()?;
+    let addresses = stores.iter().map(|store| Address::parse(store)).collect::<Result<Vec<_>>>()?;
     if addresses.is_empty() {
         return Err(spec_error("store= names 0: it takes a store".to_owned()));
     }
@@ -205,9 +205,9 @@ fn stores(spec: &Spec, way: Way) -> Result<Vec<(Address, Lattice)>> {
         return Err(spec_error(format!("store= names {count}: it takes two stores or more, separated by spaces")));
     }
     let increment = number(spec, "increment", 1, LAST)?.unwrap_or(count);
-    let offsets = match spec.value("offset")? {
+    let offsets = match spec.values("offset")? {
         None => (1..=count).collect(),
-        Some(text) => text.split_whitespace().map(|text| parse_number("offset", text, 0, increment)).collect::<Result<Vec<_>>>()?,
+        Some(offsets) => offsets.iter().map(|offset| parse_number("offset", offset, 0, increment)).collect::<Result<Vec<_>>>()?,
     };
     if offsets.len() != addresses.len() {
         return Err(spec_error(format!("offset= has {} numbers, and store= names {count}: one for each", offsets.len())));

@@ -64,7 +64,7 @@ export const numbersState: [number, FrazilError | undefined, string] = [orders.p
 export const numbersDone: Promise<void>[] = [orders.renew(), orders.closeAsync(), orders[Symbol.asyncDispose]()]
 export const iterated: IteratorResult<string, never> = orders[Symbol.iterator]().next()
 orders.close()
-new Tickets().close()
+new Tickets('photos').close()
 
 const anyId: IdLike = 7
 const parts: Parts = layout.decode(anyId)
@@ -103,6 +103,10 @@ const uuidMade: Date = uuidTime(text)
 new Snowflake(7)
 // @ts-expect-error: one of its three kinds is opened
 new Numbers()
+// @ts-expect-error: a segment's tag is its spec's first word
+new Segment()
+// @ts-expect-error: and those of tickets
+Tickets.open(undefined, { store: 'memory' })
 // @ts-expect-error: a segment has no layout
 orders.layout
 // @ts-expect-error: a segment has no node number
