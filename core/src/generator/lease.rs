@@ -5,6 +5,12 @@ use crossbeam_utils::CachePadded;
 
 /// The mark of a frozen word: the lease is gone. Words themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
+/// More threads than a process can have. Each may be about to hand back one claim, and the next word then
+/// falls by one.
+pub(super) const MOST_THREADS: u64 = 1 << 22;
+/// The last word that is issued where the node fields leave words all 63 bits: claims that are handed back stand above it,
+/// and none may reach the mark of a frozen word.
+pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 /// The gate's tick while it is closed: a tick that no clock shows.
 const CLOSED: u64 = u64::MAX;
 
@@ -72,7 +78,12 @@ struct Gate {
 impl Lease {
     /// A lease whose first word is `first` and whose last is `bound`.
     pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
-        let gate = Gate { tick: AtomicU64::new(CLOSED), last: AtomicU64::new(0), bound: AtomicU64::new(bound), recalls: AtomicU64::new(0) };
+        let gate = Gate {
+            tick: AtomicU64::new(CLOSED),
+            last: AtomicU64::new(0),
+            bound: AtomicU64::new(bound.min(LAST)),
+            recalls: AtomicU64::new(0),
+        };
         let next = CachePadded::new(AtomicU64::new(first));
         Lease { process, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
     }
@@ -168,7 +179,7 @@ impl Lease {
 
     /// Moves the bound on, once the store has confirmed it.
     pub(crate) fn extend(&self, bound: u64) {
-        self.gate.bound.fetch_max(bound, Ordering::AcqRel);
+        self.gate.bound.fetch_max(bound.min(LAST), Ordering::AcqRel);
     }
 
     /// The last word that the lease allows.

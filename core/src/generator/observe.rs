@@ -1,16 +1,13 @@
 //! Taking over: to go on above an ID that another generator issued.
 
 use super::Generator;
+use super::lease::MOST_THREADS;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::Policies;
 use crate::sync::Ordering;
 use crate::time::{show_duration, show_instant};
-
-/// More threads than a process can have. Each may be about to hand back one claim, and the next word then
-/// falls by one.
-const MOST_THREADS: u64 = 1 << 22;
 
 /// Refuses an ID that lies more than `drift` ticks ahead of the clock's tick `now`, and one that leaves no ID
 /// above it. Without a `now` a manual clock has no time yet. Returns the ID's tick.

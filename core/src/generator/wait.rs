@@ -1,6 +1,7 @@
 //! When there is no room for another ID: wait for the clock, or say why not.
 
 use super::Generator;
+use super::lease::LAST;
 use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Reaction;
 use crate::sync::Ordering;
@@ -34,7 +35,7 @@ impl Generator {
     /// Sleeps a while and returns, so that the caller tries again; or refuses.
     pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting) -> Result<()> {
         let tick = refusal.word >> self.layout.sequence().bits();
-        if tick > self.layout.last_tick() {
+        if tick > self.layout.last_tick() || refusal.word > LAST {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
             return Err(Error::new(ErrorKind::LayoutExpired, format!("the layout's last tick, which starts at {last}, is used up")));
         }
