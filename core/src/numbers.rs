@@ -67,8 +67,11 @@ impl Numbers {
             Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None, false),
         };
         let numbers = Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring }) };
-        if prepares {
-            numbers.shared.chain.prepare(max_wait.saturating_sub(since.elapsed()))?;
+        let left = || max_wait.saturating_sub(since.elapsed());
+        if prepares && let Err(error) = numbers.shared.chain.prepare(left()) {
+            // Dropping a ring waits for its store, also where an event loop has no time left.
+            numbers.close_within(left().min(DROP_PATIENCE));
+            return Err(error);
         }
         Ok(numbers)
     }
