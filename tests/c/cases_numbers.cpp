@@ -161,9 +161,11 @@ CASE(segment_errors) {
 
     // A backup of the folder is put back.
     const folder in;
-    const segment orders("orders step=5 wait=2s store=" + in.store());
+    const segment orders("orders step=100 wait=2s store=" + in.store());
     std::filesystem::copy(in.path(), in.beside(), std::filesystem::copy_options::recursive);
-    const many before = filled(orders, 100);
+    const many before = filled(orders, 20);
+    // The next range is there, and the thread at rest: no write is under way.
+    while (orders.prepared() == 0) {}
     in.exchange();
     CHECK(refused([&] { while (orders.next() > before.back()) {} }, errc::store_changed, {"frazil segment file:"}));
 }

@@ -229,9 +229,11 @@ test('segment_errors', async () => {
   await rejected('SEGMENT_EXHAUSTED', Segment.open('slow', { store: await silentServer(), wait: '200ms' }), 'slow', 'no number arrived within 2')
 
   // A backup of the store's folder is put back.
-  const segment = await Segment.open('orders', { store: swappable('back'), step: 5, wait: '2s' })
+  const segment = await Segment.open('orders', { store: swappable('back'), step: 100, wait: '2s' })
   cpSync(join(folder, 'back.first'), join(folder, 'backup'), { recursive: true })
-  const before = await segment.batchAsync(100)
+  const before = await segment.batchAsync(20)
+  // The next range is there, and the thread at rest: no write is under way.
+  while (segment.prepared === 0) await new Promise(resolve => setTimeout(resolve, 1))
   swap('back', 'backup')
   const goOn = async () => {
     for (;;) {

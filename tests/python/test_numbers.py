@@ -219,9 +219,12 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
 
     # A backup of the store's folder is put back.
     folder, backup = swappable(tmp_path / "back"), tmp_path / "backup"
-    segment = frazil.Segment("orders", store=f"file:{folder}", step=5, wait="2s")
+    segment = frazil.Segment("orders", store=f"file:{folder}", step=100, wait="2s")
     shutil.copytree(folder, backup)
-    before = segment.batch(100)
+    before = segment.batch(20)
+    # The next range is there, and the thread at rest: no write is under way.
+    while segment.prepared == 0:
+        time.sleep(0.001)
     swap(folder, backup)
 
     def go_on():
