@@ -63,6 +63,8 @@ fn held_and_free_numbers() {
     let gone = Snowflake::open(&format!("twitter datacenter=2 worker=0 store={store}")).unwrap();
     let last = gone.next_id().unwrap();
     gone.close();
+    // Past the tick of its last ID.
+    std::thread::sleep(std::time::Duration::from_millis(20));
 
     let out = listed(&[&store]);
     assert!(out.contains("layout       twitter: time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1288834974657\n"), "{out}");
