@@ -261,3 +261,17 @@ fn loom_a_swap_does_not_open_what_was_closed() {
         assert_eq!(next_id(&ids).map_err(|error| error.kind()), Err(ErrorKind::Closed));
     });
 }
+
+#[test]
+fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
+    model(|| {
+        let ids = generator(2, 10 << 2, Reaction::Ahead(Some(9)));
+        next_id(&ids).expect("the bound's own word");
+        let other = Arc::clone(&ids);
+        let keeper = thread::spawn(move || other.lease.get().extend(UNBOUNDED));
+        if let Err(error) = next_id(&ids) {
+            assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
+        }
+        keeper.join().unwrap();
+    });
+}
