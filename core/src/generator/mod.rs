@@ -192,11 +192,11 @@ impl Generator {
                 // Another thread has read a later tick meanwhile, and moved the word there: the
                 // refusal is this thread's old reading, not the clock.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
-                // The bound that stood in the way was moved on meanwhile.
-                Err(Refused::Full(word)) if word <= limit.min(lease.bound()) => {}
                 Err(Refused::Full(word)) => {
                     lease.close_gate();
-                    let refusal = Refusal { word, bound: lease.bound(), now, seen, reaction, ahead };
+                    // What the policies allow was refused by the bound, which may have been moved on since.
+                    let by_lease = word <= limit || word > lease.bound();
+                    let refusal = Refusal { word, by_lease, now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
                 }
             }

@@ -21,8 +21,8 @@ pub(super) struct Waiting {
 pub(super) struct Refusal {
     /// The word that does not fit.
     pub(super) word: u64,
-    /// The last word of the lease that it would belong to.
-    pub(super) bound: u64,
+    /// Whether it lies beyond the bound of the lease that it would belong to.
+    pub(super) by_lease: bool,
     pub(super) now: u64,
     /// The highest tick that the clock had shown before.
     pub(super) seen: u64,
@@ -39,7 +39,7 @@ impl Generator {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
             return Err(Error::new(ErrorKind::LayoutExpired, format!("the layout's last tick, which starts at {last}, is used up")));
         }
-        if refusal.word > refusal.bound {
+        if refusal.by_lease {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
         let due = tick - refusal.ahead.min(tick);
