@@ -91,11 +91,12 @@
 //! | module | idea |
 //! |---|---|
 //! | `error` | the one error table |
-//! | `sync` | the atomics, or loom's
+//! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `clock`, `policy`, `fork` | what time it is; what to do when it offers no room; did the process fork |
 //! | `generator` | word, gate and lease: the lock-free core |
+//! | `entries` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, and the thread that keeps leases |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
@@ -111,6 +112,7 @@ mod chain;
 #[cfg(feature = "cli")]
 pub mod cli;
 mod clock;
+mod entries;
 mod error;
 mod fork;
 mod generator;

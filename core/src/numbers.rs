@@ -2,10 +2,10 @@
 
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::id::Id;
 use crate::segment;
-use crate::snowflake::{DROP_PATIENCE, MAX_BATCH, Snowflake};
+use crate::snowflake::{self, DROP_PATIENCE, Snowflake};
 use crate::spec::Spec;
 use std::fmt;
 use std::ops::Deref;
@@ -124,7 +124,7 @@ impl Numbers {
         Ok(())
     }
 
-    /// `count` numbers, at most [`MAX_BATCH`]: all or nothing.
+    /// `count` numbers, at most [`MAX_BATCH`](crate::MAX_BATCH): all or nothing.
     ///
     /// # Errors
     /// As [`next_id`](Numbers::next_id); `OUT_OF_RANGE` for a larger count.
@@ -137,13 +137,7 @@ impl Numbers {
     /// # Errors
     /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
     pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
-        if count > MAX_BATCH {
-            let why = format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number");
-            return Err(Error::new(ErrorKind::OutOfRange, why));
-        }
-        let mut numbers = vec![Id::from_bits(0); count];
-        self.try_fill(&mut numbers, max_wait).map_err(|error| error.after_writing(0))?;
-        Ok(numbers)
+        snowflake::batch(count, |numbers| self.try_fill(numbers, max_wait))
     }
 
     /// An endless iterator of [`next_id`](Numbers::next_id).

@@ -4,7 +4,7 @@ use super::contract::Purpose;
 use super::holder::BEGINNING_MS;
 use super::record::Meta;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap};
+use crate::store::{Loaded, Swap};
 
 /// The write that begins a new incarnation in a namespace as it stands, and the record that it writes.
 ///
@@ -25,15 +25,7 @@ pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Re
     // the loss whenever the write arrives.
     let since_ms = loaded.time_ms.unwrap_or(now_ms).max(1) + BEGINNING_MS;
     let after = Meta { nonce, server: loaded.server.clone(), since_ms, ..before };
-    let swap = Swap {
-        meta: Some(meta.to_owned()),
-        server: loaded.server.clone(),
-        key: Key::Meta,
-        old: Some(meta.to_owned()),
-        new: after.to_string(),
-        earliest_ms: i64::MIN,
-        latest_ms: since_ms,
-    };
+    let swap = Swap::of_meta(loaded.server.clone(), Some(meta.to_owned()), after.to_string(), since_ms);
     Ok((after, swap))
 }
 
@@ -41,6 +33,7 @@ pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Re
 mod tests {
     use super::super::holder::CLOCK_ERROR_MS;
     use super::*;
+    use crate::store::Key;
 
     fn meta(layout: &str) -> String {
         format!("1 nonce=0000000000000001 server=old since=0 window=3001 allowance=3000 layout={layout}")

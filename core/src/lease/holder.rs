@@ -407,15 +407,7 @@ impl Holder {
     fn establish(&mut self, loaded: &Loaded, loses_writes: bool) -> Result<Option<Swap>> {
         let window_ms = self.longest_window_ms();
         let write = |old: Option<&String>, meta: Meta, latest_ms: i64| {
-            Ok(Some(Swap {
-                meta: old.cloned(),
-                server: loaded.server.clone(),
-                key: Key::Meta,
-                old: old.cloned(),
-                new: meta.to_string(),
-                earliest_ms: i64::MIN,
-                latest_ms,
-            }))
+            Ok(Some(Swap::of_meta(loaded.server.clone(), old.cloned(), meta.to_string(), latest_ms)))
         };
         let begin = |nonce, since_ms, longest: (u64, u64)| Meta {
             nonce,

@@ -3,7 +3,7 @@
 use super::plan::parse_number;
 use super::record::{LAST, Lattice, Origin, Record};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Key, Loaded, Swap};
+use crate::store::{Loaded, Swap};
 
 /// The write that begins a new history of a tag, on the server that answers, and the record that it writes.
 ///
@@ -33,15 +33,7 @@ pub(crate) fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&st
         Error::new(ErrorKind::OutOfRange, why)
     })?;
     let after = Record { nonce, origin: Origin::Operator, server: loaded.server.clone(), lattice, next };
-    let swap = Swap {
-        meta: loaded.meta.clone(),
-        server: loaded.server.clone(),
-        key: Key::Meta,
-        old: loaded.meta.clone(),
-        new: after.to_string(),
-        earliest_ms: i64::MIN,
-        latest_ms: i64::MAX,
-    };
+    let swap = after.replaces(loaded.clone());
     Ok((after, swap))
 }
 

@@ -7,6 +7,7 @@
 //! It stands where a namespace of node numbers has its meta record, in a namespace of its own: `NAMESPACE~TAG`.
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::store::{Loaded, Swap};
 use std::fmt;
 
 /// A newer format is refused: what it means is not known here.
@@ -76,6 +77,12 @@ impl fmt::Display for Record {
 }
 
 impl Record {
+    /// The write that puts it in the place of what was loaded.
+    pub(crate) fn replaces(&self, loaded: Loaded) -> Swap {
+        // A tag has no clock.
+        Swap::of_meta(loaded.server, loaded.meta, self.to_string(), i64::MAX)
+    }
+
     /// Whether one is left.
     pub(crate) fn has_numbers(&self) -> bool {
         self.next <= LAST

@@ -1,17 +1,13 @@
 //! How far this process has seen each tag come.
 //!
-//! Kept for the process and not for a handle, so that one which is opened after a store went back knows of it. The map is
-//! read and replaced without a lock, because a forked child inherits locks as they stood; what the parent has seen holds
-//! for the child too.
+//! Kept for the process and not for a handle, so that one which is opened after a store went back knows of it.
 
+use crate::entries::Entries;
 use crate::store::Address;
-use arc_swap::{ArcSwap, ArcSwapOption};
-use std::collections::HashMap;
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
-type Map = HashMap<(Address, String), Arc<ArcSwap<Known>>>;
-
-static SEEN: ArcSwapOption<Map> = ArcSwapOption::const_empty();
+static SEEN: Entries<(Address, String), ArcSwap<Known>> = Entries::new();
 
 /// What is known of a tag in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,17 +23,7 @@ pub(super) struct Seen(Arc<ArcSwap<Known>>);
 
 impl Seen {
     pub(super) fn of(address: &Address, place: &str) -> Self {
-        let key = (address.clone(), place.to_owned());
-        let find = || SEEN.load().as_ref().and_then(|map| map.get(&key).cloned());
-        if let Some(entry) = find() {
-            return Seen(entry);
-        }
-        SEEN.rcu(|seen| {
-            let mut map = seen.as_deref().cloned().unwrap_or_default();
-            map.entry(key.clone()).or_default();
-            Some(Arc::new(map))
-        });
-        Seen(find().expect("entries are added, never removed"))
+        Seen(SEEN.get(&(address.clone(), place.to_owned())))
     }
 
     /// What is known before a question leaves; by the time of the answer others may have come further.

@@ -4,7 +4,7 @@ use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use crate::store::{Address, Key, Loaded, Store, Swap, Swapped, Which};
+use crate::store::{Address, Loaded, Store, Swapped, Which};
 use std::time::Duration;
 
 /// How often a write is tried anew when another process wrote in between.
@@ -107,7 +107,7 @@ impl Tagged {
         }
         let first = self.first(&loaded)?;
         // Where somebody else was faster, the tag is there too.
-        store.swap(&self.place(), &swap(loaded, &first))?;
+        store.swap(&self.place(), &first.replaces(loaded))?;
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Tagged {
                 return Err(self.error(ErrorKind::SegmentExhausted, &why));
             }
             let after = Record { next: before.next + taken * increment, ..before.clone() };
-            if store.swap(&self.place(), &swap(loaded, &after))? == Swapped::Done {
+            if store.swap(&self.place(), &after.replaces(loaded))? == Swapped::Done {
                 self.seen().reached(after.nonce, after.next);
                 return Ok(Piece { first: before.next, stride: increment, count: taken });
             }
@@ -211,12 +211,6 @@ impl Tagged {
     }
 }
 
-/// The step from one record to the next.
-fn swap(loaded: Loaded, new: &Record) -> Swap {
-    let Loaded { meta, server, .. } = loaded;
-    Swap { meta: meta.clone(), server, key: Key::Meta, old: meta, new: new.to_string(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
-}
-
 /// A word as a shell takes it.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
@@ -247,7 +241,7 @@ mod tests {
         let mut store = tagged.address.connect(tagged.timeout).expect("the memory");
         let loaded = store.load(&tagged.place(), Which::One(0)).expect("the memory");
         let record = change(Record::parse(loaded.meta.as_deref().expect("the memory")).expect("the memory"));
-        assert_eq!(store.swap(&tagged.place(), &swap(loaded, &record)).expect("the memory"), Swapped::Done);
+        assert_eq!(store.swap(&tagged.place(), &record.replaces(loaded)).expect("the memory"), Swapped::Done);
     }
 
     fn kind(tagged: &mut Tagged) -> Option<ErrorKind> {

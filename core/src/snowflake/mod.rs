@@ -26,6 +26,20 @@ pub(crate) const DROP_PATIENCE: Duration = Duration::from_millis(200);
 /// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
 pub const MAX_BATCH: usize = 1 << 24;
 
+/// `count` IDs that `fill` makes: all or nothing.
+///
+/// # Errors
+/// Those of `fill`; `OUT_OF_RANGE` for a count above [`MAX_BATCH`].
+pub(crate) fn batch(count: usize, fill: impl FnOnce(&mut [Id]) -> Result<()>) -> Result<Vec<Id>> {
+    if count > MAX_BATCH {
+        let why = format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number");
+        return Err(Error::new(ErrorKind::OutOfRange, why));
+    }
+    let mut ids = vec![Id::from_bits(0); count];
+    fill(&mut ids).map_err(|error| error.after_writing(0))?;
+    Ok(ids)
+}
+
 /// A generator of IDs: unique, and strictly increasing over all threads and handles.
 ///
 /// A handle is `Send + Sync` and cheap to clone. All handles of a process on the same layout and
@@ -145,15 +159,7 @@ impl Snowflake {
     /// # Errors
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
     pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
-        if count > MAX_BATCH {
-            return Err(Error::new(
-                ErrorKind::OutOfRange,
-                format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number"),
-            ));
-        }
-        let mut ids = vec![Id::from_bits(0); count];
-        self.try_fill(&mut ids, max_wait).map_err(|error| error.after_writing(0))?;
-        Ok(ids)
+        batch(count, |ids| self.try_fill(ids, max_wait))
     }
 
     /// An endless iterator of [`next_id`](Snowflake::next_id).

@@ -3,36 +3,25 @@
 //! etcd numbers its revisions, ZooKeeper its transactions, and what a majority has acknowledged never goes
 //! back: unless the store was restored from a backup. That is noticed only while the restored store is behind,
 //! so once noticed it holds until the process ends. Kept for the process, not for a connection: a restored
-//! store drops every connection first. The map is read and replaced without a lock, because a forked child
-//! inherits locks as they stood.
+//! store drops every connection first.
 
 use super::hosts::Failure;
+use crate::entries::Entries;
 use crate::error::ErrorKind;
-use arc_swap::ArcSwapOption;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-
-type Map = HashMap<(String, String), Arc<AtomicI64>>;
 
 /// Stands for every number after one that went back.
 const WENT_BACK: i64 = i64::MAX;
 
-static SEEN: ArcSwapOption<Map> = ArcSwapOption::const_empty();
+static SEEN: Entries<(String, String), AtomicI64> = Entries::new();
 
 /// The highest number seen of one cluster at one address.
 pub(super) struct History(Arc<AtomicI64>);
 
 impl History {
     pub(super) fn of(address: &str, cluster: &str) -> Self {
-        let key = (address.to_owned(), cluster.to_owned());
-        SEEN.rcu(|seen| {
-            let mut map = seen.as_deref().cloned().unwrap_or_default();
-            map.entry(key.clone()).or_default();
-            Some(Arc::new(map))
-        });
-        let history = SEEN.load().as_ref().and_then(|map| map.get(&key).cloned());
-        History(history.expect("entries are added, never removed"))
+        History(SEEN.get(&(address.to_owned(), cluster.to_owned())))
     }
 
     /// What an answer must reach whose question leaves after this. Answers may overtake each other, so the

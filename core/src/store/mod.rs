@@ -75,6 +75,13 @@ pub(crate) struct Swap {
     pub(crate) latest_ms: i64,
 }
 
+impl Swap {
+    /// Replaces the meta record `old`, or makes the first one, before `latest_ms` by the store's clock.
+    pub(crate) fn of_meta(server: String, old: Option<String>, new: String, latest_ms: i64) -> Self {
+        Swap { meta: old.clone(), server, key: Key::Meta, old, new, earliest_ms: i64::MIN, latest_ms }
+    }
+}
+
 /// What became of a [`Swap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swapped {

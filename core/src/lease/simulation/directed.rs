@@ -6,7 +6,7 @@ use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;
 use crate::layout::Layout;
-use crate::store::{Key, Swap, Swapped, Which};
+use crate::store::{Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 const RENEW_MS: u64 = 1_000;
@@ -65,15 +65,7 @@ fn accept(store: &mut SimStore, at: u64) {
     let loaded = store.load(Which::All, BEGIN_MS);
     let old = loaded.meta.unwrap();
     let meta = Meta { nonce: 99, server: loaded.server.clone(), since_ms: BEGIN_MS + at as i64, ..Meta::parse(&old).unwrap() };
-    let swap = Swap {
-        meta: Some(old.clone()),
-        server: loaded.server,
-        key: Key::Meta,
-        old: Some(old),
-        new: meta.to_string(),
-        earliest_ms: i64::MIN,
-        latest_ms: i64::MAX,
-    };
+    let swap = Swap::of_meta(loaded.server, Some(old), meta.to_string(), i64::MAX);
     assert_eq!(store.swap(&swap, BEGIN_MS), Swapped::Done);
 }
 
