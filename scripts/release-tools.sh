@@ -1,0 +1,10 @@
+#!/bin/sh
+# Installs the tools of `make package` into build/tools, unless they are there.
+set -eu
+cd "$(dirname "$0")/.."
+wanted=scripts/release-requirements.txt
+cmp -s $wanted build/tools/installed && exit
+rm -rf build/tools
+python3 -m venv build/tools
+build/tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $wanted >&2
+cp $wanted build/tools/installed
