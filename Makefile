@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo test bench soak lint fmt generate
+.PHONY: help demo test bench soak package lint fmt generate
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 12
@@ -15,6 +15,9 @@ bench: ## ns per ID beside floors and peers, and the service level
 
 soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs
 	@scripts/soak.sh
+
+package: ## what is released for this machine: wheel, npm packages, C library; installed and run in clean environments
+	@scripts/package.sh
 
 lint: ## formatting and lints; warnings fail
 	@scripts/lint.sh

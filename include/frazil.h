@@ -357,7 +357,7 @@ const char *frazil_error_name(frazil_status code);
 const char *frazil_error_meaning(frazil_status code);
 
 /**
- * The version of the library that runs, for example "0.1.0"; the macros FRAZIL_VERSION_MAJOR,
+ * The version of the library that runs, for example "1.2.3"; the macros FRAZIL_VERSION_MAJOR,
  * FRAZIL_VERSION_MINOR and FRAZIL_VERSION_PATCH are those of the header.
  */
 const char *frazil_version(void);

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Display;
 use std::time::Duration;
 
-/// The version of the library that runs, for example "0.1.0"; the macros FRAZIL_VERSION_MAJOR,
+/// The version of the library that runs, for example "1.2.3"; the macros FRAZIL_VERSION_MAJOR,
 /// FRAZIL_VERSION_MINOR and FRAZIL_VERSION_PATCH are those of the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_version() -> *const c_char {

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Builds what is released for this machine, shows its sizes, and installs and runs all of it in clean environments.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+step() { printf '\n== %s\n' "$*"; }
+
+scripts/setup.sh
+for language in c-api python node; do
+    step "Release artefacts: $language"
+    $language/package.sh
+done
+
+step "Sizes, against 6 MB for each library and 1 MB for the lean one"
+python3 scripts/sizes.py build/package
+
+step "Installed and run in clean environments"
+# The suites' own tools, and the stubs of the example programs.
+python/build.sh
+npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
+FRAZIL_PACKAGES=build/package .venv/bin/python -m pytest -q tests/package

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Sets the version wherever it is written: scripts/version.sh 0.2.0. tests/repo checks that all places agree.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+[[ ${1:-} =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || { echo "usage: scripts/version.sh MAJOR.MINOR.PATCH" >&2; exit 2; }
+new=$1
+old=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
+
+sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil = /s/version = \"$old\"/version = \"$new\"/" Cargo.toml
+sed -i "s/^  \"version\": \"$old\"/  \"version\": \"$new\"/" node/package.json
+# A version that came out keeps its heading.
+if grep -q "^## $old (unreleased)$" CHANGELOG.md; then
+    sed -i "s/^## $old (unreleased)$/## $new (unreleased)/" CHANGELOG.md
+else
+    sed -i "0,/^## /s//## $new (unreleased)\n\n&/" CHANGELOG.md
+fi
+IFS=. read -r major minor patch <<< "$new"
+sed -i "s/^\(#define FRAZIL_VERSION_MAJOR\) .*/\1 $major/; s/^\(#define FRAZIL_VERSION_MINOR\) .*/\1 $minor/
+    s/^\(#define FRAZIL_VERSION_PATCH\) .*/\1 $patch/" include/frazil.h
+# The lock files are their tools' to write.
+for locked in . bench/rust; do
+    cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
+done
+for locked in tests/node bench/node; do
+    npm install --prefix $locked --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel=error
+done
