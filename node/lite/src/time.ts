@@ -59,7 +59,7 @@ export function checkInstant(key: string, unixMs: number, text = String(unixMs))
   return refuse('OUT_OF_RANGE', `${key}=${text} is out of range: the years 1 to 9999, ${FIRST_MS} to ${LAST_MS} ms`)
 }
 
-/** Prints an instant as RFC 3339; one that no date holds, as Unix milliseconds. */
+/** Prints an instant as RFC 3339; one that the core's dates do not hold, as Unix milliseconds. */
 export function showInstant(unixMs: number): string {
-  return unixMs >= FIRST_MS && unixMs <= LAST_MS ? new Date(unixMs).toISOString().replace(/\.?0+Z$/, 'Z') : `${unixMs} ms`
+  return unixMs >= -377_705_023_201_000 && unixMs <= 253_402_207_200_999 ? new Date(unixMs).toISOString().replace(/\.?0+Z$/, 'Z') : `${unixMs} ms`
 }
