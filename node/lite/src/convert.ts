@@ -2,7 +2,7 @@
 import { MAX_ID, parseDigits } from './digits.js'
 import { refuse, type ErrorCode } from './error.js'
 
-/** An ID, as the functions take it: decimal text, a `bigint`, or a number up to 2^53 - 1. A larger number is refused: it has been rounded. */
+/** An ID, as the functions take it: decimal text, a `bigint`, or a number up to 2^53 - 1. A larger one is refused: it has been rounded. */
 export type IdLike = string | bigint | number
 
 /** An instant: a Date, or Unix milliseconds. */

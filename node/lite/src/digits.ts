@@ -48,7 +48,8 @@ export function parseDigits(text: string, format: TextFormat): bigint {
   const length = [...text].length
   const canonical = format === 'decimal' && /^(\d|[1-9]\d{0,17})$/.test(text)
   if (length !== width && !canonical) {
-    fail(`it has ${length} characters; allowed: ${format === 'decimal' ? '1 to 19 digits without leading zeros, or 19 with them' : `${width} characters`}`)
+    const allowed = format === 'decimal' ? '1 to 19 digits without leading zeros, or 19 with them' : `${width} characters`
+    fail(`it has ${length} characters; allowed: ${allowed}`)
   }
   return number
 }

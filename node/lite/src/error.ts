@@ -25,5 +25,9 @@ export function refuse(code: ErrorCode, message: string): never {
 /** What the caller gave, in quotes; cut short, so that a megabyte of nonsense does not become a megabyte of error. */
 export function shown(text: string): string {
   const start = [...text.slice(0, 122)].slice(0, 60).join('')
-  return start === text ? JSON.stringify(text) : `${JSON.stringify(start)}... (${encodeURIComponent(text).replace(/%../g, '.').length} bytes)`
+  if (start === text) {
+    return JSON.stringify(text)
+  }
+  const bytes = encodeURIComponent(text).replace(/%../g, '.').length
+  return `${JSON.stringify(start)}... (${bytes} bytes)`
 }

@@ -1,7 +1,8 @@
 import { entries, idNumber, string, unixMs, unsigned, wrongType, type IdLike, type Instant } from './convert.js'
-import { refuse, shown } from './error.js'
-import { parseLayout, showLayout, type Field, type Shape } from './parse.js'
-import { checkInstant, LAST_MS, showDuration, showInstant } from './time.js'
+import { refuse } from './error.js'
+import { parseLayout, showLayout } from './parse.js'
+import { checkValues, endOf, lowBits, nodeFields, sequenceOf, tickOf, type Shape } from './shape.js'
+import { LAST_MS } from './time.js'
 
 /**
  * What an ID is made of; each node field is a property by its name.
@@ -193,61 +194,6 @@ export class Layout {
   /** The width of the time field. */
   get timeBits(): number {
     return shapeOf(this, 'this').timeBits
-  }
-}
-
-function sequenceOf({ fields }: Shape): Field {
-  return fields.find(({ name }) => name === 'sequence')!
-}
-
-function nodeFields({ fields }: Shape): Field[] {
-  return fields.filter(({ name }) => name !== 'sequence')
-}
-
-/** The width of all that is under the time. */
-function lowBits({ fields }: Shape): number {
-  return fields.reduce((sum, { bits }) => sum + bits, 0)
-}
-
-/** The first instant that the time field does not hold; exact up to the year 9999. */
-function endOf({ epochMs, timeBits, tickMs }: Shape): number {
-  return epochMs + 2 ** timeBits * tickMs
-}
-
-/** The tick that holds an instant. */
-function tickOf(shape: Shape, ms: number): bigint {
-  const { timeBits, tickMs, epochMs } = shape
-  if (ms < epochMs) {
-    refuse('BEFORE_EPOCH', `${showInstant(ms)} is before the layout's epoch, ${showInstant(epochMs)}`)
-  }
-  const end = endOf(shape)
-  if (end <= LAST_MS && ms >= end) {
-    refuse(
-      'LAYOUT_EXPIRED',
-      `this layout has ended: its last tick starts at ${showInstant(end - tickMs)}, ${timeBits} bits of ${showDuration(tickMs)} after its epoch ` +
-        `${showInstant(epochMs)}. Give a later epoch, for example epoch=2025-01-01, to a new system; an old one needs more time bits`,
-    )
-  }
-  return BigInt(Math.floor((checkInstant('time', ms) - epochMs) / tickMs))
-}
-
-/** Refuses names that the layout has not, and values that do not fit. */
-function checkValues(shape: Shape, values: ReadonlyMap<string, bigint>): void {
-  const nodes = nodeFields(shape)
-  for (const name of values.keys()) {
-    if (name !== 'sequence' && !nodes.some(field => field.name === name)) {
-      const names = nodes.map(field => field.name).join(', ')
-      refuse('UNKNOWN_KEY', `the layout has no node field ${shown(name)}; it has: ${names}`)
-    }
-  }
-  for (const { name, bits } of [...nodes, sequenceOf(shape)]) {
-    const value = values.get(name)
-    const max = 2n ** BigInt(bits) - 1n
-    if (value === undefined) {
-      refuse('NODE_MISSING', `the field ${name} is not given: 0 to ${max}`)
-    } else if (value > max) {
-      refuse('OUT_OF_RANGE', `${name}=${value} is out of range: ${bits} bits allow 0 to ${max}`)
-    }
   }
 }
 

@@ -1,25 +1,12 @@
 // A layout's text: the fields from the most significant, then the epoch; or a preset's name.
 import { refuse, shown } from './error.js'
+import type { Field, Shape } from './shape.js'
 import { presets, reserved } from './tables.js'
 import { parseDuration, parseInstant, showDuration, showSpan } from './time.js'
 
 const ID_BITS = 63
 const LONGEST_NAME = 32
 const LONGEST_TICK_MS = 3_600_000
-
-/** A field under the time: a node field, or the sequence. */
-export interface Field {
-  readonly name: string
-  readonly bits: number
-}
-
-/** What a layout is made of; the fields from the most significant, the sequence among them. */
-export interface Shape {
-  readonly timeBits: number
-  readonly tickMs: number
-  readonly epochMs: number
-  readonly fields: readonly Field[]
-}
 
 export function parseLayout(given: string): Shape {
   // Not `trim`, which takes a byte order mark for a blank.

@@ -61,5 +61,6 @@ export function checkInstant(key: string, unixMs: number, text = String(unixMs))
 
 /** Prints an instant as RFC 3339; one that the core's dates do not hold, as Unix milliseconds. */
 export function showInstant(unixMs: number): string {
-  return unixMs >= -377_705_023_201_000 && unixMs <= 253_402_207_200_999 ? new Date(unixMs).toISOString().replace(/\.?0+Z$/, 'Z') : `${unixMs} ms`
+  const held = unixMs >= -377_705_023_201_000 && unixMs <= 253_402_207_200_999
+  return held ? new Date(unixMs).toISOString().replace(/\.?0+Z$/, 'Z') : `${unixMs} ms`
 }

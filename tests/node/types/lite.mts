@@ -1,6 +1,7 @@
 // frazil/lite has the addon's types where it has its names.
 import * as frazil from 'frazil'
-import { FrazilError, Layout, compareIds, formatId, isId, parseId, type Composition, type ErrorCode, type IdLike, type Instant, type Parts, type TextFormat } from 'frazil/lite'
+import { FrazilError, Layout, compareIds, formatId, isId, parseId } from 'frazil/lite'
+import type { Composition, ErrorCode, IdLike, Instant, Parts, TextFormat } from 'frazil/lite'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 export const same: [
