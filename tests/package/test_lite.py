@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import tarfile
 import threading
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+ROOT = Path(__file__).parent.parent.parent
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 FLAGS = [
     "--headless",

@@ -44,7 +44,8 @@ export function tickOf(shape: Shape, ms: number): bigint {
   if (end <= LAST_MS && ms >= end) {
     const [last, tick, epoch] = [showInstant(end - tickMs), showDuration(tickMs), showInstant(epochMs)]
     const mend = 'Give a later epoch, for example epoch=2025-01-01, to a new system; an old one needs more time bits'
-    refuse('LAYOUT_EXPIRED', `this layout has ended: its last tick starts at ${last}, ${timeBits} bits of ${tick} after its epoch ${epoch}. ${mend}`)
+    const why = `its last tick starts at ${last}, ${timeBits} bits of ${tick} after its epoch ${epoch}`
+    refuse('LAYOUT_EXPIRED', `this layout has ended: ${why}. ${mend}`)
   }
   return BigInt(Math.floor((checkInstant('time', ms) - epochMs) / tickMs))
 }
