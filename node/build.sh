@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the addon into node/frazil.node and installs what the tests need.
+# Builds the addon into node/frazil.node, frazil/lite into node/lite, and installs what the tests need.
 # usage: node/build.sh [--release]
 set -eu
 cd "$(dirname "$0")/.."
@@ -16,3 +16,4 @@ esac
 cp "$from/$library" node/frazil.node.new
 mv node/frazil.node.new node/frazil.node
 npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
+node/lite/build.sh

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Writes the generated files: errors.json, the vectors, frazil.h.
+# Writes the generated files: errors.json, tables.ts of frazil/lite, the vectors, frazil.h.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
 FRAZIL_REGENERATE=1 cargo test -q -p frazil --test vectors error_table >/dev/null
+FRAZIL_REGENERATE=1 cargo test -q -p frazil --lib lite_tables >/dev/null
 python3 tests/vectors/generate.py
 c-api/generate.sh

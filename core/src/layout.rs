@@ -17,7 +17,7 @@ const LONGEST_TICK_MS: u64 = 3_600_000;
 pub(crate) const LONGEST_NAME: usize = 32;
 
 /// Names that mean something else in a spec line, in a decoded ID, or in a language's options.
-const RESERVED: &[&str] = &[
+pub(crate) const RESERVED: &[&str] = &[
     "after",
     "clock",
     "detached",

@@ -120,6 +120,8 @@ mod id;
 mod interop;
 mod layout;
 mod lease;
+#[cfg(test)]
+mod lite_tables;
 mod numbers;
 mod policy;
 mod preset;

@@ -1,0 +1,203 @@
+import { entries, idNumber, string, unixMs, unsigned, wrongType, type IdLike, type Instant } from './convert.js'
+import { refuse } from './error.js'
+import { parseLayout, showLayout } from './parse.js'
+import { checkValues, endOf, lowBits, nodeFields, sequenceOf, tickOf, type Shape } from './shape.js'
+import { LAST_MS } from './time.js'
+
+/**
+ * What an ID is made of; each node field is a property by its name.
+ *
+ * A field of up to 53 bits is a number, a wider one a bigint.
+ */
+export interface Parts {
+  /** The ID, in decimal. */
+  readonly id: string
+  /** The instant at which the ID's tick starts. */
+  readonly time: Date
+  /** The raw time field: ticks since the layout's epoch. */
+  readonly tick: number | bigint
+  /** The counter within the tick. */
+  readonly sequence: number | bigint
+  /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
+  readonly looksRounded: boolean
+  /** A node field. */
+  readonly [field: string]: string | number | bigint | boolean | Date
+}
+
+/** What an ID is put together from: every node field by its name, the time and the sequence. */
+export interface Composition {
+  /** An instant in the ID's tick. */
+  time: Instant
+  /** The counter within the tick. */
+  sequence: number | bigint
+  /** A node field. */
+  [field: string]: number | bigint | Date
+}
+
+const shapes = new WeakMap<object, Shape>()
+
+/** What a layout is made of; `WRONG_TYPE` for any other object. */
+export function shapeOf(layout: unknown, name: string): Shape {
+  return shapes.get(layout as object) ?? wrongType(name, layout, 'a Layout')
+}
+
+/**
+ * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+ *
+ * @example
+ * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
+ * layout.nodes                           // 1024n
+ * layout.fields                          // { business: 4, machine: 6 }
+ */
+export class Layout {
+  /**
+   * Parses a layout's text or a preset's name.
+   *
+   * @throws {FrazilError} `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
+   */
+  constructor(text: string) {
+    shapes.set(this, parseLayout(string('text', text, 'LAYOUT_INVALID')))
+  }
+
+  /**
+   * Takes an ID apart.
+   *
+   * @throws {FrazilError} `ID_INVALID` for what is no ID, or has more bits than the layout.
+   */
+  decode(id: IdLike): Parts {
+    const shape = shapeOf(this, 'this')
+    const number = idNumber('id', id)
+    const looksRounded = number > 2n ** 53n && String(Number(number)) === String(number)
+    const foreign = (why: string): never => {
+      const rounded = looksRounded ? '; it looks rounded, as by a JavaScript number: pass IDs as strings' : ''
+      return refuse('ID_INVALID', `${number} ${why}: it is another layout's${rounded}`)
+    }
+    const low = lowBits(shape)
+    const tick = number >> BigInt(low)
+    if (tick >> BigInt(shape.timeBits)) {
+      foreign(`has more bits than the layout's ${low + shape.timeBits}`)
+    }
+    const time = shape.epochMs + Number(tick) * shape.tickMs
+    if (time > LAST_MS) {
+      foreign('has a time after the year 9999 in this layout')
+    }
+    const values: Record<string, number | bigint> = {}
+    let shift = low
+    for (const { name, bits } of shape.fields) {
+      shift -= bits
+      values[name] = integer(BigInt.asUintN(bits, number >> BigInt(shift)), bits)
+    }
+    const { sequence, ...fields } = values
+    return { id: String(number), time: new Date(time), tick: integer(tick, shape.timeBits), ...fields, sequence: sequence!, looksRounded }
+  }
+
+  /**
+   * Puts an ID together; nothing is masked.
+   *
+   * @example
+   * new Layout('twitter').compose({ time: 1656432460105, datacenter: 11, worker: 26, sequence: 0 })   // '1541815603606036480'
+   *
+   * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that the layout has not,
+   * `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  compose(parts: Composition): string {
+    const shape = shapeOf(this, 'this')
+    let time: number | undefined
+    const values = new Map<string, bigint>()
+    for (const [name, value] of entries('parts', parts)) {
+      if (name === 'time') {
+        time = unixMs(name, value)
+      } else {
+        values.set(name, unsigned(name, value))
+      }
+    }
+    if (time === undefined || !values.has('sequence')) {
+      return refuse('WRONG_TYPE', 'parts must have time, sequence and every node field')
+    }
+    const tick = tickOf(shape, time)
+    checkValues(shape, values)
+    return String(shape.fields.reduce((id, { name, bits }) => (id << BigInt(bits)) | values.get(name)!, tick))
+  }
+
+  /**
+   * The smallest ID of the tick that holds an instant: `id >= minId(t)` in a query.
+   *
+   * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  minId(time: Instant): string {
+    const shape = shapeOf(this, 'this')
+    return String(tickOf(shape, unixMs('time', time)) << BigInt(lowBits(shape)))
+  }
+
+  /**
+   * The largest ID of the tick that holds an instant: `id <= maxId(t)` in a query.
+   *
+   * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
+   */
+  maxId(time: Instant): string {
+    const shape = shapeOf(this, 'this')
+    return String(((tickOf(shape, unixMs('time', time)) + 1n) << BigInt(lowBits(shape))) - 1n)
+  }
+
+  /** Whether two layouts are the same: fields, tick and epoch. */
+  equals(other: Layout): boolean {
+    return showLayout(shapeOf(this, 'this')) === showLayout(shapeOf(other, 'other'))
+  }
+
+  /** The canonical text, which parses to the same layout. */
+  toString(): string {
+    return showLayout(shapeOf(this, 'this'))
+  }
+
+  /** The instant at which the time field is 0. */
+  get epoch(): Date {
+    return new Date(shapeOf(this, 'this').epochMs)
+  }
+
+  /** The first instant that cannot be stamped; `undefined` when that is after the year 9999. */
+  get expiresAt(): Date | undefined {
+    const end = endOf(shapeOf(this, 'this'))
+    return end <= LAST_MS ? new Date(end) : undefined
+  }
+
+  /** The width of each node field, from the most significant. */
+  get fields(): Record<string, number> {
+    const fields: Record<string, number> = {}
+    for (const { name, bits } of nodeFields(shapeOf(this, 'this'))) {
+      fields[name] = bits
+    }
+    return fields
+  }
+
+  /** The IDs that one generator can mint in a second, sustained. */
+  get idsPerSecond(): number {
+    const shape = shapeOf(this, 'this')
+    return (2 ** sequenceOf(shape).bits * 1000) / shape.tickMs
+  }
+
+  /** How many generators can be told apart. */
+  get nodes(): bigint {
+    const shape = shapeOf(this, 'this')
+    return 1n << BigInt(lowBits(shape) - sequenceOf(shape).bits)
+  }
+
+  /** The width of the sequence. */
+  get sequenceBits(): number {
+    return sequenceOf(shapeOf(this, 'this')).bits
+  }
+
+  /** The length of a tick in ms, 1 to 3,600,000. */
+  get tickMs(): number {
+    return shapeOf(this, 'this').tickMs
+  }
+
+  /** The width of the time field. */
+  get timeBits(): number {
+    return shapeOf(this, 'this').timeBits
+  }
+}
+
+/** A number, or a bigint where the field is wider than a number is exact. */
+function integer(value: bigint, bits: number): number | bigint {
+  return bits <= 53 ? Number(value) : value
+}

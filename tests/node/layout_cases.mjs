@@ -1,0 +1,94 @@
+// The vectors that need no generator: over the addon, over frazil/lite, and in a browser. Hence nothing of Node's here.
+
+const FORMATS = ['decimal', 'base62', 'base32', 'hex']
+
+/** Text that differs where values do, whatever realm they come from. */
+export const show = value => JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${inner}n` : inner))
+
+function ok(truth, about) {
+  if (!truth) {
+    throw new Error(about)
+  }
+}
+
+function equal(actual, expected, about = '') {
+  ok(show(actual) === show(expected), `${about}: ${show(actual)} is not ${show(expected)}`)
+}
+
+function refused({ FrazilError }, errors, code, call, says = []) {
+  let result
+  try {
+    result = call()
+  } catch (error) {
+    ok(error instanceof FrazilError, error.stack)
+    equal([error.name, error.code, error.number], ['FrazilError', code, errors.find(row => row.name === code).code], error.message)
+    return says.forEach(part => ok(error.message.includes(part), `"${error.message}" does not say "${part}"`))
+  }
+  ok(false, `${call} is not refused with ${code} but gives ${show(result)}`)
+}
+
+/** Each case by its name in cases.json; `vectors` gives a file's content. */
+export const cases = {
+  known_ids({ Layout }, vectors) {
+    const known = vectors('known_ids').vectors
+    ok(known.length > 0, 'there are known IDs')
+    for (const { layout: text, id, unix_ms, fields } of known) {
+      const layout = new Layout(text)
+      const parts = layout.decode(id)
+      equal(parts.id, id)
+      if (unix_ms !== undefined) {
+        equal(parts.time.getTime(), unix_ms, id)
+      }
+      for (const [name, value] of Object.entries(fields)) {
+        equal(parts[name], value, `${name} of ${id}`)
+      }
+      equal(layout.decode(BigInt(id)), parts)
+      const { id: _, tick, looksRounded, ...composition } = parts
+      equal(layout.compose(composition), id)
+      equal(layout.compose({ ...composition, time: composition.time.getTime() }), id)
+    }
+  },
+
+  texts(frazil, vectors) {
+    const { formatId, parseId } = frazil
+    const { valid, invalid } = vectors('texts')
+    ok(valid.length > 0 && invalid.length > 0, 'there are texts')
+    for (const row of valid) {
+      for (const format of FORMATS) {
+        equal(formatId(row.id, format), row[format])
+        equal(formatId(BigInt(row.id), format), row[format])
+        equal(parseId(row[format], format), row.id)
+      }
+      equal(parseId(row.id, 'decimal'), row.id)
+      if (Number.isSafeInteger(Number(row.id))) {
+        equal(formatId(Number(row.id), 'hex'), row.hex)
+      }
+    }
+    for (const { format, text } of invalid) {
+      refused(frazil, vectors('errors').errors, 'ID_INVALID', () => parseId(text, format))
+    }
+  },
+
+  layouts(frazil, vectors) {
+    const { Layout } = frazil
+    const { valid, invalid } = vectors('layouts')
+    ok(valid.length > 0 && invalid.length > 0, 'there are layouts')
+    for (const row of valid) {
+      const layout = new Layout(row.text)
+      equal(`${layout}`, row.canonical)
+      equal(layout.timeBits, row.time_bits)
+      equal(layout.tickMs, row.tick_ms)
+      equal(layout.epoch.getTime(), row.epoch_ms)
+      equal(Object.entries(layout.fields), row.fields)
+      equal(layout.sequenceBits, row.sequence_bits)
+      equal(layout.nodes, BigInt(row.nodes))
+      equal(layout.idsPerSecond, row.ids_per_second)
+      equal(layout.expiresAt?.getTime() ?? null, row.expires_at_ms)
+      ok(layout.equals(new Layout(row.canonical)), row.text)
+    }
+    ok(!new Layout('twitter').equals(new Layout('leaf')), 'layouts differ')
+    for (const { text, error, says } of invalid) {
+      refused(frazil, vectors('errors').errors, error, () => new Layout(text), says)
+    }
+  },
+}

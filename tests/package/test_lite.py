@@ -1,0 +1,87 @@
+"""frazil/lite as npm packs it, in a real browser: the page is tests/package/lite.html."""
+
+import functools
+import http.server
+import json
+import shutil
+import subprocess
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def tarball(packages, tmp_path_factory):
+    """The package: the released one; in the short form packed here, without the addon."""
+    if packages:
+        [path] = (packages / "node").glob("frazil-[0-9]*.tgz")
+        return path
+    folder = tmp_path_factory.mktemp("pack")
+    copy = shutil.copytree(ROOT / "node", folder / "node", ignore=shutil.ignore_patterns("*.node"))
+    subprocess.run(["npm", "pack", "--silent", "--pack-destination", folder], cwd=copy, check=True, capture_output=True)
+    [path] = folder.glob("*.tgz")
+    return path
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder, and takes what the page reports."""
+
+    def do_POST(self):
+        self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.reported.set()
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+def browse(folder, page):
+    """What a page reports that a browser has opened."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    assert browser, f"a browser is missing: install one of {', '.join(BROWSERS)}"
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:
+        server.reported = threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/{page}"
+        with open(folder / "browser.log", "wb") as log:
+            process = subprocess.Popen([browser, *FLAGS, f"--user-data-dir={folder / 'profile'}", url], stdout=log, stderr=log)
+            try:
+                told = server.reported.wait(60)
+            finally:
+                process.terminate()
+                process.wait(10)
+                server.shutdown()
+    assert told, f"{browser} has not reported:\n{(folder / 'browser.log').read_text(errors='replace')[-2000:]}"
+    return server.report
+
+
+def test_the_vectors_hold_in_a_browser(tarball, tmp_path):
+    with tarfile.open(tarball) as packed:
+        packed.extractall(tmp_path, filter="data")
+    exports = json.loads((tmp_path / "package/package.json").read_text())["exports"]["./lite"]
+    imports = {"imports": {"frazil/lite": "/" + str((tmp_path / "package" / exports["import"]["default"]).relative_to(tmp_path))}}
+    page = (ROOT / "tests/package/lite.html").read_text().replace("IMPORTS", json.dumps(imports))
+    (tmp_path / "lite.html").write_text(page)
+    shutil.copytree(ROOT / "tests/vectors", tmp_path / "vectors")
+    shutil.copy(ROOT / "tests/node/layout_cases.mjs", tmp_path)
+
+    report = browse(tmp_path, "lite.html")
+    assert report["failures"] == []
+    assert report["passed"] == ["known_ids", "texts", "layouts", "this page"]
+    assert "Chrom" in report["browser"]
