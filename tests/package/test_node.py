@@ -272,11 +272,12 @@ def test_the_addon_needs_glibc_2_17_at_most(run, installed, platform):
 
 @pytest.fixture
 def other_node(run, tmp_path):
-    """Installs a version of Node, which npm has as packages too: its path."""
+    """Installs a version of Node, which npm has as packages too: its path. This is a tool: it comes by the npm that is set up here."""
 
     def install(version):
         package = run(tmp_path, "node", "--print", "`node-${process.platform}-${process.arch}`").strip()
-        run(tmp_path, "npm", "install", "--prefix", tmp_path, f"{package}@{version}")
+        command = ["npm", "install", "--loglevel=error", "--no-audit", "--no-fund", "--prefix", tmp_path, f"{package}@{version}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         return tmp_path / "node_modules" / package / "bin/node"
 
     return install
