@@ -38,8 +38,8 @@ function write(manifest, readme, files) {
 }
 
 function pack(from) {
-  const given = ['pack', '--loglevel=error', '--pack-destination', folder, from]
-  execFileSync('npm', given, { shell: process.platform === 'win32', stdio: ['ignore', 'ignore', 'inherit'] })
+  const options = { cwd: from, shell: process.platform === 'win32', stdio: ['ignore', 'ignore', 'inherit'] }
+  execFileSync('npm', ['pack', '--loglevel=error', '--pack-destination', join('..', '..')], options)
 }
 
 if (!targets.includes(target)) {

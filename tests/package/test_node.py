@@ -163,7 +163,7 @@ def test_command(run, installed):
 def refusal(run, folder, *flags):
     """What require('frazil') throws: its code and its message."""
     program = "try { require('frazil') } catch (error) { console.log(error.code + '\\n' + error.message) }"
-    code, message = run(folder, "node", *flags, "--eval", program).split("\n", 1)
+    code, _, message = run(folder, "node", *flags, "--eval", program).partition("\n")
     return code, message
 
 
