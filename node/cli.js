@@ -2,4 +2,9 @@
 'use strict'
 // The command line, `npx frazil`: the addon does all of it.
 
-process.exitCode = require('./frazil.node').cli(process.argv.slice(2))
+try {
+  process.exitCode = require('./native.js').cli(process.argv.slice(2))
+} catch (error) {
+  console.error(`frazil: ${error.message}`)
+  process.exitCode = 1
+}

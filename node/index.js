@@ -1,7 +1,7 @@
 'use strict'
 // The classes. What they do is in the addon, whose every function takes the object first.
 
-const native = require('./frazil.node')
+const native = require('./native.js')
 
 class FrazilError extends Error {
   constructor(message, code, number, retryAfterMs, written) {
@@ -244,7 +244,7 @@ class Numbers {
   }
 
   get lastError() {
-    return native.numbersLastError(this) ?? undefined
+    return native.numbersLastError(this) || undefined
   }
 
   get spec() {

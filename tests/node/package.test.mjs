@@ -1,7 +1,7 @@
-// What users install: the types, the two entries, the packed package.
+// What users install: the types, the two entries, the command. tests/package installs it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -83,31 +83,6 @@ test('the declared codes and parts are the real ones', () => {
 test('the types hold in strict TypeScript, from ESM and CommonJS', async () => {
   const tsc = join(here, 'node_modules/typescript/bin/tsc')
   await run(process.execPath, [tsc, '--project', join(here, 'types')]).catch(error => assert.fail(error.stdout))
-})
-
-test('the packed package works in an empty folder', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'frazil-pack-'))
-  const npm = (cwd, ...given) => run('npm', [...given, '--loglevel=error'], { cwd, shell: process.platform === 'win32' })
-  try {
-    await npm(root, 'pack', '--pack-destination', folder)
-    const [tarball, ...rest] = readdirSync(folder)
-    assert.deepEqual(rest, [])
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }')
-    await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${tarball}`)
-    const installed = readdirSync(join(folder, 'node_modules/frazil')).sort()
-    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-    const expected = new Set([...files.map(path => path.split('/')[0]), 'README.md', 'package.json'])
-    assert.deepEqual(installed, [...expected].sort())
-    for (const smoke of ['smoke.cjs', 'smoke.mjs']) {
-      copyFileSync(join(here, 'pack', smoke), join(folder, smoke))
-      const { stdout } = await run(process.execPath, [smoke], { cwd: folder })
-      assert.equal(stdout.trim(), Object.keys(frazil).sort().join())
-    }
-    const { stdout } = await run(join(folder, 'node_modules/.bin/frazil'), ['--version'], { cwd: folder, shell: process.platform === 'win32' })
-    assert.equal(stdout, `frazil ${frazil.version}\n`)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
 })
 
 test('the command lists node numbers, and says what is wrong', async () => {

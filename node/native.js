@@ -1,0 +1,80 @@
+'use strict'
+// Finds the addon: in the platform's package, or in a source tree, whose package.json names no such packages, beside this file.
+// Node 12 can parse this file, index.js and cli.js, so that an old Node is told that it is old.
+
+const { closeSync, openSync, readSync } = require('fs')
+const { bugs, engines, homepage, optionalDependencies, version } = require('./package.json')
+
+const node = `Node ${process.versions.node}`
+const supported = Object.keys(optionalDependencies || {}).map(name => name.replace('frazil-', ''))
+const mend = supported.length > 0 ? 'remove node_modules and run "npm install" again, here' : 'run node/build.sh'
+
+function refuse(code, message, cause) {
+  throw Object.assign(new Error(message), { code, cause })
+}
+
+// The head of Node's own file names its dynamic linker. process.report knows the libc too, and takes 10 ms.
+function onMusl() {
+  const head = Buffer.alloc(2048)
+  try {
+    const file = openSync(process.execPath, 'r')
+    readSync(file, head, 0, head.length, 0)
+    closeSync(file)
+  } catch (error) {
+    return false
+  }
+  return head.includes('/ld-musl-')
+}
+
+function platformHere() {
+  const { arch, platform } = process
+  const abi = platform === 'linux' ? (onMusl() ? '-musl' : '-gnu') : platform === 'win32' ? '-msvc' : ''
+  return `${platform}-${arch}${abi}`
+}
+
+// Each name stands in full, for tools that collect what a program needs. A bundler that gives up here quotes the line.
+function load(platform) {
+  try {
+    switch (platform) {
+      case 'linux-x64-gnu':
+        return require('frazil-linux-x64-gnu') // leave external
+      case 'linux-arm64-gnu':
+        return require('frazil-linux-arm64-gnu') // leave external
+      case 'linux-x64-musl':
+        return require('frazil-linux-x64-musl') // leave external
+      case 'linux-arm64-musl':
+        return require('frazil-linux-arm64-musl') // leave external
+      case 'darwin-x64':
+        return require('frazil-darwin-x64') // leave external
+      case 'darwin-arm64':
+        return require('frazil-darwin-arm64') // leave external
+      case 'win32-x64-msvc':
+        return require('frazil-win32-x64-msvc') // leave external
+      default:
+        return require('./frazil.node') // leave external
+    }
+  } catch (error) {
+    if (error.code === 'ERR_DLOPEN_FAILED') {
+      refuse('ADDON_NOT_LOADED', `frazil's addon for ${platform} is there, and ${node} cannot load it: ${error.message}
+Perhaps it came from another machine: ${mend}. If that does not help, please tell: ${bugs.url}`, error)
+    }
+    refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${node}): ${mend}.
+npm leaves it out with --omit=optional, or when node_modules or package-lock.json came from another platform.
+In a bundle: leave frazil external, and install it where the bundle runs.`, error)
+  }
+}
+
+if (parseInt(process.versions.node) < parseInt(engines.node.replace('>=', ''))) {
+  refuse('UNSUPPORTED_NODE', `frazil ${version} needs Node ${engines.node}, and this is ${node}: install a newer one, see nodejs.org`)
+}
+const platform = supported.length > 0 ? platformHere() : 'source'
+if (supported.length > 0 && !supported.includes(platform)) {
+  refuse('UNSUPPORTED_PLATFORM', `frazil ${version} has no addon for ${platform} (${node}), but for ${supported.join(', ')}.
+It can be built from source: ${homepage}. To read IDs without minting, frazil/lite needs no addon.`)
+}
+const addon = load(platform)
+if (addon.version() !== version) {
+  refuse('ADDON_VERSION', `frazil is ${version}, and its addon for ${platform} is ${addon.version()}: ${mend}`)
+}
+
+module.exports = addon

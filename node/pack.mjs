@@ -1,0 +1,59 @@
+// Packs what npm publishes: the package itself, and the package of one platform with its addon.
+// usage: node node/pack.mjs TRIPLE ADDON FOLDER
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const [target, addon, folder] = process.argv.slice(2)
+const here = fileURLToPath(new URL('.', import.meta.url))
+const main = JSON.parse(readFileSync(join(here, 'package.json'), 'utf8'))
+const { binaryName, targets } = main.napi
+const licences = ['LICENSE-MIT', 'LICENSE-APACHE']
+
+/** The package.json of a target's package: npm installs it where `os`, `cpu` and `libc` fit. */
+function packageOf(triple) {
+  const [machine, , system, abi] = triple.split('-')
+  const os = { windows: 'win32' }[system] ?? system
+  const cpu = { x86_64: 'x64', aarch64: 'arm64' }[machine]
+  const libc = { gnu: 'glibc', musl: 'musl' }[abi]
+  const platform = [os, cpu, abi].filter(Boolean).join('-')
+  const { version, homepage, bugs, repository, license, engines } = main
+  const file = `${binaryName}.${platform}.node`
+  const description = `The addon of frazil for ${platform}`
+  return {
+    name: `frazil-${platform}`, version, description, homepage, bugs, repository, license, engines, os: [os], cpu: [cpu],
+    ...(libc && { libc: [libc] }), main: file, files: [file, ...licences],
+  }
+}
+
+/** Writes a package's folder. */
+function write(manifest, readme, files) {
+  const to = join(folder, 'npm', manifest.name)
+  mkdirSync(to, { recursive: true })
+  writeFileSync(join(to, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  writeFileSync(join(to, 'README.md'), readme)
+  files.forEach(file => cpSync(join(here, file), join(to, file), { recursive: true }))
+  return to
+}
+
+function pack(from) {
+  const options = { cwd: from, shell: process.platform === 'win32', stdio: ['ignore', 'ignore', 'inherit'] }
+  execFileSync('npm', ['pack', '--loglevel=error', '--pack-destination', join('..', '..')], options)
+}
+
+if (!targets.includes(target)) {
+  console.error(`No npm package is made for TARGET=${target}. Those of "napi" in node/package.json: ${targets.join(', ')}`)
+  process.exit(1)
+}
+const platforms = targets.map(packageOf)
+const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
+pack(write({ ...main, optionalDependencies }, readFileSync(join(here, 'README.md')), main.files))
+for (const manifest of platforms) {
+  const readme = `# ${manifest.name}\n\n${manifest.description}. Install [frazil](https://www.npmjs.com/package/frazil), which takes it along.\n`
+  const to = write(manifest, readme, licences)
+  if (manifest === platforms[targets.indexOf(target)]) {
+    copyFileSync(addon, join(to, manifest.main))
+    pack(to)
+  }
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Builds what npm publishes, as it is released, into build/package/node: frazil, and the package of one platform with its addon.
+# usage: [TARGET=triple] node/package.sh
+set -eu
+cd "$(dirname "$0")/.."
+export TARGET="${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}"
+from=$(scripts/release-build.sh --package frazil-node)
+case $TARGET in
+    *-windows-*) addon=frazil_node.dll ;;
+    *-apple-*) addon=libfrazil_node.dylib ;;
+    *) addon=libfrazil_node.so ;;
+esac
+npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
+node/lite/build.sh
+rm -rf build/package/node
+mkdir -p build/package/node
+node node/pack.mjs "$TARGET" "$from/$addon" build/package/node

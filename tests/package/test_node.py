@@ -1,0 +1,297 @@
+"""The npm packages: frazil, and the addon's package for this platform, installed into empty folders."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from conftest import PACKAGES, ROOT
+
+TOOLS = ROOT / "tests/node/node_modules/.bin"
+HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout, re.MULTILINE)[1]
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """Runs a command in a folder, with an npm that knows nobody's settings and has cached nothing; its output."""
+    home = tmp_path_factory.mktemp("home")
+    env = {name: value for name, value in os.environ.items() if not name.lower().startswith(("npm_config_", "node_"))}
+    env |= {"HOME": str(home), "npm_config_cache": str(home / "cache"), "npm_config_userconfig": str(home / "npmrc")}
+    env |= {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "NO_PROXY": "127.0.0.1"}
+
+    def run(folder, *command, fails=False):
+        told = subprocess.run([*map(str, command)], check=False, cwd=folder, capture_output=True, text=True, env=env)
+        assert (told.returncode != 0) == fails, f"{command} exits with {told.returncode}:\n{told.stdout}{told.stderr}"
+        return told.stdout + told.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def packed(packages, run, tmp_path_factory):
+    """The folder of the packages. The short form packs the addon that node/build.sh has built, without its debug information."""
+    if packages:
+        return packages / "node"
+    folder = tmp_path_factory.mktemp("packed")
+    run(ROOT, "strip", "--strip-debug", "-o", folder / "frazil.node", "node/frazil.node")
+    run(ROOT, "node", "node/pack.mjs", HOST, folder / "frazil.node", folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tarballs(packed):
+    """The two tarballs: frazil's, and that of the platform's package."""
+    main, platform = sorted(packed.glob("*.tgz"))
+    return main, platform
+
+
+@pytest.fixture(scope="session")
+def platform(packed):
+    """The platform's package by what its package.json says."""
+    [addon] = packed.glob("npm/*/*.node")
+    return json.loads((addon.parent / "package.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def registry(packed):
+    """A registry that has frazil and the packages of all platforms: the address. Of other platforms it has no tarball to give."""
+    manifests = {path.parent.name: json.loads(path.read_text()) for path in packed.glob("npm/*/package.json")}
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.strip("/")
+            if name in manifests:
+                manifest = manifests[name]
+                tarball = f"{address}/{name}-{manifest['version']}.tgz"
+                versions = {manifest["version"]: {**manifest, "dist": {"tarball": tarball}}}
+                body = json.dumps({"name": name, "dist-tags": {"latest": manifest["version"]}, "versions": versions}).encode()
+            else:
+                body = (packed / name).read_bytes() if (packed / name).is_file() else None
+            self.send_response(200 if body else 404)
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Registry)
+    address = f"http://127.0.0.1:{server.server_port}"
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield address
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def installed(run, registry, tmp_path_factory):
+    """A folder after `npm install frazil`."""
+    folder = tmp_path_factory.mktemp("installed")
+    (folder / "package.json").write_text('{ "private": true }')
+    run(folder, "npm", "install", f"--registry={registry}", "frazil")
+    return folder
+
+
+@pytest.fixture
+def broken(installed, tmp_path):
+    """A copy of that folder, to be broken."""
+    shutil.copytree(installed, tmp_path, dirs_exist_ok=True, copy_function=os.link, symlinks=True)
+    return tmp_path
+
+
+def test_npm_installs_frazil_and_the_package_of_this_platform(installed, platform):
+    modules = installed / "node_modules"
+    assert {path.name for path in modules.glob("[!.]*")} == {"frazil", platform["name"]}
+    for folder in (modules / "frazil", modules / platform["name"]):
+        manifest = json.loads((folder / "package.json").read_text())
+        assert "scripts" not in manifest, "npm would run them"
+        assert {path.name for path in folder.iterdir()} == {*manifest["files"], "package.json", "README.md"}
+        assert {"LICENSE-MIT", "LICENSE-APACHE"} < set(manifest["files"])
+
+
+def test_the_loader_names_every_package(installed):
+    frazil = installed / "node_modules/frazil"
+    named = re.findall(r"case '(.*)':\n +return require\('frazil-(.*)'\)", (frazil / "native.js").read_text())
+    packages = json.loads((frazil / "package.json").read_text())["optionalDependencies"]
+    assert named == [(name.removeprefix("frazil-"),) * 2 for name in packages]
+
+
+@pytest.fixture(scope="session")
+def quick_start(example):
+    """The README's quick start, as CommonJS and as ESM."""
+    cjs = example("js")
+    mjs, changed = re.subn(r"^const (\{.*?\}) = require\((.*?)\)", r"import \1 from \2", cjs, flags=re.MULTILINE)
+    assert changed == 1
+    return {"cjs": cjs, "mjs": mjs}
+
+
+@pytest.mark.parametrize("kind", ["cjs", "mjs"])
+def test_quick_start(run, installed, quick_start, kind):
+    (installed / f"quick_start.{kind}").write_text(quick_start[kind])
+    assert re.fullmatch(r"20\S+Z \d{19}n\n", run(installed, "node", f"quick_start.{kind}"))
+
+
+def test_types(run, installed, quick_start):
+    folder = installed / "types"
+    shutil.copytree(ROOT / "tests/node/types", folder)
+    (folder / "quick_start.mts").write_text(quick_start["mjs"])
+    run(folder, TOOLS / "tsc", "--project", ".", "--lib", "es2022,dom")
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["frazil", "platform"])
+def test_publint(run, tarballs, which):
+    run(ROOT, TOOLS / "publint", "run", "--strict", tarballs[which])
+
+
+def test_attw(run, tarballs):
+    run(ROOT, TOOLS / "attw", tarballs[0])
+
+
+def test_command(run, installed):
+    version = json.loads((installed / "node_modules/frazil/package.json").read_text())["version"]
+    assert run(installed, "npx", "--no-install", "frazil", "--version") == f"frazil {version}\n"
+    store = f"file:{installed}/store"
+    program = f"require('frazil').Snowflake.open('twitter', {{ datacenter: 1, worker: 7, store: '{store}' }}).then(ids => ids.close())"
+    run(installed, "node", "--eval", program)
+    told = run(installed, "npx", "--no-install", "frazil", "nodes", store)
+    assert "\n0 of 1024 node numbers held, 1 free or passed, 1023 never used\n" in told
+
+
+def refusal(run, folder, *flags):
+    """What require('frazil') throws: its code and its message."""
+    program = "try { require('frazil') } catch (error) { console.log(error.code + '\\n' + error.message) }"
+    code, _, message = run(folder, "node", *flags, "--eval", program).partition("\n")
+    return code, message
+
+
+def test_tarballs_install_offline_and_the_loader_says_which_is_missing(run, tarballs, platform, tmp_path):
+    (tmp_path / "package.json").write_text('{ "private": true }')
+    install = partial(run, tmp_path, "npm", "install", "--offline")
+    install(tarballs[0])
+    code, message = refusal(run, tmp_path)
+    assert code == "ADDON_NOT_FOUND"
+    for part in (platform["name"].removeprefix("frazil-"), "Node 2", '"npm install" again', "--omit=optional", "leave frazil external"):
+        assert part in message
+    assert run(tmp_path, "npx", "--no-install", "frazil", "--version", fails=True) == f"frazil: {message}"
+    assert message.splitlines()[0] in run(tmp_path, "node", "--input-type=module", "--eval", "import 'frazil'", fails=True)
+
+    install(tarballs[1])
+    assert run(tmp_path, "node", "--print", "require('frazil').uuid7().length") == "36\n"
+
+
+ARCH = "arch: { value: 'arm64' }"
+FAKES = {
+    "node": ("versions: { value: { node: '12.22.12' } }", "UNSUPPORTED_NODE", ["needs Node >=18", "this is Node 12.22.12", "nodejs.org"]),
+    "system": (
+        f"platform: {{ value: 'freebsd' }}, {ARCH}",
+        "UNSUPPORTED_PLATFORM",
+        ["freebsd-arm64", "Node 2", "linux-x64-gnu, linux-arm64-gnu, ", "win32-x64-msvc", "from source: https://"],
+    ),
+    "processor": ("arch: { value: 'riscv64' }", "UNSUPPORTED_PLATFORM", ["linux-riscv64-gnu"]),
+    "musl": ("execPath: { value: __filename /* /lib/ld-musl-x86_64.so.1 */ }", "ADDON_NOT_FOUND", ["-musl"]),
+    "macOS": (f"platform: {{ value: 'darwin' }}, {ARCH}", "ADDON_NOT_FOUND", ["darwin-arm64", "from another platform"]),
+    "Windows": ("platform: { value: 'win32' }, arch: { value: 'x64' }", "ADDON_NOT_FOUND", ["win32-x64-msvc"]),
+}
+
+
+@pytest.mark.parametrize("fake, code, says", FAKES.values(), ids=FAKES)
+def test_the_loader_refuses(run, installed, tmp_path, fake, code, says):
+    (tmp_path / "fake.cjs").write_text(f"Object.defineProperties(process, {{ {fake} }})")
+    refused, message = refusal(run, installed, "--require", tmp_path / "fake.cjs")
+    assert refused == code, message
+    for part in says:
+        assert part in message
+
+
+def test_an_old_node_can_parse_the_entries(run, installed):
+    # What needs nothing newer is left as it stands. ES2019 is Node 12.
+    for name in ("index.js", "native.js", "cli.js"):
+        file = installed / "node_modules/frazil" / name
+        old, new = [run(installed, TOOLS / "esbuild", file, f"--target={target}") for target in ("es2019", "esnext")]
+        assert old == new
+
+
+def test_an_addon_that_cannot_be_loaded(run, broken, platform):
+    addon = broken / "node_modules" / platform["name"] / platform["main"]
+    code = bytearray(addon.read_bytes())
+    code[18] = 243  # ELF's number of RISC-V
+    addon.unlink()
+    addon.write_bytes(code)
+    code, message = refusal(run, broken)
+    assert code == "ADDON_NOT_LOADED"
+    for part in (platform["main"], "cannot open shared object file", "remove node_modules", "/issues"):
+        assert part in message
+
+
+def test_an_addon_of_another_version(run, broken):
+    manifest = broken / "node_modules/frazil/package.json"
+    changed = re.sub(r'"version": ".*"', '"version": "99.0.0"', manifest.read_text())
+    manifest.unlink()
+    manifest.write_text(changed)
+    code, message = refusal(run, broken)
+    assert code == "ADDON_VERSION"
+    assert "frazil is 99.0.0" in message and "remove node_modules" in message
+
+
+def test_a_source_tree_that_is_not_built(run, tmp_path):
+    shutil.copytree(ROOT / "node", tmp_path / "node_modules/frazil", ignore=shutil.ignore_patterns("*.node"))
+    code, message = refusal(run, tmp_path)
+    assert code == "ADDON_NOT_FOUND" and "run node/build.sh" in message
+
+
+@pytest.fixture
+def bundle(run, installed, quick_start):
+    """Bundles the quick start for Node by esbuild; what esbuild says."""
+    (installed / "bundled.mjs").write_text(quick_start["mjs"])
+    return partial(run, installed, TOOLS / "esbuild", "bundled.mjs", "--bundle", "--platform=node")
+
+
+@pytest.mark.parametrize("output, suffix", [("cjs", "cjs"), ("esm", "mjs")])
+def test_a_bundle_with_frazil_external(run, installed, bundle, output, suffix):
+    bundle("--external:frazil", f"--format={output}", f"--outfile=bundle.{suffix}")
+    assert "Z " in run(installed, "node", f"bundle.{suffix}")
+
+
+def test_a_bundler_that_takes_frazil_in_quotes_what_to_do(bundle):
+    told = bundle("--outfile=wrong.cjs", fails=True)
+    assert 'No loader is configured for ".node"' in told and "// leave external\n" in told
+
+
+full_form = pytest.mark.skipif(not PACKAGES, reason="in the full form only: `make package`")
+
+
+@full_form
+def test_the_addon_needs_glibc_2_17_at_most(run, installed, platform):
+    told = run(installed, "readelf", "--wide", "--version-info", installed / "node_modules" / platform["name"] / platform["main"])
+    needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", told)}
+    assert needed and max(needed) <= (2, 17)
+
+
+@pytest.fixture
+def other_node(run, tmp_path):
+    """Installs a version of Node, which npm has as packages too: its path. This is a tool: it comes by the npm that is set up here."""
+
+    def install(version):
+        package = run(tmp_path, "node", "--print", "`node-${process.platform}-${process.arch}`").strip()
+        command = ["npm", "install", "--loglevel=error", "--no-audit", "--no-fund", "--prefix", tmp_path, f"{package}@{version}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        return tmp_path / "node_modules" / package / "bin/node"
+
+    return install
+
+
+@full_form
+@pytest.mark.parametrize("version", ["18.20.8", "24.21.0"])
+def test_another_node_runs_the_quick_start(run, installed, quick_start, other_node, version):
+    (installed / "quick_start.mjs").write_text(quick_start["mjs"])
+    assert "Z " in run(installed, other_node(version), "quick_start.mjs")
+
+
+@full_form
+def test_a_node_that_is_too_old_is_told_so(run, installed, other_node):
+    node = other_node("12.22.12")
+    for command in (["--eval", "require('frazil')"], ["node_modules/.bin/frazil", "--version"]):
+        assert "needs Node >=18, and this is Node 12.22.12" in run(installed, node, *command, fails=True)
