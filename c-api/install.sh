@@ -24,7 +24,7 @@ from=${CARGO_TARGET_DIR:-$PWD/target}/$profile
 native=$from/frazil$lean.native-static-libs
 set -- --quiet --locked --package frazil-c
 [ $profile = release ] && set -- "$@" --release
-[ -n "$lean" ] && set -- "$@" --no-default-features
+[ -n "$lean" ] && set -- "$@" --no-default-features --config 'profile.release.opt-level="s"'
 # rustc tells each time where it wrote the list, which nobody asked for.
 mkdir -p "$from"
 cargo rustc "$@" -- --print "native-static-libs=$native" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }

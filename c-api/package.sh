@@ -19,4 +19,4 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     rm -rf "${out:?}/$name" "$out/log"
 }
 pack ''
-pack -lean --no-default-features
+pack -lean --no-default-features --config 'profile.release.opt-level="s"'
