@@ -21,8 +21,8 @@ pub extern "C" fn frazil_version() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> frazil_status {
     guard(|| {
-        let mut library = env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse::<i32>().expect("a version is three numbers"));
-        let library = [(); 3].map(|()| library.next().expect("a version is three numbers"));
+        let library = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"), env!("CARGO_PKG_VERSION_PATCH")];
+        let library = library.map(|part| part.parse::<i32>().expect("a version is three numbers"));
         let header = [major, minor, patch];
         let abi = if library[0] == 0 { 2 } else { 1 };
         if header[..abi] == library[..abi] && header <= library {
