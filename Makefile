@@ -1,5 +1,6 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo test bench soak package lint fmt generate
+.PHONY: help demo test bench soak package install uninstall lint fmt generate
+PREFIX ?= /usr/local
 
 help: ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 12
@@ -27,3 +28,10 @@ fmt: ## formats Rust and Python
 
 generate: ## writes the generated files: errors.json, the vectors, frazil.h
 	@scripts/generate.sh
+
+install: ## the C and C++ library, to PREFIX (/usr/local) below DESTDIR; LEAN=1: without the clients of servers
+	@c-api/install.sh --release $(if $(LEAN),--lean) "$(DESTDIR)$(PREFIX)"
+
+uninstall: ## takes away what install put there
+	@rm -rf "$(DESTDIR)$(PREFIX)"/lib/libfrazil.* "$(DESTDIR)$(PREFIX)"/include/frazil.h* "$(DESTDIR)$(PREFIX)"/lib/pkgconfig/frazil.pc \
+		"$(DESTDIR)$(PREFIX)"/lib/cmake/frazil "$(DESTDIR)$(PREFIX)"/share/doc/frazil

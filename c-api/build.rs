@@ -2,7 +2,14 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfrazil.so.{}", env!("CARGO_PKG_VERSION_MAJOR"));
+    // What keeps its ABI keeps its name: below 1.0 a minor version may break it. lay_out.sh and CMakeLists.txt say the same.
+    let abi = match env!("CARGO_PKG_VERSION_MAJOR") {
+        "0" => concat!("0.", env!("CARGO_PKG_VERSION_MINOR")),
+        major => major,
+    };
+    match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
+        Ok("linux") => println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfrazil.so.{abi}"),
+        Ok("macos") => println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libfrazil.{abi}.dylib"),
+        _ => {}
     }
 }

@@ -28,6 +28,8 @@
  *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
  *   and give nothing of the parent's back.
  * - Panics of the library never cross: they are `FRAZIL_INTERNAL`.
+ * - Versions: a library serves headers of its major version (below 1.0: of its minor version) that are not
+ *   newer. `frazil_version_check` tells, and C++ asks it before it opens anything.
  */
 
 #ifndef FRAZIL_H
@@ -361,6 +363,15 @@ const char *frazil_error_meaning(frazil_status code);
  * FRAZIL_VERSION_MINOR and FRAZIL_VERSION_PATCH are those of the header.
  */
 const char *frazil_version(void);
+
+/**
+ * Whether the library serves a program that was compiled with the frazil.h of a version:
+ * `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
+ *
+ * It does when the major version is the same, below 1.0 the minor one too, and the header is not
+ * newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
+ */
+frazil_status frazil_version_check(int32_t major, int32_t minor, int32_t patch);
 
 /**
  * Writes an ID as text of a fixed width, which sorts like the number.

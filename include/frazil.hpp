@@ -235,6 +235,11 @@ inline outcome<void> done(frazil_status status, std::size_t written = 0) {
     return outcome<void>();
 }
 
+/// Whether the library that runs serves this header.
+inline frazil_status version_check() {
+    return frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH);
+}
+
 /// A contiguous container of std::int64_t that can be written to.
 template <typename C>
 using if_buffer = std::enable_if_t<std::is_same_v<decltype(std::data(std::declval<C &>())), std::int64_t *>>;
@@ -511,7 +516,8 @@ public:
     static result<snowflake> open(text_arg spec) {
         if (spec.holds_nul()) return detail::nul_error(errc::spec);
         frazil_snowflake *handle = nullptr;
-        const frazil_status status = frazil_snowflake_open(spec.c_str(), &handle);
+        frazil_status status = detail::version_check();
+        if (status == FRAZIL_OK) status = frazil_snowflake_open(spec.c_str(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
         return snowflake(adopted{handle});
     }
@@ -520,7 +526,8 @@ public:
     static result<snowflake> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
         if (spec.holds_nul()) return detail::nul_error(errc::spec);
         frazil_snowflake *handle = nullptr;
-        const frazil_status status = frazil_snowflake_try_open(spec.c_str(), max_wait.count(), &handle);
+        frazil_status status = detail::version_check();
+        if (status == FRAZIL_OK) status = frazil_snowflake_try_open(spec.c_str(), max_wait.count(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
         return snowflake(adopted{handle});
     }
@@ -770,7 +777,8 @@ protected:
     static result<T> opened(text_arg spec, Open open) {
         if (spec.holds_nul()) return detail::nul_error(errc::spec);
         frazil_numbers *handle = nullptr;
-        const frazil_status status = open(spec.c_str(), &handle);
+        frazil_status status = detail::version_check();
+        if (status == FRAZIL_OK) status = open(spec.c_str(), &handle);
         if (status != FRAZIL_OK) return detail::last_error(status);
         return T(adopted{handle});
     }

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 step() { printf '\n== %s\n' "$*"; }
 
-scripts/setup.sh
+scripts/setup.sh --package
 for language in c-api python node; do
     step "Release artefacts: $language"
     $language/package.sh

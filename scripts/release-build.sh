@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds a crate as it is released (optimised, stripped, and on Linux for the oldest glibc that Rust supports, from any
 # machine) and prints the folder of what came out.
-# usage: [TARGET=triple] scripts/release-build.sh --package frazil-c [CARGO-ARGUMENT]...
+# usage: [TARGET=triple] scripts/release-build.sh --package frazil-c [CARGO-ARGUMENT]... [-- RUSTC-ARGUMENT...]
 set -eu
 cd "$(dirname "$0")/.."
 scripts/release-tools.sh
@@ -10,12 +10,12 @@ TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
 export CARGO_PROFILE_RELEASE_STRIP=symbols
 case $TARGET in
     *-linux-gnu)
-        PATH=$PWD/build/tools/bin:$PATH cargo zigbuild --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
+        PATH=$PWD/build/tools/bin:$PATH cargo-zigbuild rustc --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
     *-linux-musl)
         # A library that is loaded into a process takes that process' libc.
         RUSTFLAGS="-C target-feature=-crt-static" PATH=$PWD/build/tools/bin:$PATH \
-            cargo zigbuild --quiet --locked --release --target "$TARGET" "$@" ;;
+            cargo-zigbuild rustc --quiet --locked --release --target "$TARGET" "$@" ;;
     *)
-        cargo build --quiet --locked --release --target "$TARGET" "$@" ;;
+        cargo rustc --quiet --locked --release --target "$TARGET" "$@" ;;
 esac
 echo "${CARGO_TARGET_DIR:-target}/$TARGET/release"

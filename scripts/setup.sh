@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the tools are there: Debian's packages are installed when we are root, anything else is named.
+# usage: scripts/setup.sh [--package], where `make package` needs more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,10 +11,14 @@ need() { # COMMAND PACKAGE...
 need cc gcc libc6-dev
 need c++ g++
 need make make
+need cmake cmake
+need pkg-config pkg-config
 need python3 python3 python3-venv
 need node nodejs
 need npm npm
 need valgrind valgrind
+# `make package` compiles the guide's C#.
+[ "${1:-}" != --package ] || need mcs mono-mcs mono-runtime
 # A test of the Python binding links libpython.
 python3 - <<'PYTHON' 2>/dev/null || missing+=(python3-dev)
 import os, sys, sysconfig

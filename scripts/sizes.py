@@ -14,8 +14,8 @@ MEGABYTE = 1_000_000
 KINDS = {
     "python/*.whl": ((".so", ".pyd"), 6),
     "node/*.tgz": ((".node",), 6),
-    "c/frazil-[0-9]*.tar.gz": ((".so", ".dylib", ".dll"), 6),
-    "c/frazil-lean-*.tar.gz": ((".so", ".dylib", ".dll"), 1),
+    "c/*[!n].tar.gz": ((".so", ".dylib", ".dll"), 6),
+    "c/*-lean.tar.gz": ((".so", ".dylib", ".dll"), 1),
 }
 
 

@@ -13,6 +13,30 @@ pub extern "C" fn frazil_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
+/// Whether the library serves a program that was compiled with the frazil.h of a version:
+/// `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
+///
+/// It does when the major version is the same, below 1.0 the minor one too, and the header is not
+/// newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> frazil_status {
+    guard(|| {
+        let library = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"), env!("CARGO_PKG_VERSION_PATCH")];
+        let library = library.map(|part| part.parse::<i32>().expect("a version is three numbers"));
+        let header = [major, minor, patch];
+        let abi = if library[0] == 0 { 2 } else { 1 };
+        if header[..abi] == library[..abi] && header <= library {
+            return Ok(());
+        }
+        let why = format!(
+            "the program was compiled with frazil.h {major}.{minor}.{patch} and runs with the library {}, which does not serve it: \
+             install headers and library of one version, and compile it again",
+            env!("CARGO_PKG_VERSION")
+        );
+        Err(Error::new(ErrorKind::OutOfRange, why))
+    })
+}
+
 /// Writes an ID as text of a fixed width, which sorts like the number.
 ///
 /// `format` is FRAZIL_DECIMAL, FRAZIL_BASE62, FRAZIL_BASE32 or FRAZIL_HEX. FRAZIL_ID_TEXT_SIZE bytes

@@ -14,7 +14,7 @@ mod object_id;
 mod snowflake;
 mod uuid;
 
-pub use convert::{frazil_id_format, frazil_id_parse, frazil_version};
+pub use convert::{frazil_id_format, frazil_id_parse, frazil_version, frazil_version_check};
 pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
 pub use error::{frazil_last_error, frazil_retry_after_ms, frazil_status};
 pub use layout::{frazil_field, frazil_layout, frazil_layout_info, frazil_parts};

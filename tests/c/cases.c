@@ -1534,6 +1534,20 @@ CASE(versions) {
     char version[40];
     snprintf(version, sizeof version, "%d.%d.%d", FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH);
     CHECK(strcmp(version, frazil_version()) == 0);
+
+    OK(frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH));
+    const int others[][3] = {
+        {FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH + 1},
+        {FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR + 1, 0},
+        {FRAZIL_VERSION_MAJOR + 1, 0, 0},
+        {FRAZIL_VERSION_MAJOR - 1, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH},
+    };
+    for (size_t i = 0; i < COUNT(others); ++i) {
+        STATUS(frazil_version_check(others[i][0], others[i][1], others[i][2]), FRAZIL_OUT_OF_RANGE);
+        char header[40];
+        snprintf(header, sizeof header, "frazil.h %d.%d.%d", others[i][0], others[i][1], others[i][2]);
+        CHECK(error_has(header) && error_has(version) && error_has("install"));
+    }
 }
 
 CASE(rounded_ids) {

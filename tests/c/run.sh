@@ -20,7 +20,8 @@ grep -o '\bfrazil_[a-z0-9_]*(' include/frazil.h | tr -d '(' | sort -u > "$out/me
 grep -E '^[a-z].*\bfrazil_[a-z0-9_]*\(' include/frazil.h | grep -o '\bfrazil_[a-z0-9_]*(' | tr -d '(' | sort > "$out/declared"
 diff "$out/declared" "$out/exported"
 diff "$out/declared" "$out/mentioned"
-readelf -d "$lib/libfrazil.so" | grep -q 'SONAME.*\[libfrazil\.so\.[0-9]*\]'
+soname=$(readelf -d "$lib/libfrazil.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+[ "$soname" = "$(readlink "$lib/libfrazil.so")" ] || { echo "the library names itself $soname, its link does not" >&2; exit 1; }
 
 echo "== headers compile alone, twice, in two units, in every standard"
 for number in 1 2; do
@@ -44,7 +45,7 @@ done
 echo "== suites build"
 includes="-Ibuild/c/include -Itests/c -I$out"
 shared="-L$lib -Wl,-rpath,$lib -lfrazil -lpthread"
-native="-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc"
+native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c $shared -o "$out/cases_c"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c "$lib/libfrazil.a" $native -o "$out/cases_c_static"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases_numbers.c $shared -o "$out/cases_numbers_c"

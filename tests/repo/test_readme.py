@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-READMES = ["README.md", "docs/stores.md", "docs/moving.md", "docs/segments.md", "python/README.md", "node/README.md", "c-api/README.md"]
+GUIDES = ["docs/stores.md", "docs/moving.md", "docs/segments.md", "docs/c-cpp.md"]
+READMES = ["README.md", *GUIDES, "python/README.md", "node/README.md", "c-api/README.md"]
 BLOCKS = [
     (path, *block)
     for path in READMES

@@ -177,7 +177,7 @@ impl Address {
         // Only the scheme is shown: what follows it may be a password.
         let scheme = text.split(':').next().unwrap_or_default();
         let why = format!(
-            "store={scheme} is not in this build of frazil, which has: {}; the stores' clients are features of the Rust crate (stores: all)",
+            "store={scheme} is not in this build of frazil, which has: {}; in Rust the others are features (stores: all), in C the full library has them, the lean one not",
             built.join(", ")
         );
         Err(Error::new(ErrorKind::StoreNotBuilt, why))

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Packs the C library as it is released, full and lean, for TARGET (this machine): build/package/c/frazil-VERSION-TARGET.tar.gz.
+set -eu
+cd "$(dirname "$0")/.."
+export TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
+out=$PWD/build/package/c
+
+rm -rf "$out"
+mkdir -p "$out"
+pack() { # SUFFIX [CARGO-ARGUMENT]...
+    name=frazil-$version-$TARGET$1
+    native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
+    shift
+    # rustc tells each time where it wrote the list, which nobody asked for.
+    from=$(scripts/release-build.sh --package frazil-c "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
+    c-api/lay_out.sh "$from" "$native" "$out/$name"
+    tar -czf "$out/$name.tar.gz" -C "$out" --owner=0 --group=0 "$name"
+    rm -rf "${out:?}/$name" "$out/log"
+}
+pack ''
+pack -lean --no-default-features --config 'profile.release.opt-level="s"'

@@ -1,0 +1,1 @@
+// Unreal generates this file.

@@ -1,0 +1,9 @@
+#pragma once
+
+class FSubsystemCollectionBase {};
+
+class UGameInstanceSubsystem {
+public:
+    virtual ~UGameInstanceSubsystem() = default;
+    virtual void Initialize(FSubsystemCollectionBase &) {}
+};

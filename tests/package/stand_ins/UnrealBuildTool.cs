@@ -1,0 +1,24 @@
+// What the guide's Build.cs uses of Unreal's build tool.
+using System.Collections.Generic;
+
+namespace UnrealBuildTool
+{
+    public enum UnrealTargetPlatform { Win64, Linux }
+
+    public class ReadOnlyTargetRules { public UnrealTargetPlatform Platform = UnrealTargetPlatform.Linux; }
+
+    public class RuntimeDependencyList { public void Add(string path, string from) { } }
+
+    public class ModuleRules
+    {
+        public enum ModuleType { CPlusPlus, External }
+
+        public ModuleType Type;
+        public string ModuleDirectory = "";
+        public List<string> PublicSystemIncludePaths = new List<string>();
+        public List<string> PublicAdditionalLibraries = new List<string>();
+        public RuntimeDependencyList RuntimeDependencies = new RuntimeDependencyList();
+
+        public ModuleRules(ReadOnlyTargetRules target) { }
+    }
+}

@@ -1,0 +1,248 @@
+"""The C library as its users have it: under a prefix that was moved, in projects out of the tree; the guide's code as it stands."""
+
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+import tomllib
+
+import pytest
+from conftest import ROOT
+
+VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
+GUIDE = (ROOT / "docs/c-cpp.md").read_text()
+STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
+STAND_INS = ROOT / "tests/package/stand_ins"
+
+
+def run(*command, status=0, **more):
+    done = subprocess.run(command, check=False, capture_output=True, text=True, **more)
+    assert done.returncode == status, f"{[str(part) for part in command]}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def blocks(language):
+    return re.findall(rf"^```{re.escape(language)}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="session")
+def install(packages, tmp_path_factory):
+    """A function that gives a new prefix, which lies elsewhere than where it was installed."""
+
+    def install(suffix=""):
+        folder = tmp_path_factory.mktemp("frazil")
+        if packages:
+            host = re.search(r"^host: (.*)$", run("rustc", "-vV"), re.MULTILINE)[1]
+            name = f"frazil-{VERSION}-{host}{suffix}"
+            with tarfile.open(packages / f"c/{name}.tar.gz") as archive:
+                archive.extractall(folder, filter="data")
+        else:
+            name = "installed"
+            run(ROOT / "c-api/install.sh", *["--lean"] * bool(suffix), folder / name)
+        return (folder / name).rename(folder / "moved")
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def prefix(install):
+    return install()
+
+
+@pytest.fixture(scope="session")
+def lean(install, prefix):
+    # After the full one, whose libraries cargo puts in the same place.
+    return install("-lean")
+
+
+@pytest.fixture
+def project(tmp_path, example):
+    """A folder with the README's programs."""
+    (tmp_path / "app.c").write_text(example("c"))
+    (tmp_path / "app.cpp").write_text(example("cpp"))
+    return tmp_path
+
+
+def mints(program, **environment):
+    told = run(program, env=os.environ | environment)
+    assert re.match(r"\d{15,19}\b", told), told
+
+
+@pytest.mark.parametrize("number", range(len(blocks("sh"))))
+def test_the_guides_commands(number, project, prefix):
+    run("sh", "-euc", blocks("sh")[number], cwd=project, env=os.environ | {"PREFIX": str(prefix)})
+    mints(project / "app")
+
+
+@pytest.mark.parametrize("linked", ["shared", "static"])
+def test_pedantic_c99(linked, project, prefix):
+    library = ["-l:libfrazil.a"] if linked == "static" else ["-lfrazil"]
+    native = re.search(r"^Libs.private: (.+)$", (prefix / "lib/pkgconfig/frazil.pc").read_text(), re.MULTILINE)[1].split()
+    run("cc", "-std=c99", *STRICT, "app.c", f"-I{prefix}/include", f"-L{prefix}/lib", *library, *native, "-o", "app", cwd=project)
+    needs = re.findall(r"NEEDED.*\[(libfrazil.*)\]", run("readelf", "-d", project / "app"))
+    if linked == "static":
+        assert not needs
+        return mints(project / "app")
+    abi = f"0.{MINOR}" if MAJOR == 0 else MAJOR
+    assert needs == [f"libfrazil.so.{abi}"]
+    assert f"libfrazil.so.{abi}: cannot open shared object file" in run(project / "app", status=127)
+    mints(project / "app", LD_LIBRARY_PATH=str(prefix / "lib"))
+
+
+def test_without_exceptions_and_rtti(tmp_path, prefix):
+    [code] = blocks("cpp")
+    (tmp_path / "app.cpp").write_text(code.replace("#define FRAZIL_NO_EXCEPTIONS\n", ""))
+    flags = ["-std=c++17", "-fno-exceptions", "-fno-rtti", *STRICT, f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
+    run("c++", "app.cpp", *flags, "-lfrazil", "-o", "app", cwd=tmp_path)
+    mints(tmp_path / "app")
+
+
+def cmake(project, lists, *options):
+    (project / "CMakeLists.txt").write_text(lists)
+    # From source, but not all anew.
+    environment = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
+    run("cmake", "-S", project, "-B", project / "build", *options, env=environment)
+    run("cmake", "--build", project / "build", env=environment)
+    mints(project / "build/app")
+
+
+@pytest.mark.parametrize("linked", ["shared", "static"])
+def test_find_package(linked, project, prefix):
+    lists = blocks("cmake")[0].replace("frazil::shared", f"frazil::{linked}")
+    assert f"frazil::{linked})" in lists
+    cmake(project, lists, f"-DCMAKE_PREFIX_PATH={prefix}")
+    assert ("libfrazil" in run("readelf", "-d", project / "build/app")) == (linked == "shared")
+
+
+@pytest.mark.parametrize(
+    "wanted, found",
+    [("", 1), (f"{MAJOR}.{MINOR}", 1), (VERSION, 1), (f"{VERSION} EXACT", 1)]
+    + [(f"{MAJOR}.{MINOR}.{PATCH + 1}", 0), (f"{MAJOR}.{MINOR + 1}", 0), (f"{MAJOR + 1}", 0)],
+)
+def test_find_package_of_a_version(wanted, found, tmp_path, prefix):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nset_property(GLOBAL PROPERTY TARGET_SUPPORTS_SHARED_LIBS TRUE)\nproject(app NONE)\n"
+        f'find_package(frazil {wanted} QUIET)\nmessage("found ${{frazil_FOUND}}")\n'
+    )
+    assert f"found {found}\n" in run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+
+
+def test_add_subdirectory(project):
+    (project / "third_party").mkdir()
+    (project / "third_party/frazil").symlink_to(ROOT)
+    cmake(project, blocks("cmake")[1], "-DCMAKE_BUILD_TYPE=Debug")
+
+
+def test_fetch_content(project, packages):
+    source = ["-DFRAZIL_URL=unused", f"-DFETCHCONTENT_SOURCE_DIR_FRAZIL={ROOT}"]
+    if packages:
+        run("git", "-C", ROOT, "archive", "-o", project / "source.tar.gz", "HEAD")
+        source = [f"-DFRAZIL_URL=file://{project}/source.tar.gz", "-DFRAZIL_LEAN=ON"]
+    cmake(project, blocks("cmake")[2], "-DCMAKE_BUILD_TYPE=Debug", *source)
+
+
+def test_symbols_are_those_of_the_header(prefix, lean):
+    documented = set(re.findall(r"^[a-z].*\b(frazil_\w+)\(", (prefix / "include/frazil.h").read_text(), re.MULTILINE))
+    for installed in (prefix, lean):
+        defined = r"^\w+ [A-Z] (\S+)$"
+        assert set(re.findall(defined, run("nm", "-D", "--defined-only", installed / "lib/libfrazil.so"), re.MULTILINE)) == documented
+        static = set(re.findall(defined, run("nm", "-g", "--defined-only", installed / "lib/libfrazil.a"), re.MULTILINE))
+        assert {name for name in static if name.startswith("frazil_")} == documented
+
+
+def test_a_header_of_another_version(project, prefix):
+    header = (prefix / "include/frazil.h").read_text()
+    newer = re.sub(rf"(FRAZIL_VERSION_PATCH) {PATCH}\b", rf"\1 {PATCH + 1}", header)
+    assert newer != header
+    (project / "frazil.h").write_text(newer)
+    shutil.copy(prefix / "include/frazil.hpp", project)
+    flags = [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lfrazil"]
+    run("c++", "-std=c++17", "app.cpp", "-I.", *flags, "-o", "app", cwd=project)
+    told = run(project / "app", status=-6)
+    assert f"frazil.h {MAJOR}.{MINOR}.{PATCH + 1} and runs with the library {VERSION}" in told and "install headers" in told
+
+
+STORES = r"""
+#include <frazil.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    for (int i = 1; i < argc; ++i) {
+        frazil_snowflake *ids;
+        int64_t id;
+        frazil_status status = frazil_snowflake_open(argv[i], &ids);
+        if (status == FRAZIL_OK) {
+            status = frazil_snowflake_next(ids, &id);
+            frazil_snowflake_free(ids);
+        }
+        puts(status == FRAZIL_OK ? "OK" : frazil_error_name(status));
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("build, redis", [("prefix", "STORE_UNREACHABLE"), ("lean", "STORE_NOT_BUILT")])
+def test_the_stores_of_a_build(build, redis, tmp_path, request):
+    prefix = request.getfixturevalue(build)
+    (tmp_path / "app.c").write_text(STORES)
+    flags = ["-std=c99", *STRICT, f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
+    run("cc", "app.c", *flags, "-lfrazil", "-o", "app", cwd=tmp_path)
+    specs = {
+        "twitter datacenter=1 worker=7": "OK",
+        "standard store=memory": "OK",
+        f"standard store=file:{tmp_path}/nodes": "OK",
+        "standard store=local": "OK",
+        "standard store=redis://127.0.0.1:1": redis,
+    }
+    told = run(tmp_path / "app", *specs, env=os.environ | {"FRAZIL_HOME": str(tmp_path / "home")})
+    assert told.split() == list(specs.values())
+
+
+def test_unreals_item_ids(tmp_path, prefix):
+    [code] = blocks("c++")
+    (tmp_path / "ItemIds.h").write_text(code)
+    (tmp_path / "main.cpp").write_text(
+        '#include "ItemIds.h"\nint main() { UItemIds Ids; FSubsystemCollectionBase All; Ids.Initialize(All); int64 Id = Ids.Next();'
+        ' std::printf("%lld\\n", Id); }\n'
+    )
+    flags = ["-std=c++20", "-fno-exceptions", "-fno-rtti", "-Wall", "-Werror", f"-I{prefix}/include", f"-I{STAND_INS}"]
+    run("c++", "main.cpp", *flags, f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib", "-lfrazil", "-o", "app", cwd=tmp_path)
+    mints(tmp_path / "app")
+
+
+def test_csharp(tmp_path, prefix, packages):
+    if not packages:
+        pytest.skip("needs Mono, which `make package` installs")
+    for name, code in zip(["Snowflake.cs", "Loot.cs", "Frazil.Build.cs"], blocks("csharp"), strict=True):
+        (tmp_path / name).write_text(code)
+    run("mcs", "-warnaserror", "-out:Loot.exe", "Loot.cs", "Snowflake.cs", cwd=tmp_path)
+    shutil.copy(prefix / "lib/libfrazil.so", tmp_path)
+    first, refused = run("mono", "Loot.exe", cwd=tmp_path).splitlines()
+    assert re.fullmatch(r"\d{15,19}, and 1000 at once", first)
+    assert refused.startswith('103: server="-1" is not a node number')
+    run("mcs", "-target:library", "-warnaserror", "Frazil.Build.cs", STAND_INS / "UnrealBuildTool.cs", cwd=tmp_path)
+
+
+def test_release_archive(prefix, lean, packages):
+    if not packages:
+        pytest.skip("debug libraries are large, and run on this machine's glibc")
+    for installed, most in ((prefix, 6_000_000), (lean, 1_000_000)):
+        library = installed / "lib/libfrazil.so"
+        assert library.stat().st_size <= most, f"{library.stat().st_size} bytes"
+        needs = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", run("objdump", "-T", library))}
+        assert needs and max(needs) <= (2, 17), f"glibc {max(needs)}"
+
+
+def test_make_install(project, packages):
+    if not packages:
+        pytest.skip("a release build for this machine takes minutes")
+    variables = ["PREFIX=/opt/frazil", f"DESTDIR={project}/root"]
+    run("make", "-C", ROOT, "install", *variables)
+    installed = project / "root/opt/frazil"
+    run("c++", "-std=c++17", "app.cpp", f"-I{installed}/include", f"-L{installed}/lib", "-lfrazil", "-o", "app", cwd=project)
+    mints(project / "app", LD_LIBRARY_PATH=str(installed / "lib"))
+    run("make", "-C", ROOT, "uninstall", *variables)
+    assert [path for path in installed.rglob("*") if not path.is_dir()] == []
