@@ -69,6 +69,10 @@ def test_a_new_version_is_set_everywhere(tmp_path):
     subprocess.run(["scripts/version.sh", "7.8.9"], cwd=tmp_path, check=True)
 
     assert re.search(r"^## (.*)$", (tmp_path / "CHANGELOG.md").read_text(), re.MULTILINE)[1] == "7.8.9 (unreleased)"
+    library = {
+        name for name in re.findall(r"libfrazil\.[\w.]*\d[\w.]*", (tmp_path / "docs/c-cpp.md").read_text()) if name != "libfrazil.so.1"
+    }
+    assert library == {"libfrazil.so.7", "libfrazil.7.dylib"}
     macros = re.findall(r"^#define FRAZIL_VERSION_\w+ (\d+)$", (tmp_path / "include/frazil.h").read_text(), re.MULTILINE)
     assert macros == ["7", "8", "9"]
     # Another package of the same version is no place; every lock file names one in its own block.
