@@ -234,7 +234,7 @@ def test_the_source_distribution_builds(python, example, tmp_path):
     assert not [name for name in names if name.startswith(("tests/", "node/", "c-api/", "bench/"))]
 
     environment, target = new_environment(tmp_path / "venv", python), tmp_path / "target"
-    settings = {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "0", "MATURIN_PEP517_ARGS": "--locked --profile dev"}
+    settings = {"CARGO_TARGET_DIR": str(target), "CARGO_PROFILE_DEV_DEBUG": "0", "MATURIN_PEP517_ARGS": "--profile dev"}
     done = pip(environment, "install", "--no-binary", "frazil", source, env=settings, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     shutil.rmtree(target)
