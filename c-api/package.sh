@@ -2,7 +2,7 @@
 # Packs the C library as it is released, full and lean, for TARGET (this machine): build/package/c/frazil-VERSION-TARGET.tar.gz.
 set -eu
 cd "$(dirname "$0")/.."
-export TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
+. scripts/release-settings.sh
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
 out=$PWD/build/package/c
 

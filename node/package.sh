@@ -3,7 +3,7 @@
 # usage: [TARGET=triple] node/package.sh
 set -eu
 cd "$(dirname "$0")/.."
-export TARGET="${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}"
+. scripts/release-settings.sh
 from=$(scripts/release-build.sh --package frazil-node)
 case $TARGET in
     *-windows-*) addon=frazil_node.dll ;;

@@ -5,17 +5,11 @@
 set -eu
 cd "$(dirname "$0")/.."
 scripts/release-tools.sh
+. scripts/release-settings.sh
 
-TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
-export CARGO_PROFILE_RELEASE_STRIP=symbols
 case $TARGET in
-    *-linux-gnu)
-        PATH=$PWD/build/tools/bin:$PATH cargo-zigbuild rustc --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
-    *-linux-musl)
-        # A library that is loaded into a process takes that process' libc.
-        RUSTFLAGS="-C target-feature=-crt-static" PATH=$PWD/build/tools/bin:$PATH \
-            cargo-zigbuild rustc --quiet --locked --release --target "$TARGET" "$@" ;;
-    *)
-        cargo rustc --quiet --locked --release --target "$TARGET" "$@" ;;
+    *-linux-gnu) cargo-zigbuild rustc --quiet --locked --release --target "$TARGET.2.17" "$@" ;;
+    *-linux-*) cargo-zigbuild rustc --quiet --locked --release --target "$TARGET" "$@" ;;
+    *) cargo rustc --quiet --locked --release --target "$TARGET" "$@" ;;
 esac
 echo "${CARGO_TARGET_DIR:-target}/$TARGET/release"

@@ -11,6 +11,18 @@ Plain increasing numbers come from a `Segment` or `Tickets`, IDs that lie ready 
 1
 """
 
+try:
+    from ._frazil import __version__ as __version__
+except ImportError as _error:
+    if _error.name not in ("frazil._frazil", "_frazil"):  # not found, not loaded
+        raise
+    # Mostly it is the source tree that is imported, or a package that was copied from another machine.
+    raise ImportError(
+        f"frazil's native module is missing in {__path__[0]}, or is not one for this Python: start Python in another folder"
+        " if that is frazil's source, or else run: python -m pip install --force-reinstall frazil",
+        name=_error.name,
+        path=_error.path,
+    ) from _error
+
 from ._frazil import *
 from ._frazil import __all__ as __all__
-from ._frazil import __version__ as __version__

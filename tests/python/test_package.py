@@ -1,12 +1,19 @@
 """The wheel: its stubs, its metadata, and that it is what these tests run against."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
 
 import frazil
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "python/README.md", *sorted(ROOT.glob("docs/*.md"))]
+CHECKERS = {"mypy": ["mypy", "--strict", "--cache-dir=."], "pyright": ["pyright", "--pythonpath", sys.executable]}
 
 
 def test_stubs(tmp_path):
@@ -16,10 +23,20 @@ def test_stubs(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_types_in_use(tmp_path):
-    usage = Path(__file__).with_name("typed_usage.py")
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), str(usage)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_types_in_use(checker, tmp_path):
+    """What each checker must accept: a program for it, and the examples of all documents."""
+    shutil.copy(Path(__file__).with_name("typed_usage.py"), tmp_path)
+    for document in DOCUMENTS:
+        name = "_".join(document.relative_to(ROOT).with_suffix("").parts).lower()
+        for number, code in enumerate(re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)):
+            (tmp_path / f"{name}_{number}.py").write_text(code)
+    assert len(list(tmp_path.glob("readme_*.py"))) > 2, "the README has examples"
+    (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportUnnecessaryTypeIgnoreComment": true}')
+    done = subprocess.run(
+        [sys.executable, "-m", *CHECKERS[checker], *sorted(path.name for path in tmp_path.glob("*.py"))],
+        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=300,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
 
