@@ -24,6 +24,8 @@ python/build.sh
 step "Node"
 node/build.sh
 node --test tests/node/*.test.mjs
+step "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser"
+.venv/bin/python -m pytest -q -rs tests/package
 step "All languages at once, the README, and what must not drift"
 .venv/bin/python -m pytest -q tests/cross tests/repo
 step "Leases and segments on every store; the servers and the cutting proxy themselves"

@@ -62,10 +62,10 @@ def browse(folder, page):
         with open(folder / "browser.log", "wb") as log:
             process = subprocess.Popen([browser, *FLAGS, f"--user-data-dir={folder / 'profile'}", url], stdout=log, stderr=log)
             try:
-                told = server.reported.wait(60)
+                told = server.reported.wait(120)
             finally:
                 process.terminate()
-                process.wait(10)
+                process.wait(60)
                 server.shutdown()
     assert told, f"{browser} has not reported:\n{(folder / 'browser.log').read_text(errors='replace')[-2000:]}"
     return server.report
