@@ -38,10 +38,13 @@ put 644 include/frazil.h include/frazil.h
 put 644 include/frazil.hpp include/frazil.hpp
 for licence in LICENSE-APACHE LICENSE-MIT; do put 644 $licence share/doc/frazil/$licence; done
 
+# A CMake list: a framework's name is two words, and MSVC's way to name its own library is none of CMake's.
+list=$(echo "$native" | sed 's|/defaultlib:[^ ]*||g; s/-framework /-framework@/g; s/^ *//; s/ *$//; s/  */;/g; s/-framework@/-framework /g')
+
 fill() { # TEMPLATE PLACE
     mkdir -p "$(dirname "$prefix/$2")"
     sed -e "s|@VERSION@|$version|; s|@ABI@|$abi|; s|@SHARED@|$shared|; s|@SONAME@|$soname|; s|@STATIC@|$static|" \
-        -e "s|@NATIVE@|$native|; s|@NATIVE_LIST@|$(echo "$native" | tr ' ' ';')|" "c-api/$1" > "$prefix/$2"
+        -e "s|@NATIVE@|$native|; s|@NATIVE_LIST@|$list|" "c-api/$1" > "$prefix/$2"
 }
 fill frazil.pc.in lib/pkgconfig/frazil.pc
 fill frazilConfig.cmake.in lib/cmake/frazil/frazilConfig.cmake

@@ -8,6 +8,11 @@ out=$PWD/build/package/c
 
 rm -rf "$out"
 mkdir -p "$out"
+# The archive is root's, whoever made it.
+case $(tar --version) in
+    bsdtar*) root="--uid 0 --gid 0" ;;
+    *) root="--owner=0 --group=0" ;;
+esac
 pack() { # SUFFIX [CARGO-ARGUMENT]...
     name=frazil-$version-$TARGET$1
     native=${CARGO_TARGET_DIR:-$PWD/target}/$TARGET/release/frazil$1.native-static-libs
@@ -15,7 +20,7 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     # rustc tells each time where it wrote the list, which nobody asked for.
     from=$(scripts/release-build.sh --package frazil-c "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$out/$name"
-    tar -czf "$out/$name.tar.gz" -C "$out" --owner=0 --group=0 "$name"
+    tar -czf "$out/$name.tar.gz" -C "$out" $root "$name"
     rm -rf "${out:?}/$name" "$out/log"
 }
 pack ''

@@ -9,6 +9,7 @@ for argument; do [ "$argument" = --release ] && profile=release; done
 from="${CARGO_TARGET_DIR:-target}/$profile"
 case "$(uname)" in
     Darwin) library=libfrazil_node.dylib ;;
+    MINGW* | MSYS*) library=frazil_node.dll ;;
     *) library=libfrazil_node.so ;;
 esac
 

@@ -6,5 +6,7 @@ wanted=scripts/release-requirements.txt
 cmp -s $wanted build/tools/installed && exit
 rm -rf build/tools
 python3 -m venv build/tools
-build/tools/bin/python -m pip install --quiet --disable-pip-version-check --requirement $wanted >&2
+# Windows calls the folder Scripts.
+PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
+python -m pip install --quiet --disable-pip-version-check --requirement $wanted >&2
 cp $wanted build/tools/installed

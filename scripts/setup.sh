@@ -26,7 +26,9 @@ get = sysconfig.get_config_var
 sys.exit(not os.path.exists(os.path.join(get("LIBDIR"), get("LDLIBRARY"))))
 PYTHON
 # A test opens frazil/lite in a browser.
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=(chromium)
+browser=chromium
+! grep -qs '^ID=ubuntu$' /etc/os-release || browser=chromium-browser
+command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || missing+=("$browser")
 # A test turns the clock back under a running process.
 [ -n "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)" ] || missing+=(libfaketime)
 # The stores' servers, of which tests/servers starts private instances.

@@ -10,12 +10,11 @@ import zipfile
 from pathlib import Path
 
 MEGABYTE = 1_000_000
-# What is in an artefact: the ending of the library's name there, and its limit in MB.
+# Where the artefacts are, and how the library in one is named; npm's main package has none.
 KINDS = {
-    "python/*.whl": ((".so", ".pyd"), 6),
-    "node/*.tgz": ((".node",), 6),
-    "c/*[!n].tar.gz": ((".so", ".dylib", ".dll"), 6),
-    "c/*-lean.tar.gz": ((".so", ".dylib", ".dll"), 1),
+    "python/*.whl": (".so", ".pyd"),
+    "node/frazil-[a-z]*.tgz": (".node",),
+    "c/*.tar.gz": (".so", ".dylib", ".dll"),
 }
 
 
@@ -30,19 +29,19 @@ def files(archive):
 
 def main(folder):
     too_big = False
-    print(f"{'artefact':60} {'library':>10} {'download':>10} {'limit':>8}")
-    for pattern, (endings, limit) in KINDS.items():
-        libraries = []
-        for archive in sorted(folder.glob(pattern)):
+    print(f"{'artefact':75} {'library':>12} {'download':>12} {'limit':>9}")
+    for pattern, endings in KINDS.items():
+        archives = sorted(folder.glob(pattern))
+        if not archives:
+            sys.exit(f"there is no {folder}/{pattern}")
+        for archive in archives:
             # A shared library's version stands behind its ending.
             sizes = [size for name, size in files(archive).items() if any(end in Path(name).name for end in endings)]
-            libraries += [(archive, size) for size in sizes]
-        if not libraries:
-            sys.exit(f"{folder}/{pattern} has no library")
-        for archive, size in libraries:
-            download = archive.stat().st_size
-            too_big |= size > limit * MEGABYTE
-            print(f"{archive.name:60} {size / MEGABYTE:7.2f} MB {download / MEGABYTE:7.2f} MB {limit:5} MB")
+            if len(sizes) != 1:
+                sys.exit(f"{archive} has {len(sizes)} libraries, not one")
+            limit = 1 if archive.name.endswith("-lean.tar.gz") else 6
+            too_big |= sizes[0] > limit * MEGABYTE
+            print(f"{archive.name:75} {sizes[0]:10,} B {archive.stat().st_size:10,} B {limit:6} MB")
     sys.exit("a library is above its limit" if too_big else 0)
 
 

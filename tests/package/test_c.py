@@ -103,9 +103,9 @@ def cmake(project, lists, *options):
     (project / "CMakeLists.txt").write_text(lists)
     # From source, but not all anew.
     environment = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
-    run("cmake", "-S", project, "-B", project / "build", *options, env=environment)
-    run("cmake", "--build", project / "build", env=environment)
-    mints(project / "build/app")
+    run("cmake", "-S", project, "-B", project / "a build", *options, env=environment)
+    run("cmake", "--build", project / "a build", env=environment)
+    mints(project / "a build/app")
 
 
 @pytest.mark.parametrize("linked", ["shared", "static"])
@@ -113,7 +113,7 @@ def test_find_package(linked, project, prefix):
     lists = blocks("cmake")[0].replace("frazil::shared", f"frazil::{linked}")
     assert f"frazil::{linked})" in lists
     cmake(project, lists, f"-DCMAKE_PREFIX_PATH={prefix}")
-    assert ("libfrazil" in run("readelf", "-d", project / "build/app")) == (linked == "shared")
+    assert ("libfrazil" in run("readelf", "-d", project / "a build/app")) == (linked == "shared")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,22 @@ def test_add_subdirectory(project):
     (project / "third_party").mkdir()
     (project / "third_party/frazil").symlink_to(ROOT)
     cmake(project, blocks("cmake")[1], "-DCMAKE_BUILD_TYPE=Debug")
+
+
+@pytest.mark.parametrize(
+    "native, listed",
+    [
+        ("-framework Security -framework CoreFoundation -liconv -lc", "-framework Security;-framework CoreFoundation;-liconv;-lc"),
+        ("bcrypt.lib ws2_32.lib /defaultlib:msvcrt", "bcrypt.lib;ws2_32.lib"),
+    ],
+)
+def test_the_native_libraries_of_other_systems(native, listed, tmp_path):
+    for library in ("libfrazil.so", "libfrazil.a"):
+        (tmp_path / library).touch()
+    (tmp_path / "native").write_text(f"{native}\n")
+    run(ROOT / "c-api/lay_out.sh", tmp_path, tmp_path / "native", tmp_path / "prefix")
+    assert f'INTERFACE_LINK_LIBRARIES "{listed}"' in (tmp_path / "prefix/lib/cmake/frazil/frazilConfig.cmake").read_text()
+    assert f"Libs.private: {native}\n" in (tmp_path / "prefix/lib/pkgconfig/frazil.pc").read_text()
 
 
 def test_fetch_content(project, packages):

@@ -209,11 +209,11 @@ def test_the_wheel_runs_on_old_systems(wheel):
 
 @release
 @pytest.mark.parametrize("version", of_every([TOO_OLD]))
-def test_an_old_python_is_told_which_one_it_takes(version, index, tmp_path):
+def test_an_old_python_is_told_which_one_it_takes(version, index, metadata, tmp_path):
     # It is the source distribution that says so: a wheel whose name has another Python is no candidate at all.
     done = pip(new_environment(tmp_path, version), "install", "--isolated", "--index-url", index, "frazil")
     assert done.returncode == 1
-    assert re.search(r"require a different python version: 0\.1\.0 Requires-Python >=3\.11", done.stderr), done.stderr
+    assert f"require a different python version: {metadata['Version']} Requires-Python >=3.11" in done.stderr, done.stderr
 
 
 @release

@@ -1,11 +1,14 @@
 """What only a release runs: its workflows, as far as they can be checked before, and the command that sets the version."""
 
+import io
 import json
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 
 import pytest
 
@@ -81,5 +84,36 @@ def test_a_new_version_is_set_everywhere(tmp_path):
             text = (tmp_path / file).read_text()
             kept = re.findall(rf'name"?:? =? ?"frazil[\w-]*",?\n\s*"?version"?:? =? ?"{re.escape(old)}"', text)
         else:
-            kept = re.findall(rf"^.*(?<![\d.]){re.escape(old)}(?![\d.]).*$", (tmp_path / file).read_text(errors="replace"), re.MULTILINE)
+            # Also where it stands in a regular expression.
+            text = (tmp_path / file).read_text(errors="replace").replace("\\.", ".")
+            kept = re.findall(rf"^.*(?<![\d.]){re.escape(old)}(?![\d.]).*$", text, re.MULTILINE)
         assert kept == [], file
+
+
+@pytest.mark.parametrize("target", re.findall(r"\{ target: (\S+),", (ROOT / ".github/workflows/release.yml").read_text()))
+def test_a_library_above_its_limit_is_told(target, tmp_path):
+    """On every platform, by the names that its artefacts have."""
+    library = {"darwin": "libfrazil.7.8.9.dylib", "windows": "frazil.dll"}.get(target.split("-")[2], "libfrazil.so.7.8.9")
+
+    def sizes(lean):
+        for path, name, size in [
+            ("python/frazil-7.8.9-cp311-abi3-any.whl", "frazil/_frazil.abi3.so", 1),
+            ("node/frazil-7.8.9.tgz", "package/index.js", 1),
+            ("node/frazil-here-7.8.9.tgz", "package/frazil.here.node", 1),
+            (f"c/frazil-7.8.9-{target}.tar.gz", f"frazil/lib/{library}", 6_000_000),
+            (f"c/frazil-7.8.9-{target}-lean.tar.gz", f"frazil/lib/{library}", lean),
+        ]:
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            if path.endswith(".whl"):
+                with zipfile.ZipFile(tmp_path / path, "w") as archive:
+                    archive.writestr(name, bytes(size))
+                continue
+            with tarfile.open(tmp_path / path, "w:gz", compresslevel=1) as archive:
+                file = tarfile.TarInfo(name)
+                file.size = size
+                archive.addfile(file, io.BytesIO(bytes(size)))
+        return subprocess.run([sys.executable, ROOT / "scripts/sizes.py", tmp_path], check=False, capture_output=True, text=True)
+
+    assert sizes(lean=1_000_000).returncode == 0
+    told = sizes(lean=1_000_001)
+    assert told.returncode == 1 and told.stderr == "a library is above its limit\n"

@@ -3,7 +3,7 @@ using System.Collections.Generic;
 
 namespace UnrealBuildTool
 {
-    public enum UnrealTargetPlatform { Win64, Linux }
+    public enum UnrealTargetPlatform { Win64, Mac, Linux }
 
     public class ReadOnlyTargetRules { public UnrealTargetPlatform Platform = UnrealTargetPlatform.Linux; }
 
