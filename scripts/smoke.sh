@@ -11,11 +11,11 @@ case $1 in
         PATH=$PWD/venv/bin:$PWD/venv/Scripts:$PATH
         python -m pip install --quiet --no-index --find-links "$packages/python" frazil
         frazil --version
-        python -c 'import frazil; print(frazil.Snowflake("standard", store="local").next())' ;;
+        python -c 'import frazil; print(frazil.Snowflake("standard", store="memory").next())' ;;
     node)
         npm init --yes >/dev/null
         npm install --offline --no-audit --no-fund --loglevel=error "$packages"/node/*.tgz
         npx --no-install frazil --version
-        node -e 'console.log(new (require("frazil").Snowflake)("standard", { store: "local" }).next())' ;;
+        node -e 'console.log(new (require("frazil").Snowflake)("standard", { store: "memory" }).next())' ;;
     *) echo "usage: scripts/smoke.sh python|node" >&2; exit 2 ;;
 esac

@@ -90,6 +90,7 @@ pub(crate) enum Swapped {
     Differs,
     /// The store's clock (Unix ms) stands before `earliest_ms`, or at `latest_ms` or later: nothing
     /// was written.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "memory has no clock, and may be all that is left"))]
     OutOfTime(i64),
 }
 
@@ -176,10 +177,11 @@ impl Address {
         let built: Vec<_> = KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name).collect();
         // Only the scheme is shown: what follows it may be a password.
         let scheme = text.split(':').next().unwrap_or_default();
-        let why = format!(
-            "store={scheme} is not in this build of frazil, which has: {}; in Rust the others are features (stores: all), in C the full library has them, the lean one not",
-            built.join(", ")
-        );
+        let mend = match kind {
+            Kind::Local | Kind::File => "local and file: need a Unix system",
+            _ => "in Rust the others are features (stores: all), in C the full library has them, the lean one not",
+        };
+        let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
     }
 
@@ -221,6 +223,7 @@ impl Address {
     ///
     /// # Errors
     /// `STORE_*`, naming the address without its credentials.
+    #[cfg_attr(not(unix), allow(unused_variables, reason = "memory may be all that is left"))]
     pub(crate) fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
         match self.kind()? {
             Kind::Memory => memory::connect(),
