@@ -4,7 +4,6 @@
 # What free-threaded Pythons want: python/package.sh --features free-threaded --interpreter python3.14t python3.15
 set -eu
 cd "$(dirname "$0")/.."
-scripts/release-tools.sh
 . scripts/release-settings.sh
 
 case $TARGET in

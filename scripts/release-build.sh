@@ -4,7 +4,6 @@
 # usage: [TARGET=triple] scripts/release-build.sh --package frazil-c [CARGO-ARGUMENT]... [-- RUSTC-ARGUMENT...]
 set -eu
 cd "$(dirname "$0")/.."
-scripts/release-tools.sh
 . scripts/release-settings.sh
 
 case $TARGET in

@@ -1,4 +1,6 @@
-# How a release is compiled, for TARGET, which is this machine unless it is given. To be read by `.` in the root of the repository.
+# How a release is compiled, and with what, for TARGET, which is this machine unless it is given. To be read by `.` in the root of the
+# repository.
+scripts/release-tools.sh
 TARGET=${TARGET:-$(rustc -vV | sed -n 's/^host: //p')}
 PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
 # The texts of panics name source files: not by the folders of the machine that built them.

@@ -8,7 +8,7 @@ import tarfile
 import tomllib
 
 import pytest
-from conftest import ROOT
+from conftest import HOST, ROOT
 
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
@@ -34,8 +34,7 @@ def install(packages, tmp_path_factory):
     def install(suffix=""):
         folder = tmp_path_factory.mktemp("frazil")
         if packages:
-            host = re.search(r"^host: (.*)$", run("rustc", "-vV"), re.MULTILINE)[1]
-            name = f"frazil-{VERSION}-{host}{suffix}"
+            name = f"frazil-{VERSION}-{HOST}{suffix}"
             with tarfile.open(packages / f"c/{name}.tar.gz") as archive:
                 archive.extractall(folder, filter="data")
         else:

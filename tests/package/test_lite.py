@@ -7,11 +7,9 @@ import shutil
 import subprocess
 import tarfile
 import threading
-from pathlib import Path
 
-import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
 FLAGS = [
     "--headless",
@@ -23,19 +21,6 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-
-
-@pytest.fixture(scope="session")
-def tarball(packages, tmp_path_factory):
-    """The package: the released one; in the short form packed here, without the addon."""
-    if packages:
-        [path] = (packages / "node").glob("frazil-[0-9]*.tgz")
-        return path
-    folder = tmp_path_factory.mktemp("pack")
-    copy = shutil.copytree(ROOT / "node", folder / "node", ignore=shutil.ignore_patterns("*.node"))
-    subprocess.run(["npm", "pack", "--silent", "--pack-destination", folder], cwd=copy, check=True, capture_output=True)
-    [path] = folder.glob("*.tgz")
-    return path
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -71,8 +56,8 @@ def browse(folder, page):
     return server.report
 
 
-def test_the_vectors_hold_in_a_browser(tarball, tmp_path):
-    with tarfile.open(tarball) as packed:
+def test_the_vectors_hold_in_a_browser(tarballs, tmp_path):
+    with tarfile.open(tarballs[0]) as packed:
         packed.extractall(tmp_path, filter="data")
     exports = json.loads((tmp_path / "package/package.json").read_text())["exports"]["./lite"]
     imports = {"imports": {"frazil/lite": "/" + str((tmp_path / "package" / exports["import"]["default"]).relative_to(tmp_path))}}

@@ -13,41 +13,6 @@ import pytest
 from conftest import PACKAGES, ROOT
 
 TOOLS = ROOT / "tests/node/node_modules/.bin"
-HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout, re.MULTILINE)[1]
-
-
-@pytest.fixture(scope="session")
-def run(tmp_path_factory):
-    """Runs a command in a folder, with an npm that knows nobody's settings and has cached nothing; its output."""
-    home = tmp_path_factory.mktemp("home")
-    env = {name: value for name, value in os.environ.items() if not name.lower().startswith(("npm_config_", "node_"))}
-    env |= {"HOME": str(home), "npm_config_cache": str(home / "cache"), "npm_config_userconfig": str(home / "npmrc")}
-    env |= {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "NO_PROXY": "127.0.0.1"}
-
-    def run(folder, *command, fails=False):
-        told = subprocess.run([*map(str, command)], check=False, cwd=folder, capture_output=True, text=True, env=env)
-        assert (told.returncode != 0) == fails, f"{command} exits with {told.returncode}:\n{told.stdout}{told.stderr}"
-        return told.stdout + told.stderr
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def packed(packages, run, tmp_path_factory):
-    """The folder of the packages. The short form packs the addon that node/build.sh has built, without its debug information."""
-    if packages:
-        return packages / "node"
-    folder = tmp_path_factory.mktemp("packed")
-    run(ROOT, "strip", "--strip-debug", "-o", folder / "frazil.node", "node/frazil.node")
-    run(ROOT, "node", "node/pack.mjs", HOST, folder / "frazil.node", folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def tarballs(packed):
-    """The two tarballs: frazil's, and that of the platform's package."""
-    main, platform = sorted(packed.glob("*.tgz"))
-    return main, platform
 
 
 @pytest.fixture(scope="session")
