@@ -13,6 +13,9 @@ pub(crate) enum Clock {
     System,
     /// `clock=manual`: the last time that the program set.
     Manual(AtomicI64),
+    /// A system clock that a simulation sets.
+    #[cfg(all(test, not(loom)))]
+    Simulated(std::sync::Arc<AtomicI64>),
 }
 
 impl Clock {
@@ -26,6 +29,8 @@ impl Clock {
         match self {
             Clock::System => system_ms(),
             Clock::Manual(time) => time.load(Ordering::SeqCst),
+            #[cfg(all(test, not(loom)))]
+            Clock::Simulated(time) => time.load(Ordering::SeqCst),
         }
     }
 

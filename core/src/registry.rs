@@ -1,7 +1,7 @@
 //! One generator per fixed node number in a process, whoever opens it and how often.
 //!
 //! It is kept for the life of the process, handles or not: so a program that opens a new one for every
-//! ID does not repeat. Leased numbers are the [keeper](crate::lease::keeper)'s. The registry is read and
+//! ID does not repeat. Leased numbers are the keeper's ([`lease`]). The registry is read and
 //! replaced without a lock, because a forked child inherits locks as they stood.
 
 use crate::clock::Clock;
@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Generator, Lease};
 use crate::layout::Shape;
-use crate::lease::{Entry, keeper};
+use crate::lease::{self, Entry};
 use crate::policy::Policies;
 use crate::spec::{Plan, Source};
 use arc_swap::ArcSwapOption;
@@ -33,7 +33,7 @@ static REGISTRY: ArcSwapOption<HashMap<Key, Arc<Entry>>> = ArcSwapOption::const_
 pub(crate) fn open(plan: &Plan, max_wait: Duration) -> Result<Arc<Entry>> {
     let node = match &plan.source {
         Source::Fixed(node) => *node,
-        Source::Leased(contract) => return keeper::open(contract, max_wait),
+        Source::Leased(contract) => return lease::open(contract, max_wait),
     };
     if plan.detached {
         return make(plan, node).map(Arc::new);
@@ -80,6 +80,6 @@ fn make(plan: &Plan, node: u64) -> Result<Entry> {
     // have used it.
     let opens_in = now.map_or(0, |now| now + 1);
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
-    let generator = Generator::new(layout.clone(), plan.policies, clock, lease, Some(opens_in), now.unwrap_or(0));
+    let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
     Ok(Entry::new(generator, plan.manual_clock, None))
 }

@@ -2,6 +2,7 @@
 
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
+use std::sync::atomic::AtomicU64 as Counter;
 
 /// The mark of a frozen word: the lease is gone. Words themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
@@ -13,6 +14,20 @@ pub(super) const MOST_THREADS: u64 = 1 << 22;
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 /// The gate's tick while it is closed: a tick that no clock shows.
 const CLOSED: u64 = u64::MAX;
+
+/// Not modelled: only that no two are the same matters.
+static SERIALS: Counter = Counter::new(0);
+
+/// The right to move one lease's bound and to end it. Whoever swaps a lease in gets it; there is no other way to have one, and
+/// it cannot be copied.
+///
+/// **The invariant.** A bound that a store confirmed for one slot reaches only the lease that was swapped in for that slot: the
+/// owner of a lease that was replaced can do nothing any more.
+#[must_use = "a lease without its owner is never extended, and ends at its bound"]
+#[derive(Debug)]
+pub(crate) struct Owner {
+    serial: u64,
+}
 
 /// Words claimed for one caller: `first`, and `count` of them, ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +57,8 @@ pub(crate) enum Refused {
 pub(crate) struct Lease {
     /// The process that holds it: a forked child has only a copy.
     pub(crate) process: u64,
+    /// Tells it from every other lease of this process: its [`Owner`] has the same.
+    serial: u64,
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
     pub(crate) node: u64,
@@ -85,7 +102,8 @@ impl Lease {
             recalls: AtomicU64::new(0),
         };
         let next = CachePadded::new(AtomicU64::new(first));
-        Lease { process, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
+        let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
+        Lease { process, serial, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
     }
 
     /// The fast path: one word, if the gate is open for this tick of the clock.
@@ -100,6 +118,10 @@ impl Lease {
             return Some(word);
         }
         self.hand_back(word);
+        if word >= FROZEN {
+            // A slow caller opened the gate after the freeze.
+            self.close_gate();
+        }
         None
     }
 
@@ -177,8 +199,8 @@ impl Lease {
         self.next.load(Ordering::Acquire) >= FROZEN
     }
 
-    /// Moves the bound on, once the store has confirmed it.
-    pub(crate) fn extend(&self, bound: u64) {
+    /// Moves the bound on.
+    fn extend(&self, bound: u64) {
         self.gate.bound.fetch_max(bound.min(LAST), Ordering::AcqRel);
     }
 
@@ -189,8 +211,10 @@ impl Lease {
 
     /// Ends the lease: no call claims from it any more. Returns the word that would have been next;
     /// every word issued under this lease lies below it. Freezing twice is harmless.
-    pub(crate) fn freeze(&self) -> u64 {
+    pub(super) fn freeze(&self) -> u64 {
         let next = self.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
+        // Calls that fail must not run the word ahead: the lease that follows starts above it.
+        self.close_gate();
         self.recall();
         next
     }
@@ -206,8 +230,9 @@ impl Lease {
 pub(crate) struct LeasePointer(AtomicPtr<Lease>);
 
 impl LeasePointer {
-    pub(crate) fn new(lease: Lease) -> Self {
-        LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
+    pub(crate) fn new(lease: Lease) -> (Self, Owner) {
+        let owner = Owner { serial: lease.serial };
+        (LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease)))), owner)
     }
 
     #[inline]
@@ -219,16 +244,16 @@ impl LeasePointer {
 
     /// Freezes the current lease and puts another in its place, which starts in a tick above every
     /// word of the old one, so that IDs go on increasing whatever the new node number is. Returns
-    /// the old lease's node number and the word that it would have issued next.
+    /// the new lease's owner.
     ///
     /// Whoever raises the word of [`get`](LeasePointer::get) and then finds another lease there raises that
     /// one too: so a raise is never lost. The new lease issues nothing before the old word was read once
     /// more, after the pointer has moved: both sides change that word, so either the raise is seen here,
     /// or whoever raises sees the new pointer.
     ///
-    /// One thread of a process swaps: its keeper.
-    pub(crate) fn swap(&self, mut lease: Lease, sequence_bits: u32) -> (u64, u64) {
-        let old = self.get();
+    /// One thread of a process swaps at a time: its keeper, under its lock.
+    pub(super) fn swap(&self, mut lease: Lease, sequence_bits: u32) -> Owner {
+        let (old, owner) = (self.get(), Owner { serial: lease.serial });
         let raise = |lease: &Lease, next: u64| {
             if next > 0 {
                 lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
@@ -244,7 +269,25 @@ impl LeasePointer {
             raise(new, raised);
         }
         new.thaw();
-        (old.node, raised)
+        owner
+    }
+
+    /// Moves the bound of the owner's lease on, once the store has confirmed it for that lease's slot.
+    pub(crate) fn extend(&self, owner: &Owner, bound: u64) {
+        if let Some(lease) = self.owned(owner) {
+            lease.extend(bound);
+        }
+    }
+
+    /// Ends the owner's lease; returns the word that would have been next, above all that were issued under it.
+    /// `None` if another lease has taken its place: what was issued last under this one is not known any more.
+    pub(crate) fn freeze(&self, owner: &Owner) -> Option<u64> {
+        self.owned(owner).map(Lease::freeze)
+    }
+
+    /// The current lease, if it is the owner's.
+    fn owned(&self, owner: &Owner) -> Option<&Lease> {
+        Some(self.get()).filter(|lease| lease.serial == owner.serial)
     }
 }
 

@@ -28,8 +28,8 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
     let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
-    let generator =
-        Generator::new(layout, policies, Clock::manual(), Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound), Some(0), 0);
+    let lease = Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound);
+    let generator = Generator::fixed(layout, policies, Clock::manual(), lease, 0, 0);
     generator.set_time(10).expect("a manual clock");
     Arc::new(generator)
 }
@@ -168,15 +168,16 @@ fn loom_a_raise_is_not_handed_back() {
 #[test]
 fn loom_lease_swap() {
     model(|| {
-        let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)));
+        let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)).0);
         pointer.get().open_gate(5, UNBOUNDED);
         let other = Arc::clone(&pointer);
         let thread = thread::spawn(move || {
             let lease = other.get();
             [lease.claim_one(5), lease.claim_one(5)].into_iter().flatten().map(|word| (lease.node, word)).collect::<Vec<_>>()
         });
-        let (node, next) = pointer.swap(lease(2, UNBOUNDED), 2);
-        assert_eq!(node, 1);
+        let old = pointer.get();
+        let _owner = pointer.swap(lease(2, UNBOUNDED), 2);
+        let next = old.next();
         let words = thread.join().unwrap();
         assert!(words.iter().all(|(node, word)| *node == 2 || *word < next), "{words:?} were issued after the freeze at {next}");
         assert_eq!(pointer.get().node, 2);
@@ -190,7 +191,9 @@ fn loom_next_while_the_lease_is_swapped() {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint_through_a_swap(&other, 2));
-        let (_, next) = ids.swap(lease(2, UNBOUNDED));
+        let old = ids.lease.get();
+        let _owner = ids.swap(lease(2, UNBOUNDED));
+        let next = old.next();
         let theirs = thread.join().unwrap();
         assert_eq!(theirs.len(), 2);
         assert!(theirs.is_sorted_by(|a, b| a < b), "{theirs:?} increase across the swap");
@@ -243,7 +246,7 @@ fn loom_an_id_that_another_thread_has_passed_is_below_what_follows() {
         let thread = thread::spawn(move || other.observe(theirs(3), 9).expect("not too far ahead"));
         ids.observe(theirs(2), 9).expect("not too far ahead");
         // Its node number is the smaller one: only a later tick lies above.
-        ids.swap(lease(0, UNBOUNDED));
+        let _owner = ids.swap(lease(0, UNBOUNDED));
         let mine = mint(&ids, 1);
         thread.join().unwrap();
         assert!(mine[0] > theirs(2).get(), "{mine:?} after {}", theirs(2));
@@ -265,13 +268,31 @@ fn loom_a_swap_does_not_open_what_was_closed() {
 #[test]
 fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
     model(|| {
-        let ids = generator(2, 10 << 2, Reaction::Ahead(Some(9)));
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
+        let owner = ids.swap(lease(2, 11 << 2));
         next_id(&ids).expect("the bound's own word");
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.lease.get().extend(UNBOUNDED));
+        let keeper = thread::spawn(move || other.lease.extend(&owner, UNBOUNDED));
         if let Err(error) = next_id(&ids) {
             assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
         }
         keeper.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
+        let stale = ids.swap(lease(2, UNBOUNDED));
+        let other = Arc::clone(&ids);
+        let late = thread::spawn(move || {
+            other.lease.extend(&stale, UNBOUNDED);
+            other.lease.freeze(&stale);
+        });
+        let _owner = ids.swap(lease(3, 11 << 2));
+        late.join().unwrap();
+        assert_eq!(ids.lease.get().bound(), 11 << 2);
+        assert!(!ids.lease.get().is_frozen());
     });
 }

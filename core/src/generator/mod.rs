@@ -10,7 +10,7 @@ mod loom_tests;
 mod observe;
 mod wait;
 
-pub(crate) use lease::{Claim, Lease, LeasePointer};
+pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
 pub(crate) use observe::check_observed;
 
 use crate::clock::Clock;
@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark};
 use crate::id::Id;
 use crate::layout::Layout;
-use crate::policy::{Policies, Start};
+use crate::policy::{Policies, Reaction, Start};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use lease::Refused;
@@ -72,18 +72,40 @@ pub(crate) struct Claimed<'a> {
 }
 
 impl Generator {
-    /// A generator over a lease, at the tick `now` of the clock (0 when nobody has set it). With
-    /// `opens_in`, nothing is issued before that tick.
-    pub(crate) fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>, now: u64) -> Self {
+    /// A generator of a fixed number, at the tick `now` of the clock (0 when nobody has set it). Nothing is issued before the
+    /// tick `opens_in`. Nobody owns its lease, which has no bound to be moved.
+    pub(crate) fn fixed(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: u64, now: u64) -> Self {
+        let (generator, _) = Generator::new(layout, policies, clock, lease, Some(opens_in), now, fork::mark());
+        if opens_in > 0 {
+            generator.begin(opens_in);
+        }
+        generator
+    }
+
+    /// A generator over a lease of the process that has this mark, and the lease's owner.
+    pub(crate) fn leased(layout: Layout, policies: Policies, clock: Clock, lease: Lease, now: u64, mark: Mark) -> (Self, Owner) {
+        Generator::new(layout, policies, clock, lease, None, now, mark)
+    }
+
+    fn new(
+        layout: Layout,
+        policies: Policies,
+        clock: Clock,
+        lease: Lease,
+        opens_in: Option<u64>,
+        now: u64,
+        mark: Mark,
+    ) -> (Self, Owner) {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
+        let (lease, owner) = LeasePointer::new(lease);
         let generator = Generator {
             layout,
             policies,
-            lease: LeasePointer::new(lease),
+            lease,
             clock,
-            mark: fork::mark(),
+            mark,
             packing,
             seen: CachePadded::new(AtomicU64::new(now)),
             entered: AtomicU64::new(0),
@@ -92,10 +114,7 @@ impl Generator {
             closed: AtomicBool::new(false),
             opens_in,
         };
-        if let Some(tick) = opens_in.filter(|tick| *tick > 0) {
-            generator.begin(tick);
-        }
-        generator
+        (generator, owner)
     }
 
     /// Puts a fixed number's word into its first tick. With `lag` the clock enters that tick only when
@@ -172,7 +191,7 @@ impl Generator {
             let now = self.layout.tick_of(now_ms)?;
             self.seen.fetch_max(now, Ordering::SeqCst);
 
-            let reaction = if now < seen { self.policies.rollback } else { self.policies.exhausted };
+            let reaction = self.reaction(now, seen);
             let ahead = reaction.ahead_ticks(&self.layout);
             let last_tick = now.saturating_add(ahead).min(self.layout.last_tick());
             let limit = self.first_word(last_tick) | self.layout.sequence().max();
@@ -188,7 +207,10 @@ impl Generator {
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
                 // A swap is under way, and the next lease is there in a moment; or it was given up.
-                Err(Refused::Frozen) => return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up")),
+                Err(Refused::Frozen) => {
+                    lease.close_gate();
+                    return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up"));
+                }
                 // Another thread has read a later tick meanwhile, and moved the word there: the
                 // refusal is this thread's old reading, not the clock.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
@@ -297,13 +319,23 @@ impl Generator {
     }
 
     /// Puts another lease in the place of this one: [`LeasePointer::swap`].
-    pub(crate) fn swap(&self, lease: Lease) -> (u64, u64) {
-        let swapped = self.lease.swap(lease, self.layout.sequence().bits());
+    pub(crate) fn swap(&self, lease: Lease) -> Owner {
+        let owner = self.lease.swap(lease, self.layout.sequence().bits());
         // Closed meanwhile, it may have frozen the new lease before the swap let go of that.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();
         }
-        swapped
+        owner
+    }
+
+    /// How many ticks ahead of the clock words may be issued at this instant: what the policies say, of which another one
+    /// counts while the clock stands behind what it has shown.
+    pub(crate) fn ahead_ticks(&self, now: u64) -> u64 {
+        self.reaction(now, self.seen()).ahead_ticks(&self.layout)
+    }
+
+    fn reaction(&self, now: u64, seen: u64) -> Reaction {
+        if now < seen { self.policies.rollback } else { self.policies.exhausted }
     }
 
     /// Ends the lease for good; every later call is `CLOSED`. Returns the word that would have been

@@ -1,7 +1,8 @@
 //! A generator with its handles, and what it leases.
 
 use super::contract::Contract;
-use super::keeper;
+use super::process::Home;
+use super::visit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
@@ -26,6 +27,8 @@ pub(crate) struct Leased {
     pub(crate) contract: Contract,
     /// How the keeper's last attempt went.
     pub(crate) status: ArcSwap<Status>,
+    /// Where its keeper is found.
+    pub(super) home: Home,
 }
 
 /// How a lease stands.
@@ -69,13 +72,18 @@ impl Entry {
         self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
+    /// Whether the last handle of a leased number is closed: then it is never used again.
+    pub(super) fn is_given_up(&self) -> bool {
+        self.leased.is_some() && self.handles.load(Ordering::Acquire) == 0
+    }
+
     /// Takes a handle away; the last one of a leased number gives the number back, which is waited for
     /// up to `max_wait`.
     pub(crate) fn close(self: &Arc<Self>, max_wait: Duration) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 && self.leased.is_some() {
             // Whoever still waits in a call is let go.
             self.generator.close();
-            keeper::close(self, max_wait);
+            visit::close(self, max_wait);
         }
     }
 
@@ -151,7 +159,7 @@ impl Entry {
         let since = Instant::now();
         let mut error = error;
         loop {
-            keeper::ensure(self, max_wait.saturating_sub(since.elapsed())).map_err(|why| self.ended(error, why))?;
+            visit::ensure(self, max_wait.saturating_sub(since.elapsed())).map_err(|why| self.ended(error, why))?;
             match again(max_wait.saturating_sub(since.elapsed())) {
                 Err(next) if self.can_mend(&next) => error = next,
                 result => return result,

@@ -292,6 +292,9 @@ impl Holder {
     /// Takes in what came of the last step.
     pub(crate) fn done(&mut self, reply: Result<Reply>, now: Now) {
         let state = std::mem::replace(&mut self.state, State::Idle);
+        if reply.is_ok() {
+            self.trouble = None;
+        }
         match (state, reply) {
             (State::Release(_), _) => {}
             (state, Err(error)) => self.unknown(state, error, now),

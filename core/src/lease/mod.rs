@@ -1,8 +1,9 @@
 //! Node numbers that are leased: the window protocol, and the keeper that drives it.
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks; `holder` is the protocol as a state machine, `keeper` the thread that owns a store's
-//! connection and drives it, and `entry` the generator that uses what the keeper holds. `accept` is what an operator
+//! asks. `holder` is the protocol as a state machine. A `keeper` is what a process has for each store: a thread, which reaches
+//! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
+//! (`visit`) meet. `process` is what differs between processes, and what a simulation replaces. `accept` is what an operator
 //! does after a store was replaced.
 
 #[cfg(feature = "cli")]
@@ -11,10 +12,14 @@ mod candidates;
 mod contract;
 mod entry;
 mod holder;
-pub(crate) mod keeper;
+mod keeper;
+mod line;
+mod process;
 mod record;
+mod seat;
 #[cfg(test)]
 mod simulation;
+mod visit;
 
 #[cfg(feature = "cli")]
 pub(crate) use accept::accept;
@@ -23,5 +28,6 @@ pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
+pub(crate) use visit::{open, renew};
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
-use crate::lease::{Entry, Lease, keeper};
+use crate::lease::{self, Entry, Lease};
 use crate::registry;
 use crate::spec::Spec;
 use std::fmt;
@@ -231,7 +231,7 @@ impl Snowflake {
     /// `SPEC` without a store, `CLOSED`, `LEASE_EXHAUSTED` when the store takes too long.
     pub fn renew(&self) -> Result<()> {
         self.check_open()?;
-        keeper::renew(&self.entry)
+        lease::renew(&self.entry)
     }
 
     /// The leased node number and how it stands; `None` for one that is given without a store.

@@ -1,0 +1,433 @@
+//! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
+//!
+//! A seat is where the protocol ([`Holder`]), the generator (an [`Entry`]) and the callers meet. All of it stands under the
+//! keeper's lock, and nothing here waits: callers leave a wish, look at the seat whenever it has changed, and go when they have
+//! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
+//!
+//! ```text
+//!            grant                       renew(), a fork
+//! Opening ---------> Serving ------------------------------> Unleased
+//!    |                  |  ^-------------------------------------'  |
+//!    |                  |              wish, then grant             |
+//!    '----- unwanted ---+------------ last handle closed -----------'----> Leaving ---> gone
+//! ```
+
+use super::contract::Contract;
+use super::entry::{Entry, Leased, Status};
+use super::holder::{Do, Grant, Holder, Now, Reply};
+use super::process::Process;
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind, Result};
+use crate::generator::{self, Generator, Owner};
+use arc_swap::ArcSwap;
+use std::sync::Arc;
+
+/// How long a number that was found for a caller is kept for one who comes back for it: who may not wait asks again.
+const KEPT_MS: u64 = 2_000;
+/// A grant that begins later is looked at this often: the clock may be set meanwhile.
+const LOOK_MS: u64 = 1_000;
+
+pub(super) struct Seat {
+    pub(super) number: u64,
+    pub(super) contract: Contract,
+    holder: Holder,
+    stage: Stage,
+    /// How many calls look at this seat; it stays until they are gone.
+    visits: usize,
+    /// How many of them wait for a lease with room.
+    seekers: usize,
+    /// When the last one came or went, on the keeper's clock.
+    visited_ms: u64,
+    /// Whether a call that could not wait wanted a lease with room, and the keeper has not come to an end since.
+    wanted: bool,
+    /// Whether the lease is to be given up for another.
+    renewed: bool,
+    /// How often the keeper has come to an end with it: a call is told only what failed after it began.
+    looks: u64,
+    /// How often a lease was given up, and the store told.
+    releases: u64,
+    releasing: bool,
+    /// Why opening failed, while nobody was there to be told.
+    untold: Option<Error>,
+}
+
+enum Stage {
+    /// There is no generator yet: the first grant makes one.
+    Opening,
+    /// The generator has no lease of this process: it was inherited from a parent, or its lease was given up.
+    Unleased(Arc<Entry>),
+    Serving {
+        entry: Arc<Entry>,
+        /// Of the lease that the generator mints under, which was swapped in for the grant with this token.
+        owner: Owner,
+        token: u64,
+        /// Whether the generator's first handle waits here for its opener.
+        spare: bool,
+    },
+    /// The number is given back; nobody opens it here any more.
+    Leaving,
+}
+
+/// What is to be done next.
+pub(super) enum Step {
+    /// A `Load` or a `Swap`.
+    Ask(Do),
+    /// Nothing before this instant of the keeper's clock.
+    Rest(u64),
+}
+
+/// What an opener finds.
+pub(super) enum Found {
+    Handle(Arc<Entry>),
+    /// The last handle was closed meanwhile: another seat has to be made.
+    Gone,
+}
+
+impl Seat {
+    pub(super) fn new(number: u64, contract: Contract, process: &Process, entry: Option<Arc<Entry>>) -> Self {
+        let mut terms = contract.terms.clone();
+        terms.holder = process.holder.clone();
+        Seat {
+            number,
+            contract,
+            holder: Holder::new(terms, process.random()),
+            stage: entry.map_or(Stage::Opening, Stage::Unleased),
+            visits: 0,
+            seekers: 0,
+            visited_ms: 0,
+            wanted: false,
+            renewed: false,
+            looks: 0,
+            releases: 0,
+            releasing: false,
+            untold: None,
+        }
+    }
+
+    fn entry(&self) -> Option<&Arc<Entry>> {
+        match &self.stage {
+            Stage::Unleased(entry) | Stage::Serving { entry, .. } => Some(entry),
+            Stage::Opening | Stage::Leaving => None,
+        }
+    }
+
+    pub(super) fn keeps(&self, entry: &Arc<Entry>) -> bool {
+        self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
+    }
+
+    /// Whether an opener may find a handle here.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_leaving() && self.entry().is_none_or(|entry| !entry.is_given_up())
+    }
+
+    pub(super) fn is_leaving(&self) -> bool {
+        matches!(self.stage, Stage::Leaving)
+    }
+
+    /// Whether nothing is left of it, and nobody looks at it.
+    pub(super) fn is_over(&self) -> bool {
+        self.has_left() && self.visits == 0
+    }
+
+    /// A call comes; `seeks` a lease with room, or only looks.
+    pub(super) fn enter(&mut self, seeks: bool, now_ms: u64) {
+        self.visits += 1;
+        self.seekers += usize::from(seeks);
+        self.wanted |= seeks;
+        self.visited_ms = now_ms;
+    }
+
+    pub(super) fn exit(&mut self, seeks: bool, now_ms: u64) {
+        self.visits -= 1;
+        self.seekers -= usize::from(seeks);
+        self.visited_ms = now_ms;
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wanted || self.seekers > 0
+    }
+
+    /// What a later look is compared with.
+    pub(super) fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    pub(super) fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another.
+    pub(super) fn renew(&mut self) {
+        if let Stage::Serving { entry, owner, .. } = &self.stage {
+            entry.generator.lease.freeze(owner);
+        }
+        // A grant that waits for its time is given up too: a copy of this machine would use the same.
+        self.renewed = !self.holder.is_idle();
+    }
+
+    /// Why opening failed before this call came: once.
+    pub(super) fn take_untold(&mut self) -> Option<Error> {
+        self.untold.take().inspect(|_| self.wanted = false)
+    }
+
+    /// A handle for an opener that came when there had been so many `looks`.
+    pub(super) fn handle(&mut self, asked: &Contract, looks: u64) -> Option<Result<Found>> {
+        let (entry, spare) = match &mut self.stage {
+            Stage::Leaving => return Some(Ok(Found::Gone)),
+            Stage::Unleased(entry) if entry.generator.same_process() => (entry, None),
+            Stage::Serving { entry, spare, .. } => (entry, Some(spare)),
+            Stage::Unleased(entry) if entry.is_given_up() => return Some(Ok(Found::Gone)),
+            Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
+        };
+        let (open, asked) = (self.contract.describe(), asked.describe());
+        if open != asked {
+            let node = entry.generator.lease.get().node;
+            let why = format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"");
+            return Some(Err(Error::new(ErrorKind::Conflict, why)));
+        }
+        let taken = spare.is_some_and(std::mem::take) || entry.take_handle();
+        Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
+    }
+
+    /// Whether the generator of this seat has room, for a call that came when there had been so many `looks`.
+    pub(super) fn room(&self, looks: u64) -> Option<Result<()>> {
+        match &self.stage {
+            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
+            Stage::Unleased(entry) | Stage::Serving { entry, .. } if entry.is_given_up() => Some(Err(Error::closed())),
+            Stage::Serving { entry, .. } if entry.generator.has_room() => Some(Ok(())),
+            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(looks).map(Err),
+        }
+    }
+
+    /// Whether the lease was given up, for a call that came when that had been done `releases` times.
+    pub(super) fn renewal(&self, releases: u64) -> Option<Result<()>> {
+        match &self.stage {
+            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
+            Stage::Unleased(_) | Stage::Serving { .. } => (self.releases > releases || !(self.renewed || self.releasing)).then_some(Ok(())),
+        }
+    }
+
+    /// Whether the number is given back.
+    pub(super) fn has_left(&self) -> bool {
+        self.is_leaving() && self.holder.is_idle()
+    }
+
+    /// After a defect in its keeper: its lease is used no more, and those who look at it go elsewhere.
+    pub(super) fn abandon(&mut self) {
+        self.give_up();
+        if !self.holder.is_idle() {
+            let nothing = Now { tick: 0, mono_ms: 0, next: 0 };
+            self.holder.done(Err(Error::new(ErrorKind::Internal, "its keeper has ended")), nothing);
+        }
+        self.stage = Stage::Leaving;
+    }
+
+    fn failure(&self, looks: u64) -> Option<Error> {
+        self.trouble().filter(|_| self.looks > looks)
+    }
+
+    /// What is to be asked of the store now, or when to come back.
+    pub(super) fn next(&mut self, process: &Process) -> Step {
+        self.follow_wishes(process);
+        if self.is_idle() {
+            self.looks += 1;
+            return Step::Rest(self.kept_until());
+        }
+        let now = match self.now(process) {
+            Ok(now) => now,
+            // The last record is written whatever time it is.
+            Err(_) if self.is_leaving() => Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 },
+            Err(error) => {
+                self.fail(error);
+                return Step::Rest(self.kept_until());
+            }
+        };
+        match self.holder.step(now) {
+            Do::Rest(until) => {
+                let ready = self.settle(now, process);
+                self.conclude(process);
+                Step::Rest(until.min(ready).min(self.kept_until()))
+            }
+            what => Step::Ask(what),
+        }
+    }
+
+    /// Takes in what came of a call.
+    pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
+        // The clock may have been set while the store was asked.
+        let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 });
+        self.holder.done(reply, now);
+        self.settle(now, process);
+    }
+
+    /// Does what callers have asked for since the last look.
+    fn follow_wishes(&mut self, process: &Process) {
+        if self.entry().is_some_and(|entry| entry.is_given_up()) || self.is_unwanted(process.time.mono_ms()) {
+            self.give_up();
+            if let Some(entry) = self.entry() {
+                entry.generator.close();
+            }
+            self.stage = Stage::Leaving;
+        }
+        if std::mem::take(&mut self.renewed)
+            && let Some(entry) = self.entry().cloned()
+        {
+            self.give_up();
+            self.stage = Stage::Unleased(entry);
+        }
+        if self.releasing && self.holder.is_idle() {
+            self.releasing = false;
+            self.releases += 1;
+        }
+        match &self.stage {
+            Stage::Unleased(_) if self.is_wanted() => self.holder.seek(),
+            Stage::Serving { entry, .. } if self.is_wanted() && !entry.generator.has_room() => self.holder.hurry(),
+            Stage::Serving { .. } => self.wanted = false,
+            Stage::Opening | Stage::Unleased(_) | Stage::Leaving => {}
+        }
+    }
+
+    /// Whether there is nothing to do before somebody wants something.
+    fn is_idle(&self) -> bool {
+        match &self.stage {
+            Stage::Opening | Stage::Unleased(_) => !self.is_wanted() && !self.releasing && self.holder.grant().is_none(),
+            Stage::Serving { .. } => false,
+            Stage::Leaving => self.holder.is_idle(),
+        }
+    }
+
+    /// Until when it is kept for a caller who may come back.
+    fn kept_until(&self) -> u64 {
+        match &self.stage {
+            Stage::Opening | Stage::Serving { spare: true, .. } if self.visits == 0 => self.visited_ms + KEPT_MS,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Whether nobody came back for what was looked for.
+    fn is_unwanted(&self, now_ms: u64) -> bool {
+        let told = matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none();
+        told || now_ms >= self.kept_until()
+    }
+
+    /// Ends the lease, and has the number given back with the last word that was issued under it.
+    fn give_up(&mut self) {
+        let grant = self.holder.grant();
+        let frozen = match &self.stage {
+            Stage::Serving { entry, owner, token, .. } => {
+                let next = entry.generator.lease.freeze(owner);
+                // In doubt the whole of the grant is taken for issued.
+                grant.filter(|grant| grant.token == *token).map(|grant| next.unwrap_or(grant.bound.saturating_add(1)))
+            }
+            _ => None,
+        };
+        // A grant that the generator does not use yet has issued nothing.
+        self.holder.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));
+        self.releasing = true;
+    }
+
+    /// # Errors
+    /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for a clock at which nothing can be opened.
+    fn now(&self, process: &Process) -> Result<Now> {
+        let (tick, next) = match self.entry() {
+            Some(entry) => (entry.generator.tick_or_zero(), entry.generator.lease.get().next()),
+            None if self.contract.manual_clock => (0, 0),
+            None => (self.contract.terms.layout.tick_of(process.time.unix_ms())?, 0),
+        };
+        Ok(Now { tick, mono_ms: process.time.mono_ms(), next })
+    }
+
+    /// Passes on what the holder has come to; returns when a grant will be ready.
+    fn settle(&mut self, now: Now, process: &Process) -> u64 {
+        let mut ready_at = u64::MAX;
+        if let Some(grant) = self.holder.grant().filter(|_| !self.is_leaving()) {
+            let in_use = match &self.stage {
+                Stage::Serving { entry, owner, token, .. } if *token == grant.token => {
+                    entry.generator.lease.extend(owner, grant.bound);
+                    true
+                }
+                _ => false,
+            };
+            let ahead = match self.entry() {
+                Some(entry) => entry.generator.ahead_ticks(now.tick),
+                None => self.contract.terms.ahead_ticks,
+            };
+            let first_tick = grant.first >> self.contract.terms.layout.sequence().bits();
+            if !in_use && (self.contract.manual_clock || first_tick <= now.tick.saturating_add(ahead)) {
+                self.begin(grant, process);
+            } else if !in_use {
+                let ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead)) - process.time.unix_ms();
+                ready_at = now.mono_ms + u64::try_from(ms).unwrap_or(0).clamp(1, LOOK_MS);
+            }
+        }
+        ready_at
+    }
+
+    /// The holder rests: how its last attempt went is shown, and told to those who wait.
+    fn conclude(&mut self, process: &Process) {
+        let trouble = self.trouble();
+        self.report(trouble.as_ref(), process);
+        match trouble {
+            Some(error) => self.fail(error),
+            None => self.looks += 1,
+        }
+    }
+
+    /// Those who look at it are told; else the next one is.
+    fn fail(&mut self, error: Error) {
+        self.looks += 1;
+        self.wanted = false;
+        self.untold = (self.visits == 0 && matches!(self.stage, Stage::Opening)).then_some(error);
+    }
+
+    /// Puts a grant to use.
+    fn begin(&mut self, grant: Grant, process: &Process) {
+        let layout = &self.contract.terms.layout;
+        let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
+        let (entry, owner, spare) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
+            Stage::Unleased(entry) => {
+                let owner = entry.generator.swap(lease);
+                (entry, owner, false)
+            }
+            Stage::Serving { entry, spare, .. } => {
+                let owner = entry.generator.swap(lease);
+                (entry, owner, spare)
+            }
+            Stage::Opening | Stage::Leaving => {
+                let manual = self.contract.manual_clock;
+                let clock = if manual { Clock::manual() } else { process.time.clock() };
+                let seen = if manual { 0 } else { layout.tick_of(process.time.unix_ms()).unwrap_or(0) };
+                let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
+                let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None });
+                let leased = Leased { contract: self.contract.clone(), status, home: process.home.clone() };
+                (Arc::new(Entry::new(generator, manual, Some(leased))), owner, true)
+            }
+        };
+        self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
+        self.wanted = false;
+    }
+
+    /// Why the last attempt failed, and where.
+    fn trouble(&self) -> Option<Error> {
+        let error = self.holder.trouble()?;
+        let text = error.to_string();
+        let (address, namespace) = (&self.contract.address, &self.contract.namespace);
+        // What comes from the store names it; what the protocol finds does not.
+        if text.starts_with("store=") || text.contains(&address.to_string()) {
+            return Some(error.clone());
+        }
+        Some(Error::new(error.kind(), format!("store={address} namespace={namespace}: {text}")))
+    }
+
+    /// Shows how the lease stands.
+    fn report(&self, trouble: Option<&Error>, process: &Process) {
+        let Some(leased) = self.entry().and_then(|entry| entry.leased.as_ref()) else { return };
+        let before = leased.status.load();
+        let since_ms = before.trouble.as_ref().map_or_else(|| process.time.unix_ms(), |(_, since_ms)| *since_ms);
+        let trouble = trouble.map(|error| (error.clone(), since_ms));
+        let left = self.holder.grant().map_or(before.left, |grant| grant.left);
+        if before.trouble != trouble || before.left != left {
+            leased.status.store(Arc::new(Status { left, trouble }));
+        }
+    }
+}
