@@ -60,6 +60,12 @@ impl Mark {
         self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire).map_or_else(|number| number, |_| next)
     }
 
+    /// The mark of a simulated process, which keeps its number.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn simulated(number: u64) -> Self {
+        Mark(Box::leak(Box::new(AtomicU64::new(number))))
+    }
+
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
         if WIPED.load(Ordering::Relaxed) {

@@ -301,3 +301,37 @@ impl Drop for LeasePointer {
         }
     }
 }
+
+/// What a simulation sees, and copies.
+#[cfg(all(test, not(loom)))]
+impl Lease {
+    pub(crate) fn serial(&self) -> u64 {
+        self.serial
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl Owner {
+    /// Another machine's, which was copied with this one.
+    pub(crate) fn copy(&self) -> Self {
+        Owner { serial: self.serial }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+impl LeasePointer {
+    /// What a forked child, or a copy of the machine, finds in its memory.
+    pub(super) fn copy(&self) -> Self {
+        let of = self.get();
+        let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Acquire));
+        let gate = Gate {
+            tick: copied(&of.gate.tick),
+            last: copied(&of.gate.last),
+            bound: copied(&of.gate.bound),
+            recalls: copied(&of.gate.recalls),
+        };
+        let next = CachePadded::new(copied(&of.next));
+        let lease = Lease { next, gate: CachePadded::new(gate), before: std::ptr::null_mut(), ..*of };
+        LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
+    }
+}

@@ -352,3 +352,23 @@ impl Generator {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+impl Generator {
+    /// What a forked child, or a copy of the machine, finds in its memory.
+    pub(crate) fn copy(&self, clock: Clock, mark: Mark) -> Self {
+        let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::SeqCst));
+        Generator {
+            layout: self.layout.clone(),
+            lease: self.lease.copy(),
+            clock,
+            mark,
+            seen: CachePadded::new(copied(&self.seen)),
+            entered: copied(&self.entered),
+            first: copied(&self.first),
+            passed: copied(&self.passed),
+            closed: AtomicBool::new(self.closed.load(Ordering::SeqCst)),
+            ..*self
+        }
+    }
+}

@@ -211,3 +211,17 @@ impl Entry {
         })
     }
 }
+
+#[cfg(all(test, not(loom)))]
+impl Entry {
+    /// What a forked child, or a copy of the machine, finds in its memory.
+    pub(super) fn copy(&self, process: &super::process::Process) -> Self {
+        let leased = self.leased.as_ref().map(|leased| Leased {
+            contract: leased.contract.clone(),
+            status: ArcSwap::new(leased.status.load_full()),
+            home: process.home.clone(),
+        });
+        let generator = self.generator.copy(process.time.clock(), process.mark);
+        Entry { generator, leased, handles: AtomicUsize::new(self.handles.load(Ordering::SeqCst)), manual_clock: self.manual_clock }
+    }
+}

@@ -125,7 +125,8 @@ impl Keepers {
     /// Starts a keeper's thread.
     fn staff(self: &Arc<Self>, keeper: &Arc<Keeper>) -> Result<()> {
         #[cfg(all(test, not(loom)))]
-        if matches!(self.process.time, super::process::Time::Simulated(_)) {
+        if let super::process::Time::Simulated(clocks) = &self.process.time {
+            clocks.start_thread(keeper);
             return Ok(());
         }
         let (keepers, kept) = (Arc::clone(self), Arc::clone(keeper));
@@ -134,14 +135,6 @@ impl Keepers {
             let why = format!("store={}: no thread can be started to keep its leases: {error}", keeper.address);
             Error::new(ErrorKind::StoreUnreachable, why)
         })
-    }
-
-    /// Those that there are, for a simulation.
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn all(&self) -> Vec<Arc<Keeper>> {
-        let mut all: Vec<_> = locked(&self.map).values().cloned().collect();
-        all.sort_by_key(|keeper| keeper.address.to_string());
-        all
     }
 }
 
@@ -238,8 +231,11 @@ impl State {
 
     fn next(&mut self, process: &Process) -> Next {
         let mut wake = u64::MAX;
-        for at in 0..self.seats.len() {
-            let at = (self.turn + at) % self.seats.len();
+        let count = self.seats.len();
+        let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
+        // Those who wait for another come after it: it may be given back without a call.
+        let (first, second): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| !self.seats[*at].is_open());
+        for at in first.into_iter().chain(second) {
             if self.waits_for_another(at) {
                 continue;
             }
@@ -317,5 +313,28 @@ impl Call {
             Do::Swap(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Rest(_) => unreachable!("a rest is no call"),
         })
+    }
+}
+
+/// What a simulation sees, and copies.
+#[cfg(all(test, not(loom)))]
+impl Keepers {
+    /// The keepers of a machine that was copied while it ran.
+    pub(super) fn copy(&self, process: Process, mut entry_of: impl FnMut(&Process, &Arc<Entry>) -> Arc<Entry>) -> Self {
+        let keepers = Keepers::new(process);
+        for (address, keeper) in locked(&self.map).iter() {
+            let copied = Keeper::new(address.clone(), keepers.process.time.mono_ms());
+            let (from, mut to) = (keeper.lock(), copied.lock());
+            let copy = |seat: &Seat| seat.copy(&keepers.process, &mut |entry| entry_of(&keepers.process, entry));
+            to.seats = from.seats.iter().map(copy).collect();
+            to.numbers = from.numbers;
+            drop(to);
+            let copied = Arc::new(copied);
+            if let super::process::Time::Simulated(clocks) = &keepers.process.time {
+                clocks.start_thread(&copied);
+            }
+            locked(&keepers.map).insert(address.clone(), copied);
+        }
+        keepers
     }
 }

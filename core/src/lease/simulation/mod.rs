@@ -9,39 +9,19 @@
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
 
+mod clocks;
 mod directed;
-mod process;
+mod program;
 mod store;
 mod world;
 
+pub(super) use clocks::Clocks;
+
 use super::record::Slot;
-use crate::clock::Clock;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
 const SEEDS: u64 = 2_000;
-
-/// The clocks of a simulated process.
-#[derive(Clone, Default)]
-pub(super) struct Clocks {
-    mono_ms: Arc<AtomicU64>,
-    unix_ms: Arc<AtomicI64>,
-}
-
-impl Clocks {
-    pub(super) fn mono_ms(&self) -> u64 {
-        self.mono_ms.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn unix_ms(&self) -> i64 {
-        self.unix_ms.load(Ordering::SeqCst)
-    }
-
-    pub(super) fn clock(&self) -> Clock {
-        Clock::Simulated(Arc::clone(&self.unix_ms))
-    }
-}
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))

@@ -1,13 +1,16 @@
 //! One run: a store, some processes, true time, and what goes wrong.
 
-use super::super::candidates::Candidates;
-use super::super::holder::{Do, Reply, Terms};
-use super::process::{Process, Spans};
+use super::super::contract::{Contract, Times};
+use super::super::holder::{Do, Reply};
+use super::super::keeper::{Call, Next};
+use super::program::{Program, Spans};
 use super::store::{Kind, Saved, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
-use crate::store::{Key, Swapped};
+use crate::policy::{Policies, Reaction, Start};
+use crate::store::{Address, Key, Swapped};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// True time begins here.
 const BEGIN_MS: i64 = 1_735_689_600_000 + 10 * 86_400_000;
@@ -18,10 +21,15 @@ const LATENCY_MS: u64 = 20;
 /// Two servers' clocks lie apart by less than e, which is 1 s.
 const SKEW_MS: i64 = 499;
 
+/// What a call that may not wait may be refused with.
+const REFUSALS: &[ErrorKind] =
+    &[ErrorKind::WouldBlock, ErrorKind::Exhausted, ErrorKind::ClockBack, ErrorKind::LeaseExhausted, ErrorKind::Closed, ErrorKind::StoreUnreachable];
+
 enum Event {
-    /// The keeper looks at its holder.
+    /// The keepers' threads look at their seats.
     Wake(usize, u64),
-    Mint(usize),
+    /// The program does something with its handles.
+    Act(usize),
     /// A call reaches the store.
     Arrive {
         call: u64,
@@ -80,7 +88,7 @@ pub(super) struct World {
     queue: BTreeMap<(u64, u64), Event>,
     sequence: u64,
     store: SimStore,
-    processes: Vec<Process>,
+    processes: Vec<Program>,
     starts: usize,
     spans: Spans,
     words: u64,
@@ -119,19 +127,24 @@ impl World {
         let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
         let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1"][random.usize(..4)] };
         let layout = Layout::parse(&format!("time:31@{tick_ms}ms {fields} sequence:2 epoch:2025-01-01")).unwrap();
-        let terms = Terms {
-            purpose: layout.to_string(),
-            candidates: Candidates::new(layout.node_fields().iter().map(|field| (None, field.bits())).collect()),
-            disposable,
-            window_ms,
-            renew_ms,
-            allowance_ms: layout.ticks(drift_ms) * tick_ms + 2_000,
-            ahead_ticks: layout.ticks(drift_ms),
-            lag_ticks: if random.u8(..4) == 0 { layout.ticks(random.u64(..window_ms)) } else { 0 },
-            manual_clock: false,
-            holder: String::new(),
-            layout: layout.clone(),
+        let bounded = |random: &mut fastrand::Rng| match drift_ms {
+            0 if random.bool() => Reaction::Wait(5_000),
+            0 => Reaction::Error,
+            _ => Reaction::Ahead(Some(drift_ms)),
         };
+        let (rollback, mut exhausted) = (bounded(&mut random), bounded(&mut random));
+        if random.bool() {
+            exhausted = Reaction::Error;
+        }
+        let start = [Start::Zero, Start::Alternate(1), Start::Continue(3)][random.usize(..3)];
+        let lag_ms = if random.u8(..4) == 0 { random.u64(..window_ms) } else { 0 };
+        let policies = Policies { rollback, exhausted, start, lag_ms };
+        let contract = |fields: Vec<(Option<u64>, u32)>, window_ms: u64| {
+            let (address, times) = (Address::parse("memory").unwrap(), Times { window_ms: Some(window_ms), renew_ms: Some(renew_ms) });
+            Contract::new(address, "sim".to_owned(), &layout, fields, disposable, times, policies, false).unwrap()
+        };
+        let any: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
+        let terms = contract(any.clone(), window_ms).terms;
         // Where the meta record may be lost, the windows have to be the same.
         let mixed = matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
         let reach_ms = (layout.ticks(window_ms) + 1) * tick_ms + terms.allowance_ms + 1_000;
@@ -159,21 +172,18 @@ impl World {
         let given = world.random.usize(..4);
         let count = world.random.usize(3..=5);
         for _ in 0..count {
-            let mut terms = terms.clone();
             let given = if given == 3 { world.random.usize(..3) } else { given };
-            let mut chosen: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
+            let mut chosen = any.clone();
             if !disposable && given > 0 {
                 let fields = if given == 1 { chosen.len() } else { 1 };
                 chosen.iter_mut().take(fields).for_each(|(value, bits)| *value = Some(world.random.u64(..1 << *bits)));
             }
-            terms.candidates = Candidates::new(chosen);
-            if mixed && world.random.u8(..3) == 0 {
-                terms.window_ms *= world.random.u64(2..=3);
-            }
+            let longer = if mixed && world.random.u8(..3) == 0 { world.random.u64(2..=3) } else { 1 };
+            let contract = contract(chosen, window_ms * longer);
             let offset_ms = world.random.i64(-1_000..=1_000);
             let seed = world.random.u64(..);
             let start = world.random.u64(..=2 * renew_ms);
-            world.start(None, terms, seed, offset_ms, start);
+            world.start(None, contract, seed, offset_ms, start);
         }
         world
     }
@@ -188,7 +198,7 @@ impl World {
             self.at = at;
             match event {
                 Event::Wake(at, wake) => self.wake(at, wake),
-                Event::Mint(at) => self.mint(at),
+                Event::Act(at) => self.act(at),
                 Event::Arrive { call, from, what, answers, until } => self.arrive(call, from, &what, answers, until),
                 Event::Reply { call, from, reply } => self.reply(call, from, reply),
                 Event::Fault => self.fault(),
@@ -233,21 +243,21 @@ impl World {
     }
 
     /// Starts a process, in the place of another that crashed or beside the others.
-    fn start(&mut self, place: Option<usize>, terms: Terms, seed: u64, offset_ms: i64, in_ms: u64) {
+    fn start(&mut self, place: Option<usize>, contract: Contract, seed: u64, offset_ms: i64, in_ms: u64) {
         self.starts += 1;
-        let process = Process::new(self.starts, terms, seed, offset_ms);
-        let at = match place {
-            Some(at) => {
-                self.processes[at] = process;
-                at
-            }
+        let mut program = Program::new(self.starts, contract, seed, offset_ms);
+        program.back_at = self.at + in_ms;
+        self.add(place, program, in_ms);
+    }
+
+    fn add(&mut self, place: Option<usize>, program: Program, in_ms: u64) {
+        match place {
+            Some(at) => self.processes[at] = program,
             None => {
-                self.processes.push(process);
-                self.plan(in_ms, Event::Mint(self.processes.len() - 1));
-                self.processes.len() - 1
+                self.processes.push(program);
+                self.plan(in_ms, Event::Act(self.processes.len() - 1));
             }
-        };
-        self.wake_in(at, in_ms);
+        }
     }
 
     fn wake_in(&mut self, at: usize, in_ms: u64) {
@@ -268,43 +278,45 @@ impl World {
         if let Some(ms) = self.paused(at) {
             return self.wake_in(at, ms);
         }
-        let (true_ms, now_ms) = (self.true_ms(), self.at);
-        let process = &mut self.processes[at];
-        if process.call.is_some() {
-            return;
-        }
-        if process.holder.is_idle() {
-            match process.back_at {
-                Some(back_at) if back_at <= now_ms => {
-                    process.back_at = None;
-                    process.holder.seek();
-                }
-                Some(back_at) => return self.wake_in(at, back_at - now_ms),
-                None => return,
+        self.set_clocks(at);
+        self.drive(at);
+    }
+
+    fn set_clocks(&self, at: usize) {
+        self.processes[at].set_clocks(self.at, self.true_ms());
+    }
+
+    /// Lets each thread that is in no call do what is due.
+    fn drive(&mut self, at: usize) {
+        let mut wake = u64::MAX;
+        self.processes[at].start_threads();
+        for thread in (0..self.processes[at].threads.len()).rev() {
+            let program = &mut self.processes[at];
+            if program.threads[thread].call.is_some() {
+                continue;
+            }
+            let keeper = Arc::clone(&program.threads[thread].keeper);
+            match keeper.next(program.process()) {
+                Next::Ask(call) => self.send(at, thread, call),
+                Next::Rest(until) => wake = wake.min(until),
+                Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
+                Next::End => wake = 0,
             }
         }
-        let now = process.now(true_ms, now_ms);
-        match process.holder.step(now) {
-            Do::Rest(until) => {
-                let ready = process.settle(now).map_or(u64::MAX, |ms| now.mono_ms + ms);
-                let until = until.min(ready);
-                if until < u64::MAX {
-                    self.wake_in(at, until.saturating_sub(now.mono_ms));
-                }
-            }
-            what => self.send(at, what),
+        self.processes[at].note_tokens();
+        if wake < u64::MAX {
+            let now = self.processes[at].process().time.mono_ms();
+            self.wake_in(at, wake.saturating_sub(now));
         }
     }
 
     /// Sends a call on its way, and decides what becomes of it.
-    fn send(&mut self, at: usize, what: Do) {
+    fn send(&mut self, at: usize, thread: usize, asked: Call) {
         self.sequence += 1;
-        let call = self.sequence;
+        let (call, what, timeout) = (self.sequence, asked.what.clone(), asked.timeout.as_millis() as u64);
         let id = self.processes[at].id;
-        self.processes[at].call = Some(call);
+        self.processes[at].threads[thread].call = Some((call, asked));
         self.processes[at].calls += 1;
-        let renew_ms = self.processes[at].terms.renew_ms;
-        let timeout = renew_ms * 4 / 5;
         let there = self.random.u64(..=LATENCY_MS);
         let fate = self.random.u8(..100);
         let begins = matches!(&what, Do::Swap(swap) if swap.key == Key::Meta && swap.old.is_none());
@@ -352,46 +364,77 @@ impl World {
     }
 
     fn reply(&mut self, call: u64, from: usize, reply: Result<Reply, Error>) {
-        if self.processes[from].call != Some(call) {
-            return;
-        }
+        let waits = |program: &Program| program.threads.iter().position(|thread| thread.call.as_ref().is_some_and(|(of, _)| *of == call));
+        let Some(thread) = waits(&self.processes[from]) else { return };
         if let Some(ms) = self.paused(from) {
             return self.plan(ms, Event::Reply { call, from, reply });
         }
-        let (true_ms, now_ms) = (self.true_ms(), self.at);
-        let process = &mut self.processes[from];
-        process.call = None;
-        let now = process.now(true_ms, now_ms);
+        self.set_clocks(from);
         let told = self.log.is_some().then(|| format!("{reply:?}"));
-        process.holder.done(reply, now);
-        process.settle(now);
-        let told = told.map(|reply| {
-            format!("p{} hears {reply}; grant {:?} trouble {:?}", process.id, process.holder.grant(), process.holder.trouble())
-        });
-        if let Some(told) = told {
+        let program = &mut self.processes[from];
+        let keeper = Arc::clone(&program.threads[thread].keeper);
+        let (_, asked) = program.threads[thread].call.take().expect("just found");
+        keeper.done(&asked, reply, program.process());
+        program.note_tokens();
+        if let Some(reply) = told {
+            let told = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());
             self.note(|| told);
         }
         self.wake_in(from, 0);
     }
 
-    fn mint(&mut self, at: usize) {
+    /// The program does something: mostly it mints.
+    fn act(&mut self, at: usize) {
         if let Some(ms) = self.paused(at) {
-            return self.plan(ms, Event::Mint(at));
+            return self.plan(ms, Event::Act(at));
         }
-        let (true_ms, now_ms) = (self.true_ms(), self.at);
-        let process = &mut self.processes[at];
-        let now = process.now(true_ms, now_ms);
-        process.settle(now);
-        let minted = process.mint(now, &mut self.random, &mut self.spans);
-        if let Some((node, first, last)) = minted {
-            process.minted_at = now_ms;
-            let id = process.id;
-            self.words += last - first + 1;
-            self.note(|| format!("p{id} mints on {node}: {first}..={last}"));
+        self.set_clocks(at);
+        let (reach_ms, now) = (self.reach_ms, self.at);
+        let program = &mut self.processes[at];
+        let until = now + self.random.u64(1..2 * reach_ms);
+        let which = self.random.usize(..program.handles().max(1));
+        if self.random.bool() || self.calm {
+            program.look(now);
         }
-        let renew_ms = self.processes[at].terms.renew_ms;
+        if program.handles() == 0 && !program.is_opening() && now >= program.back_at {
+            program.open(Some(until));
+        }
+        if !self.calm {
+            match self.random.u8(..64) {
+                0..4 => program.open(Some(until)),
+                4..8 => program.open(None),
+                8..11 => program.close(which),
+                11..13 => program.renew(which, until),
+                13..16 => program.ensure(which, until),
+                16..20 => program.clone_handle(which),
+                20..22 => {
+                    if let Some(id) = program.id_ahead(self.random.u64(..=program.contract.terms.ahead_ticks)) {
+                        program.observe(which, id);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.mint(at, which);
+        self.drive(at);
+        let renew_ms = self.processes[at].contract.terms.renew_ms;
         let next = self.random.u64(1..=renew_ms);
-        self.plan(next, Event::Mint(at));
+        self.plan(next, Event::Act(at));
+    }
+
+    fn mint(&mut self, at: usize, which: usize) {
+        let most = if self.random.bool() { u64::MAX / 4 } else { self.random.u64(1..=3) };
+        let program = &mut self.processes[at];
+        match program.mint(which, most, &mut self.spans) {
+            Ok(Some((node, first, last))) => {
+                program.minted_at = self.at;
+                let id = program.id;
+                self.words += last - first + 1;
+                self.note(|| format!("p{id} mints on {node}: {first}..={last}"));
+            }
+            Ok(None) => {}
+            Err(error) => assert!(REFUSALS.contains(&error.kind()), "{error}"),
+        }
     }
 
     fn fault(&mut self) {
@@ -400,7 +443,7 @@ impl World {
         }
         let at = self.random.usize(..self.processes.len());
         let id = self.processes[at].id;
-        let renew_ms = self.processes[at].terms.renew_ms;
+        let renew_ms = self.processes[at].contract.terms.renew_ms;
         let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
         match self.random.u8(..20) {
             0..4 => {
@@ -418,20 +461,19 @@ impl World {
                 self.note(|| format!("p{id} is paused for {some}"));
             }
             8..10 => {
-                let (terms, offset_ms) = (self.processes[at].terms.clone(), self.processes[at].offset_ms);
+                let (contract, offset_ms) = (self.processes[at].contract.clone(), self.processes[at].offset_ms);
                 self.note(|| format!("p{id} crashes"));
                 let seed = self.random.u64(..);
                 let in_ms = self.random.u64(..=renew_ms);
-                self.start(Some(at), terms, seed, offset_ms, in_ms);
+                self.start(Some(at), contract, seed, offset_ms, in_ms);
             }
             10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
             10 => {
                 if self.processes.len() < MOST_PROCESSES {
-                    self.note(|| format!("p{id} forks"));
-                    // The child draws what its parent drew.
-                    let (terms, seed, offset_ms) =
-                        (self.processes[at].terms.clone(), self.processes[at].seed, self.processes[at].offset_ms);
-                    self.start(None, terms, seed, offset_ms, 0);
+                    self.starts += 1;
+                    let child = self.processes[at].fork(self.starts);
+                    self.note(|| format!("p{id} forks p{}", child.id));
+                    self.add(None, child, 0);
                 }
             }
             11..14 => {
@@ -450,16 +492,18 @@ impl World {
         self.plan(next, Event::Fault);
     }
 
-    /// A process that waits for the store gives nothing up: its keeper is one thread.
+    /// Closes all handles, and opens another one later.
     fn give_up(&mut self, at: usize, away: u64) {
-        if self.processes[at].call.is_some() || self.paused(at).is_some() || self.processes[at].back_at.is_some() {
+        if self.paused(at).is_some() {
             return;
         }
+        self.set_clocks(at);
         let back_at = self.at + away;
-        let process = &mut self.processes[at];
-        process.back_at = Some(back_at);
-        let (id, next) = (process.id, process.give_up());
-        self.note(|| format!("p{id} gives up at {next}, and comes back at {back_at}"));
+        let program = &mut self.processes[at];
+        program.back_at = back_at;
+        program.close_all();
+        let id = program.id;
+        self.note(|| format!("p{id} closes all handles, and comes back at {back_at}"));
         self.wake_in(at, 0);
     }
 
@@ -514,7 +558,7 @@ impl World {
     /// A process is paused while another may take its slot; then the store forgets that, and the process
     /// is the first to come back. Or the store is lost twice; or wiped twice.
     fn story(&mut self, at: usize) {
-        if self.processes[at].holder.grant().is_none() || self.paused(at).is_some() {
+        if self.processes[at].grant().is_none() || self.paused(at).is_some() {
             return;
         }
         if self.store.kind == Kind::Lossy && !self.store.keeps_meta && self.random.u8(..3) == 0 {
@@ -525,7 +569,7 @@ impl World {
             return;
         }
         let (id, saved) = (self.processes[at].id, self.store.save());
-        let far = self.processes[at].terms.ahead_ticks * self.processes[at].terms.layout.tick_ms() > 5_000;
+        let far = self.processes[at].contract.terms.ahead_ticks * self.processes[at].contract.terms.layout.tick_ms() > 5_000;
         if far || self.random.bool() {
             self.note(|| format!("p{id} will extend, and then lose the store twice"));
             self.plan(self.reach_ms, Event::Turn(Turn::Ahead { at, saved }));
@@ -536,7 +580,7 @@ impl World {
         self.note(|| format!("p{id} is paused for {away}, and will find the store as it is now; others ahead {ahead}"));
         self.processes[at].paused_until = self.at + away;
         for other in (0..self.processes.len()).filter(|other| ahead && *other != at) {
-            self.processes[other].offset_ms = self.processes[other].terms.allowance_ms as i64 * 9 / 10;
+            self.processes[other].offset_ms = self.processes[other].contract.terms.allowance_ms as i64 * 9 / 10;
             self.wake_in(other, 1);
         }
         self.plan(away, Event::Turn(Turn::Revive { at, saved: Some(saved) }));
@@ -562,16 +606,16 @@ impl World {
             Turn::Wipe => self.wipe(),
             Turn::Ahead { at, saved } => {
                 // Its words may be ahead of its clock already: a little less than A, both together.
-                let terms = &self.processes[at].terms;
+                let terms = &self.processes[at].contract.terms;
                 let words_ms = terms.ahead_ticks * terms.layout.tick_ms();
                 self.processes[at].offset_ms = if words_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
-                let renew_ms = self.processes[at].terms.renew_ms;
+                let renew_ms = self.processes[at].contract.terms.renew_ms;
                 self.plan(renew_ms * 3 / 2, Event::Turn(Turn::Lose { at, saved }));
             }
             Turn::Lose { at, saved } => {
                 self.note(|| "the store is what it was, and may be again".to_owned());
                 self.store.restore(saved.clone(), skew_ms);
-                let terms = &self.processes[at].terms;
+                let terms = &self.processes[at].contract.terms;
                 let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(terms.window_ms));
                 self.processes[at].paused_until = self.at + away;
                 let saved = self.random.bool().then_some(saved);
@@ -585,7 +629,7 @@ impl World {
     fn clone_machine(&mut self, at: usize) {
         let room = self.processes.len() < MOST_PROCESSES;
         let process = &mut self.processes[at];
-        if !room || process.call.is_some() || process.terms.disposable || process.holder.trouble().is_some() {
+        if !room || process.is_asking() || process.contract.terms.disposable || process.trouble().is_some() {
             return;
         }
         self.starts += 1;
@@ -593,7 +637,7 @@ impl World {
         let copied = copy.id;
         self.note(|| format!("p{id} is copied as p{copied}"));
         self.processes.push(copy);
-        self.plan(1, Event::Mint(self.processes.len() - 1));
+        self.plan(1, Event::Act(self.processes.len() - 1));
         self.wake_in(self.processes.len() - 1, 1);
     }
 
@@ -607,22 +651,22 @@ impl World {
             let process = &mut self.processes[at];
             process.offset_ms = offset_ms;
             process.paused_until = 0;
-            process.back_at = process.back_at.map(|_| 0);
+            process.back_at = 0;
             self.wake_in(at, 0);
         }
-        let layout = &self.processes[0].terms.layout;
+        let layout = &self.processes[0].contract.terms.layout;
         let poisoned = self.poisoned();
-        self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].terms.disposable;
+        self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].contract.terms.disposable;
         self.lively = !poisoned;
-        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].terms.renew_ms + 4 * layout.tick_ms();
+        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * layout.tick_ms();
         self.plan(settle_ms, Event::Measure);
         self.plan(settle_ms + self.measure_ms, Event::End);
     }
 
     /// Where no store's clock stood against it, a clock that was hours ahead has used those hours up.
     fn poisoned(&self) -> bool {
-        let layout = &self.processes[0].terms.layout;
-        let highest = self.processes.iter().map(Process::next).fold(self.store.highest_bound(), u64::max);
+        let layout = &self.processes[0].contract.terms.layout;
+        let highest = self.processes.iter().map(Program::next).fold(self.store.highest_bound(), u64::max);
         layout.tick_start_ms(highest >> layout.sequence().bits()) > self.true_ms() + 2 * self.reach_ms as i64
     }
 
@@ -647,9 +691,9 @@ impl World {
         if self.beyond_cap {
             return Err("a bound lies beyond the cap".to_owned());
         }
-        let mut groups: BTreeMap<Vec<u64>, Vec<&Process>> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<u64>, Vec<&Program>> = BTreeMap::new();
         for process in &self.processes {
-            let candidates = &process.terms.candidates;
+            let candidates = &process.contract.terms.candidates;
             groups.entry((0..candidates.count()).map(|n| candidates.nth(n)).collect()).or_default().push(process);
         }
         let nodes: usize = groups.keys().map(Vec::len).sum();
@@ -659,22 +703,22 @@ impl World {
             let well: Vec<_> = processes
                 .iter()
                 .filter(|process| {
-                    process.holder.grant().is_some()
-                        && process.minted_at + 15 * process.terms.renew_ms + 2 * process.terms.layout.tick_ms() > self.at
+                    process.grant().is_some()
+                        && process.minted_at + 15 * process.contract.terms.renew_ms + 2 * process.contract.terms.layout.tick_ms() > self.at
                 })
                 .collect();
-            let disposable = processes[0].terms.disposable;
+            let disposable = processes[0].contract.terms.disposable;
             if self.lively && apart && !disposable && well.len() < processes.len().min(candidates.len()) {
                 let ill: Vec<_> = processes
                     .iter()
-                    .map(|p| format!("p{} {:?} {:?} next {}", p.id, p.holder.grant(), p.holder.trouble(), p.next()))
+                    .map(|p| format!("p{} {:?} {:?} next {}", p.id, p.grant(), p.trouble(), p.next()))
                     .collect();
                 return Err(format!("not alive: {} of {} on {candidates:?}: {ill:?}", well.len(), processes.len()));
             }
         }
         for process in &self.processes {
-            let renewals = self.measure_ms / process.terms.renew_ms;
-            let most = match process.holder.grant() {
+            let renewals = self.measure_ms / process.contract.terms.renew_ms;
+            let most = match process.grant() {
                 Some(_) if self.lively => renewals + 1,
                 _ => 4 * renewals,
             };
@@ -683,7 +727,7 @@ impl World {
                     "p{} asked the store {} times in {renewals} times R: {:?}",
                     process.id,
                     process.calls,
-                    process.holder.trouble()
+                    process.trouble()
                 ));
             }
         }

@@ -1,0 +1,279 @@
+//! A process as it ships, on simulated clocks: its keepers, handles and the calls under way.
+
+use super::super::contract::Contract;
+use super::super::entry::Entry;
+use super::super::holder::Grant;
+use super::super::keeper::{Call, Keeper, Keepers};
+use super::super::process::{Home, Process, Time};
+use super::super::visit::{Answer, Visit};
+use super::Clocks;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork::Mark;
+use crate::generator::Claimed;
+use crate::id::Id;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The words that one process may have issued under one lease, from the first to the last.
+pub(super) type Spans = HashMap<(u64, u64, usize), (u64, u64)>;
+
+/// A keeper's thread, and the call of the store that it is in.
+pub(super) struct Thread {
+    pub(super) keeper: Arc<Keeper>,
+    pub(super) call: Option<(u64, Call)>,
+}
+
+/// A thread that waits for a lease, until this instant.
+pub(super) struct Caller {
+    visit: Visit,
+    until: u64,
+}
+
+pub(super) struct Program {
+    /// Differs for every start.
+    pub(super) id: usize,
+    pub(super) contract: Contract,
+    pub(super) seed: u64,
+    clocks: Clocks,
+    /// How far its wall clock is off.
+    pub(super) offset_ms: i64,
+    pub(super) paused_until: u64,
+    pub(super) threads: Vec<Thread>,
+    /// Only the latest wake-up counts.
+    pub(super) wake: u64,
+    /// When it opens a handle again, where it has closed all.
+    pub(super) back_at: u64,
+    pub(super) calls: u64,
+    pub(super) minted_at: u64,
+    handles: Vec<Arc<Entry>>,
+    callers: Vec<Caller>,
+    /// The token of the grant that each lease of a generator was made for.
+    tokens: HashMap<u64, u64>,
+    /// The tokens, and the bounds up to which a copy of this machine mints the same.
+    repeats: Vec<(u64, u64)>,
+    keepers: Arc<Keepers>,
+}
+
+fn process(id: usize, seed: u64, clocks: &Clocks, home: Home) -> Process {
+    Process {
+        number: id as u64,
+        mark: Mark::simulated(id as u64),
+        time: Time::Simulated(clocks.clone()),
+        holder: format!("sim:{id}"),
+        home,
+        seed: Some(seed),
+    }
+}
+
+impl Program {
+    pub(super) fn new(id: usize, contract: Contract, seed: u64, offset_ms: i64) -> Self {
+        let clocks = Clocks::default();
+        let keepers = Arc::new_cyclic(|weak| Keepers::new(process(id, seed, &clocks, Home::Simulated(weak.clone()))));
+        Program {
+            id,
+            contract,
+            seed,
+            clocks,
+            offset_ms,
+            paused_until: 0,
+            threads: Vec::new(),
+            wake: 0,
+            back_at: 0,
+            calls: 0,
+            minted_at: 0,
+            handles: Vec::new(),
+            callers: Vec::new(),
+            tokens: HashMap::new(),
+            repeats: Vec::new(),
+            keepers,
+        }
+    }
+
+    /// A forked child: it has its parent's handles as they stand, and none of its threads. It draws what its parent drew.
+    pub(super) fn fork(&self, id: usize) -> Self {
+        let child = Program::new(id, self.contract.clone(), self.seed, self.offset_ms);
+        child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
+        let mut copies = Copies::default();
+        let handles = self.handles.iter().map(|entry| copies.of(&child.keepers.process, entry)).collect();
+        Program { handles, tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
+    }
+
+    /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
+    pub(super) fn copy(&mut self, id: usize) -> Self {
+        for seat in self.threads.iter().flat_map(|thread| thread.keeper.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
+        {
+            let in_use = seat.0.and_then(|(serial, token)| Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?)));
+            self.repeats.extend(in_use.map(|(token, entry)| (token, entry.generator.lease.get().bound())));
+            self.repeats.extend(seat.1.map(|grant| (grant.token, grant.bound)));
+        }
+        let clocks = Clocks::default();
+        clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
+        let mut copies = Copies::default();
+        let keepers = Arc::new_cyclic(|weak| {
+            // The process is the same one, with the same number, on another machine.
+            let process = Process { number: self.keepers.process.number, mark: Mark::simulated(self.keepers.process.number), ..process(id, id as u64, &clocks, Home::Simulated(weak.clone())) };
+            self.keepers.copy(process, |process, entry| copies.of(process, entry))
+        });
+        let handles = self.handles.iter().map(|entry| copies.of(&keepers.process, entry)).collect();
+        Program {
+            handles,
+            keepers,
+            clocks,
+            tokens: self.tokens.clone(),
+            repeats: self.repeats.clone(),
+            ..Program::new(id, self.contract.clone(), self.seed, self.offset_ms)
+        }
+    }
+
+    pub(super) fn set_clocks(&self, mono_ms: u64, true_ms: i64) {
+        // Not 0 at the beginning: what was never done was done long ago.
+        self.clocks.set(mono_ms + 1_000, true_ms + self.offset_ms);
+    }
+
+    pub(super) fn process(&self) -> &Process {
+        &self.keepers.process
+    }
+
+    pub(super) fn start_threads(&mut self) {
+        self.threads.extend(self.clocks.take_started().into_iter().map(|keeper| Thread { keeper, call: None }));
+    }
+
+    /// A thread that has nothing to do any more, if its process agrees.
+    pub(super) fn retire(&self, keeper: &Arc<Keeper>) -> bool {
+        self.keepers.retire(keeper)
+    }
+
+    /// A thread opens a handle, and waits for it until an instant; or looks only once.
+    pub(super) fn open(&mut self, until: Option<u64>) {
+        let visit = Visit::open(&self.keepers, &self.contract).expect("threads can be started");
+        match until {
+            None => {
+                let answer = visit.look_once();
+                self.take(answer);
+            }
+            Some(until) => self.callers.push(Caller { visit, until }),
+        }
+    }
+
+    /// A thread gives the number up for another.
+    pub(super) fn renew(&mut self, at: usize, until: u64) {
+        let Some(entry) = self.handles.get(at) else { return };
+        self.callers.extend(Visit::renewal(&self.keepers, entry).map(|visit| Caller { visit, until }));
+    }
+
+    /// A thread waits for room.
+    pub(super) fn ensure(&mut self, at: usize, until: u64) {
+        let Some(entry) = self.handles.get(at) else { return };
+        self.callers.extend(Visit::room(&self.keepers, entry).ok().map(|visit| Caller { visit, until }));
+    }
+
+    /// Everyone who waits has a look; whose time is over goes.
+    pub(super) fn look(&mut self, now: u64) {
+        for caller in std::mem::take(&mut self.callers) {
+            match caller.visit.look() {
+                None if caller.until > now => self.callers.push(caller),
+                answer => self.take(answer),
+            }
+        }
+    }
+
+    fn take(&mut self, answer: Option<Result<Answer>>) {
+        match answer {
+            Some(Ok(Answer::Handle(entry))) => self.handles.push(entry),
+            Some(Err(error)) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
+            Some(Ok(Answer::Done | Answer::Gone)) | None => {}
+        }
+    }
+
+    pub(super) fn is_opening(&self) -> bool {
+        !self.callers.is_empty()
+    }
+
+    pub(super) fn handles(&self) -> usize {
+        self.handles.len()
+    }
+
+    pub(super) fn close(&mut self, at: usize) {
+        if at < self.handles.len() {
+            self.handles.swap_remove(at).close(Duration::ZERO);
+        }
+    }
+
+    pub(super) fn close_all(&mut self) {
+        self.callers.clear();
+        (0..self.handles.len()).for_each(|_| self.close(0));
+    }
+
+    /// One more handle on an entry.
+    pub(super) fn clone_handle(&mut self, at: usize) {
+        let cloned = self.handles.get(at).filter(|entry| entry.take_handle()).cloned();
+        self.handles.extend(cloned);
+    }
+
+    pub(super) fn observe(&self, at: usize, id: Id) {
+        if let Some(entry) = self.handles.get(at) {
+            drop(entry.observe(id));
+        }
+    }
+
+    /// An ID that stands a little ahead of everything.
+    pub(super) fn id_ahead(&self, ticks: u64) -> Option<Id> {
+        let layout = &self.contract.terms.layout;
+        let tick = layout.tick_of(self.clocks.unix_ms()).ok()?;
+        layout.min_id(layout.tick_start_ms(tick + ticks)).ok()
+    }
+
+    /// Remembers which lease was made for which grant.
+    pub(super) fn note_tokens(&mut self) {
+        for thread in &self.threads {
+            self.tokens.extend(thread.keeper.lock().seats.iter().filter_map(|seat| seat.in_use()));
+        }
+    }
+
+    /// Issues words, up to so many of those that are allowed now.
+    pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
+        let Some(entry) = self.handles.get(at) else { return Ok(None) };
+        let Claimed { lease, words } = entry.claim(most, Duration::ZERO)?;
+        let (first, last) = (words.first, words.first + words.count - 1);
+        let token = *self.tokens.get(&lease.serial()).expect("every lease in use was noted");
+        let repeated = self.repeats.iter().filter(|(repeated, _)| *repeated == token).map(|(_, bound)| *bound).max();
+        let fresh = repeated.map_or(first, |bound| first.max(bound + 1));
+        if fresh <= last {
+            let span = spans.entry((lease.node, token, self.id)).or_insert((fresh, last));
+            assert!(fresh >= span.0, "words only grow");
+            span.1 = last;
+        }
+        Ok(Some((lease.node, first, last)))
+    }
+
+    /// The highest word that any of its generators has come to.
+    pub(super) fn next(&self) -> u64 {
+        self.handles.iter().map(|entry| entry.generator.lease.get().next()).max().unwrap_or(0)
+    }
+
+    pub(super) fn grant(&self) -> Option<Grant> {
+        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.grant()))
+    }
+
+    pub(super) fn trouble(&self) -> Option<Error> {
+        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
+    }
+
+    pub(super) fn is_asking(&self) -> bool {
+        self.threads.iter().any(|thread| thread.call.is_some())
+    }
+}
+
+/// What each entry is after a fork, or in a copied machine.
+#[derive(Default)]
+struct Copies(Vec<(*const Entry, Arc<Entry>)>);
+
+impl Copies {
+    fn of(&mut self, process: &Process, entry: &Arc<Entry>) -> Arc<Entry> {
+        let known = self.0.iter().find(|(of, _)| *of == Arc::as_ptr(entry));
+        let copy = known.map_or_else(|| Arc::new(entry.copy(process)), |(_, copy)| Arc::clone(copy));
+        self.0.push((Arc::as_ptr(entry), Arc::clone(&copy)));
+        copy
+    }
+}
