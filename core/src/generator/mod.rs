@@ -87,15 +87,7 @@ impl Generator {
         Generator::new(layout, policies, clock, lease, None, now, mark)
     }
 
-    fn new(
-        layout: Layout,
-        policies: Policies,
-        clock: Clock,
-        lease: Lease,
-        opens_in: Option<u64>,
-        now: u64,
-        mark: Mark,
-    ) -> (Self, Owner) {
+    fn new(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: Option<u64>, now: u64, mark: Mark) -> (Self, Owner) {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });

@@ -28,6 +28,6 @@ pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
-pub(crate) use visit::{open, renew};
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
+pub(crate) use visit::{open, renew};

@@ -16,7 +16,7 @@ pub(super) struct Process {
     pub(super) holder: String,
     pub(super) home: Home,
     #[cfg(all(test, not(loom)))]
-    pub(super) seed: Option<u64>,
+    pub(super) seeds: Option<std::sync::atomic::AtomicU64>,
 }
 
 /// The clocks.
@@ -59,15 +59,15 @@ impl Process {
             holder: format!("{}:{}", host.to_string_lossy(), std::process::id()),
             home: Home::ThisProcess,
             #[cfg(all(test, not(loom)))]
-            seed: None,
+            seeds: None,
         }
     }
 
     /// A forked child must not draw what its parent draws.
     pub(super) fn random(&self) -> fastrand::Rng {
         #[cfg(all(test, not(loom)))]
-        if let Some(seed) = self.seed {
-            return fastrand::Rng::with_seed(seed);
+        if let Some(seeds) = &self.seeds {
+            return fastrand::Rng::with_seed(seeds.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
         }
         fastrand::Rng::with_seed(fork::seed())
     }

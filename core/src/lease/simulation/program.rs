@@ -62,7 +62,7 @@ fn process(id: usize, seed: u64, clocks: &Clocks, home: Home) -> Process {
         time: Time::Simulated(clocks.clone()),
         holder: format!("sim:{id}"),
         home,
-        seed: Some(seed),
+        seeds: Some(seed.into()),
     }
 }
 
@@ -101,9 +101,14 @@ impl Program {
 
     /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
     pub(super) fn copy(&mut self, id: usize) -> Self {
-        for seat in self.threads.iter().flat_map(|thread| thread.keeper.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
+        for seat in self
+            .threads
+            .iter()
+            .flat_map(|thread| thread.keeper.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
         {
-            let in_use = seat.0.and_then(|(serial, token)| Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?)));
+            let in_use = seat.0.and_then(|(serial, token)| {
+                Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?))
+            });
             self.repeats.extend(in_use.map(|(token, entry)| (token, entry.generator.lease.get().bound())));
             self.repeats.extend(seat.1.map(|grant| (grant.token, grant.bound)));
         }
@@ -112,7 +117,11 @@ impl Program {
         let mut copies = Copies::default();
         let keepers = Arc::new_cyclic(|weak| {
             // The process is the same one, with the same number, on another machine.
-            let process = Process { number: self.keepers.process.number, mark: Mark::simulated(self.keepers.process.number), ..process(id, id as u64, &clocks, Home::Simulated(weak.clone())) };
+            let process = Process {
+                number: self.keepers.process.number,
+                mark: Mark::simulated(self.keepers.process.number),
+                ..process(id, id as u64, &clocks, Home::Simulated(weak.clone()))
+            };
             self.keepers.copy(process, |process, entry| copies.of(process, entry))
         });
         let handles = self.handles.iter().map(|entry| copies.of(&keepers.process, entry)).collect();
@@ -253,7 +262,16 @@ impl Program {
     }
 
     pub(super) fn grant(&self) -> Option<Grant> {
-        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.grant()))
+        self.grants().first().copied()
+    }
+
+    pub(super) fn grants(&self) -> Vec<Grant> {
+        let of = |thread: &Thread| thread.keeper.lock().seats.iter().filter_map(|seat| seat.grant()).collect::<Vec<_>>();
+        self.threads.iter().flat_map(of).collect()
+    }
+
+    pub(super) fn seats(&self) -> usize {
+        self.threads.iter().map(|thread| thread.keeper.lock().seats.len()).sum()
     }
 
     pub(super) fn trouble(&self) -> Option<Error> {
