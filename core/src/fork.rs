@@ -63,6 +63,8 @@ impl Mark {
     /// The mark of a simulated process, which keeps its number.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn simulated(number: u64) -> Self {
+        // Process IDs are compared until it is known that the kernel wipes pages.
+        mark();
         Mark(Box::leak(Box::new(AtomicU64::new(number))))
     }
 

@@ -185,9 +185,13 @@ impl Patience {
 /// # Errors
 /// What keeps the store from leasing a number; `CONFLICT`; `WOULD_BLOCK` after `max_wait`.
 pub(crate) fn open(contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>> {
-    let (keepers, patience) = (Home::ThisProcess.keepers()?, Patience::new(max_wait, contract.open_patience()));
+    open_in(&Home::ThisProcess.keepers()?, contract, max_wait)
+}
+
+pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>> {
+    let patience = Patience::new(max_wait, contract.open_patience());
     loop {
-        match Visit::open(&keepers, contract)?.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract)))? {
+        match Visit::open(keepers, contract)?.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract)))? {
             Answer::Handle(entry) => return Ok(entry),
             Answer::Done | Answer::Gone => {}
         }

@@ -9,6 +9,7 @@
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
 
+mod cases;
 mod clocks;
 mod directed;
 mod program;

@@ -5,7 +5,7 @@ use super::super::entry::Entry;
 use super::super::holder::Grant;
 use super::super::keeper::{Call, Keeper, Keepers};
 use super::super::process::{Home, Process, Time};
-use super::super::visit::{Answer, Visit};
+use super::super::visit::{self, Answer, Visit};
 use super::Clocks;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::Mark;
@@ -155,14 +155,33 @@ impl Program {
 
     /// A thread opens a handle, and waits for it until an instant; or looks only once.
     pub(super) fn open(&mut self, until: Option<u64>) {
-        let visit = Visit::open(&self.keepers, &self.contract).expect("threads can be started");
         match until {
-            None => {
-                let answer = visit.look_once();
-                self.take(answer);
+            None => drop(self.try_open()),
+            Some(until) => {
+                let visit = Visit::open(&self.keepers, &self.contract).expect("threads can be started");
+                self.callers.push(Caller { visit, until });
             }
-            Some(until) => self.callers.push(Caller { visit, until }),
         }
+    }
+
+    /// A thread that may not wait opens a handle.
+    pub(super) fn try_open(&mut self) -> Result<()> {
+        match visit::open_in(&self.keepers, &self.contract, Duration::ZERO) {
+            Ok(entry) => {
+                self.handles.push(entry);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn entry(&self, at: usize) -> Arc<Entry> {
+        Arc::clone(&self.handles[at])
+    }
+
+    /// A call comes to the keeper to see that an entry has room.
+    pub(super) fn room(&self, entry: &Arc<Entry>) -> Result<()> {
+        Visit::room(&self.keepers, entry).map(drop)
     }
 
     /// A thread gives the number up for another.

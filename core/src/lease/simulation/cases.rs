@@ -1,0 +1,264 @@
+//! Courses of events in a process or two, step by step: the keeper, the generator and the handles as they ship, on a store that
+//! answers within a millisecond, or not at all.
+
+use super::super::contract::{Contract, Times};
+use super::super::holder::{Do, Reply};
+use super::super::keeper::{Call, Next};
+use super::program::{Program, Spans};
+use super::store::{Kind, SimStore};
+use crate::error::{Error, ErrorKind};
+use crate::layout::Layout;
+use crate::policy::{Policies, Reaction, Start};
+use crate::store::Address;
+use std::sync::Arc;
+
+const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
+const RENEW_MS: u64 = 1_000;
+const MINUTES: u64 = 60_000;
+
+const POLITE: Policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
+
+fn contract(node: Option<u64>, bits: u32, policies: Policies) -> Contract {
+    let layout = Layout::parse(&format!("time:41@1ms node:{bits} sequence:4 epoch:2025-01-01")).unwrap();
+    let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
+    let address = Address::parse("memory").unwrap();
+    Contract::new(address, "cases".to_owned(), &layout, vec![(node, bits)], false, times, policies, false).unwrap()
+}
+
+/// A store and the time.
+struct Lab {
+    store: SimStore,
+    at: u64,
+    asked: usize,
+}
+
+impl Lab {
+    fn new() -> Self {
+        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0 }
+    }
+
+    fn set_clocks(&self, program: &Program) {
+        program.set_clocks(self.at, BEGIN_MS + self.at as i64);
+    }
+
+    /// Lets the threads of a process do what is due within so many milliseconds; each call takes one.
+    fn drive(&mut self, program: &mut Program, ms: u64) {
+        let end = self.at + ms;
+        while self.at < end {
+            self.set_clocks(program);
+            program.start_threads();
+            let mut wake = end;
+            for thread in (0..program.threads.len()).rev() {
+                let keeper = Arc::clone(&program.threads[thread].keeper);
+                match keeper.next(program.process()) {
+                    Next::Ask(call) => {
+                        wake = self.at + 1;
+                        let reply = self.ask(&call);
+                        keeper.done(&call, reply, program.process());
+                    }
+                    Next::Rest(until) => wake = wake.min((self.at + until.saturating_sub(program.process().time.mono_ms())).max(self.at + 1)),
+                    Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
+                    Next::End => wake = self.at + 1,
+                }
+            }
+            program.note_tokens();
+            self.at = wake;
+        }
+        self.set_clocks(program);
+    }
+
+    fn ask(&mut self, call: &Call) -> crate::Result<Reply> {
+        self.asked += 1;
+        if !self.store.reachable {
+            return Err(Error::new(ErrorKind::StoreUnreachable, "store=memory: no answer"));
+        }
+        let now_ms = BEGIN_MS + self.at as i64;
+        Ok(match &call.what {
+            Do::Load(which) => Reply::Loaded(self.store.load(*which, now_ms), false),
+            Do::Swap(swap) => Reply::Swapped(self.store.swap(swap, now_ms)),
+            Do::Rest(_) => unreachable!("a rest is no call"),
+        })
+    }
+
+    /// A process with one handle.
+    fn open(&mut self, id: usize, contract: Contract) -> Program {
+        let mut program = Program::new(id, contract, id as u64, 0);
+        self.set_clocks(&program);
+        program.open(Some(u64::MAX));
+        self.drive(&mut program, 100);
+        program.look(self.at);
+        assert_eq!(program.handles(), 1);
+        program
+    }
+}
+
+fn mint(program: &mut Program) -> crate::Result<(u64, u64, u64)> {
+    program.mint(0, 1, &mut Spans::new()).map(|words| words.expect("there is a handle"))
+}
+
+#[test]
+fn a_new_lease_is_used_at_once_where_the_clock_went_back() {
+    let mut lab = Lab::new();
+    let ahead = Policies { rollback: Reaction::Ahead(Some(10 * MINUTES)), ..POLITE };
+    let mut parent = lab.open(1, contract(None, 4, ahead));
+    mint(&mut parent).unwrap();
+    parent.offset_ms = -(5 * MINUTES as i64);
+    lab.set_clocks(&parent);
+    let (.., before) = mint(&mut parent).unwrap();
+
+    let mut child = parent.fork(2);
+    lab.set_clocks(&child);
+    assert_eq!(mint(&mut child).unwrap_err().kind(), ErrorKind::WouldBlock, "it has to lease first");
+    lab.drive(&mut child, 100);
+    assert!(mint(&mut child).unwrap().1 > before, "a forked child");
+
+    parent.renew(0, u64::MAX);
+    lab.drive(&mut parent, 100);
+    assert_eq!(mint(&mut parent).unwrap_err().kind(), ErrorKind::WouldBlock);
+    lab.drive(&mut parent, 100);
+    assert!(mint(&mut parent).unwrap().1 > before, "after renew()");
+}
+
+#[test]
+fn who_may_not_wait_asks_again_and_finds_what_was_leased() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    let mut polls = 0;
+    while program.handles() == 0 {
+        program.open(None);
+        lab.drive(&mut program, 10);
+        polls += 1;
+        assert!(polls < 5, "a number takes three calls of the store");
+    }
+    let (node, ..) = mint(&mut program).unwrap();
+    program.open(None);
+    assert_eq!((program.handles(), mint(&mut program).unwrap().0), (2, node), "the second handle is there at once");
+}
+
+#[test]
+fn who_may_not_wait_is_told_what_went_wrong() {
+    let mut lab = Lab::new();
+    lab.store.reachable = false;
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    assert_eq!(program.try_open().unwrap_err().kind(), ErrorKind::WouldBlock);
+    lab.drive(&mut program, 10);
+    assert_eq!(program.try_open().unwrap_err().kind(), ErrorKind::StoreUnreachable);
+    let asked = lab.asked;
+    lab.drive(&mut program, 30_000);
+    assert!(lab.asked <= asked + 1, "nobody wants it any more");
+}
+
+#[test]
+fn a_number_that_nobody_comes_back_for_is_given_back() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(Some(3), 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    assert!(program.try_open().is_err());
+    lab.drive(&mut program, 10_000);
+    assert!(program.threads.is_empty(), "its keeper has ended");
+    assert!(lab.store.load(crate::store::Which::One(3), BEGIN_MS).slots[0].1.starts_with("1 free "));
+    let mut other = lab.open(2, contract(Some(3), 4, POLITE));
+    mint(&mut other).unwrap();
+}
+
+#[test]
+fn callers_who_go_leave_nothing_behind() {
+    let mut lab = Lab::new();
+    lab.store.reachable = false;
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    for _ in 0..100 {
+        program.open(Some(lab.at + 5));
+        lab.drive(&mut program, 10);
+        program.look(lab.at);
+    }
+    assert_eq!(program.handles(), 0);
+    lab.drive(&mut program, 10_000);
+    assert!(program.threads.is_empty(), "its keeper has ended");
+}
+
+/// The child's number is still looked for when another thread opens the same and the inherited handle is closed.
+#[test]
+fn a_forked_child_has_one_keeper_whatever_it_opens_and_closes() {
+    let mut lab = Lab::new();
+    let one = || contract(None, 1, POLITE);
+    let parent = lab.open(1, one());
+    let mut other = lab.open(2, one());
+    let mut child = parent.fork(3);
+    lab.set_clocks(&child);
+    child.ensure(0, u64::MAX);
+    lab.drive(&mut child, 50);
+    child.open(Some(u64::MAX));
+    lab.drive(&mut child, 50);
+    child.close(0);
+    lab.drive(&mut child, 50);
+    child.open(Some(u64::MAX));
+    lab.drive(&mut child, 50);
+    assert_eq!(child.threads.len(), 1, "threads of the child");
+    other.close(0);
+    lab.drive(&mut other, 50);
+    for _ in 0..20 {
+        child.look(lab.at);
+        lab.drive(&mut child, 500);
+        if child.handles() == 0 && !child.is_opening() {
+            child.open(Some(u64::MAX));
+        }
+    }
+    assert!(child.handles() > 0, "every caller was answered");
+    assert_eq!((child.threads.len(), child.grants().len()), (1, 1));
+}
+
+#[test]
+fn nothing_is_leased_for_what_was_closed() {
+    let mut lab = Lab::new();
+    let mut parent = lab.open(1, contract(None, 4, POLITE));
+    let mut child = parent.fork(2);
+    lab.set_clocks(&child);
+    // A call of the child that began before the last handle was closed comes to the keeper afterwards.
+    let entry = child.entry(0);
+    child.close(0);
+    assert_eq!(Program::room(&child, &entry).unwrap_err().kind(), ErrorKind::Closed);
+    lab.drive(&mut child, 5_000);
+    assert!(child.grants().is_empty() && child.threads.is_empty());
+    // As in the parent, where the seat is there.
+    let entry = parent.entry(0);
+    parent.close(0);
+    assert_eq!(Program::room(&parent, &entry).unwrap_err().kind(), ErrorKind::Closed);
+    lab.drive(&mut parent, 5_000);
+    assert!(parent.grants().is_empty() && parent.threads.is_empty());
+}
+
+#[test]
+fn a_renewal_gives_up_what_waits_for_its_time_too() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let before = program.grants()[0];
+    program.renew(0, u64::MAX);
+    assert_eq!(mint(&mut program).unwrap_err().kind(), ErrorKind::WouldBlock, "the lease ended at once");
+    program.renew(0, u64::MAX);
+    lab.drive(&mut program, 20);
+    program.look(lab.at);
+    assert!(!program.is_opening(), "both renewals are done");
+    mint(&mut program).unwrap();
+    assert_ne!(program.grants()[0].token, before.token);
+}
+
+#[test]
+fn a_keeper_whose_thread_is_about_to_end_is_used_again() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    program.close(0);
+    lab.drive(&mut program, 500);
+    let keeper = Arc::clone(&program.threads[0].keeper);
+    lab.at += 5_000;
+    lab.set_clocks(&program);
+    assert!(matches!(keeper.next(program.process()), Next::End));
+    // Somebody comes before the thread has told that it ends.
+    program.open(Some(u64::MAX));
+    assert!(!program.retire(&keeper));
+    lab.drive(&mut program, 50);
+    program.look(lab.at);
+    assert_eq!((program.handles(), program.threads.len()), (1, 1));
+}
