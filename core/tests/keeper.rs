@@ -3,7 +3,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::{ErrorKind, Id, Snowflake};
+use frazil::{ErrorKind, Id, Snowflake, Spec};
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -40,13 +40,17 @@ fn open(line: &str) -> Snowflake {
 }
 
 fn fork(work: impl FnOnce() -> i32) -> i32 {
+    fork_for(20, work)
+}
+
+fn fork_for(seconds: u32, work: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
         // A child that hangs is killed.
         // SAFETY: a plain system call.
-        unsafe { libc::alarm(20) };
+        unsafe { libc::alarm(seconds) };
         let status = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(99);
         // SAFETY: ends the child without the parent's exit handlers.
         unsafe { libc::_exit(status) };
@@ -235,4 +239,133 @@ fn a_call_waits_no_longer_than_it_may() {
     std::thread::sleep(Duration::from_millis(300));
     let id: frazil::Result<Id> = ids.next_id();
     id.unwrap();
+}
+
+fn spec(line: &str) -> Spec {
+    Spec::parse(line).unwrap()
+}
+
+/// The keepers' threads of this process.
+#[cfg(target_os = "linux")]
+fn keepers() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default();
+    tasks.map(name).filter(|name| name.trim() == "frazil-keeper").count()
+}
+
+/// The child's number is still looked for when another thread opens the same spec and the inherited handle is closed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_forked_child_has_one_keeper_for_each_store() {
+    let folder = Folder::new("one-keeper");
+    let one = format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' {} window=4s renew=1s", folder.store());
+    let (ids, other) = (open(&one), open(&format!("{one} detached=true")));
+    let child = fork(|| {
+        let living = open(&format!("{one} namespace=another"));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| ids.next_id());
+            std::thread::sleep(Duration::from_millis(50));
+            let opens = scope.spawn(|| Snowflake::open(&one).and_then(|ids| ids.next_id()));
+            std::thread::sleep(Duration::from_millis(50));
+            ids.close();
+            let most = (0..100).map(|_| {
+                std::thread::sleep(Duration::from_millis(5));
+                keepers()
+            });
+            let most = most.max().unwrap();
+            let told = [waits.join().unwrap(), opens.join().unwrap()];
+            assert!(told.iter().all(|told| told.is_err()), "all numbers are held: {told:?}");
+            living.next_id().unwrap();
+            most as i32
+        })
+    });
+    assert_eq!(wait(child), 1, "threads that keep leases in the child");
+    drop(other);
+}
+
+#[test]
+fn who_may_not_wait_asks_again_until_a_number_is_leased() {
+    let folder = Folder::new("polls");
+    let line = format!("standard {} {QUICK}", folder.store());
+    let (begin, mut polls) = (Instant::now(), 0);
+    let ids = loop {
+        match Snowflake::open_spec(spec(&line), Duration::ZERO) {
+            Ok(ids) => break ids,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+                assert!(begin.elapsed() < Duration::from_secs(20), "{polls} tries");
+                polls += 1;
+                std::thread::sleep(error.retry_after().unwrap());
+            }
+        }
+    };
+    ids.next_id().unwrap();
+    let records = std::fs::read_dir(folder.0.join("default")).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        name.to_string_lossy().parse::<u64>().is_ok()
+    });
+    assert_eq!(records.count(), 1, "one number was leased");
+}
+
+/// The memory that this process uses, in bytes.
+#[cfg(target_os = "linux")]
+fn resident() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_that_may_not_wait_cost_no_memory() {
+    let folder = Folder::new("memory");
+    let ids = open(&format!("standard {} window=18s renew=6s rollback=error exhausted=wait", folder.store()));
+    ids.renew().unwrap();
+    // The keeper is in one call of the store all the time.
+    let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let child = fork_for(120, || {
+        assert_eq!(ids.try_next_id(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let before = resident();
+        for _ in 0..1_000_000 {
+            ids.try_next_id(Duration::ZERO).unwrap_err();
+        }
+        ((resident() - before) >> 20) as i32
+    });
+    let grown = wait(child);
+    assert!(grown < 10, "{grown} MB");
+}
+
+#[test]
+fn calls_that_fail_do_not_run_the_word_ahead() {
+    let folder = Folder::new("frozen");
+    let layout = "layout='time:31@1s node:4 sequence:4 epoch:2025-01-01'";
+    let ids = open(&format!("{layout} {} window=6s renew=2s rollback=error exhausted=wait start=zero", folder.store()));
+    let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
+    lock.lock().unwrap();
+    // At the beginning of a tick: the gate stands open for the rest of it.
+    std::thread::sleep(Duration::from_millis(1_000 - unix_ms() as u64 % 1_000));
+    ids.next_id().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| ids.renew());
+        // Nothing is issued meanwhile: a tick that is used up closes the gate.
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let begin = Instant::now();
+                while begin.elapsed() < Duration::from_millis(800) {
+                    ids.try_next_id(Duration::ZERO).unwrap_err();
+                }
+            });
+        }
+    });
+    lock.unlock().unwrap();
+    let id = std::iter::repeat_with(|| ids.next_id()).take(200).find_map(|id| {
+        std::thread::sleep(Duration::from_millis(50));
+        id.ok()
+    });
+    let (id, now) = (id.expect("the store is back"), unix_ms());
+    let stamp = ids.layout().decode(id).unwrap().unix_ms();
+    // One tick for the new lease's first, and one for each thread that was on its way as the lease ended.
+    assert!(stamp < now + 3_000, "the stamp lies {} ms ahead", stamp - now);
+    assert!(ids.lease().unwrap().healthy);
 }

@@ -124,9 +124,10 @@ fn loom_nothing_passes_the_bound() {
 #[test]
 fn loom_the_bound_moves_on_while_ids_are_minted() {
     model(|| {
-        let ids = generator(2, 10 << 2, Reaction::Ahead(Some(5)));
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(5)));
+        let owner = ids.swap(lease(1, 10 << 2));
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.lease.get().extend(10 << 2 | 2));
+        let keeper = thread::spawn(move || other.lease.extend(&owner, 10 << 2 | 2));
         let minted = mint(&ids, 4);
         keeper.join().unwrap();
         let all = [minted, mint(&ids, 4)].concat();
@@ -269,7 +270,7 @@ fn loom_a_swap_does_not_open_what_was_closed() {
 fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
-        let owner = ids.swap(lease(2, 11 << 2));
+        let owner = ids.swap(lease(2, 10 << 2));
         next_id(&ids).expect("the bound's own word");
         let other = Arc::clone(&ids);
         let keeper = thread::spawn(move || other.lease.extend(&owner, UNBOUNDED));
@@ -294,5 +295,19 @@ fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
         late.join().unwrap();
         assert_eq!(ids.lease.get().bound(), 11 << 2);
         assert!(!ids.lease.get().is_frozen());
+    });
+}
+
+#[test]
+fn loom_calls_that_fail_do_not_run_a_frozen_word_ahead() {
+    model(|| {
+        let lease = Arc::new(lease(1, UNBOUNDED));
+        lease.open_gate(0, 9);
+        let next = lease.freeze();
+        let other = Arc::clone(&lease);
+        let thread = thread::spawn(move || assert_eq!((other.claim_one(0), other.claim_one(0)), (None, None)));
+        assert_eq!((lease.claim_one(0), lease.claim_one(0)), (None, None));
+        thread.join().unwrap();
+        assert_eq!(lease.next(), next);
     });
 }

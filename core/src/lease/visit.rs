@@ -107,7 +107,8 @@ impl Visit {
         Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, looks, releases }
     }
 
-    /// One look.
+    /// One look, for a simulation.
+    #[cfg(all(test, not(loom)))]
     pub(super) fn look(&self) -> Option<Result<Answer>> {
         self.look_at(&mut self.keeper.lock())
     }
