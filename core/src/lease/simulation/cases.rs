@@ -56,7 +56,9 @@ impl Lab {
                         let reply = self.ask(&call);
                         keeper.done(&call, reply, program.process());
                     }
-                    Next::Rest(until) => wake = wake.min((self.at + until.saturating_sub(program.process().time.mono_ms())).max(self.at + 1)),
+                    Next::Rest(until) => {
+                        wake = wake.min((self.at + until.saturating_sub(program.process().time.mono_ms())).max(self.at + 1))
+                    }
                     Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
                     Next::End => wake = self.at + 1,
                 }
