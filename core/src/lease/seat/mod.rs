@@ -12,6 +12,12 @@
 //!    '----- unwanted ---+------------ last handle closed -----------'----> Leaving ---> gone
 //! ```
 
+mod callers;
+#[cfg(all(test, not(loom)))]
+mod copy;
+
+pub(super) use callers::Found;
+
 use super::contract::Contract;
 use super::entry::{Entry, Leased, Status};
 use super::holder::{Do, Grant, Holder, Now, Reply};
@@ -76,13 +82,6 @@ pub(super) enum Step {
     Rest(u64),
 }
 
-/// What an opener finds.
-pub(super) enum Found {
-    Handle(Arc<Entry>),
-    /// The last handle was closed meanwhile: another seat has to be made.
-    Gone,
-}
-
 impl Seat {
     pub(super) fn new(number: u64, contract: Contract, process: &Process, entry: Option<Arc<Entry>>) -> Self {
         let mut terms = contract.terms.clone();
@@ -111,107 +110,6 @@ impl Seat {
         }
     }
 
-    pub(super) fn keeps(&self, entry: &Arc<Entry>) -> bool {
-        self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
-    }
-
-    /// Whether an opener may find a handle here.
-    pub(super) fn is_open(&self) -> bool {
-        !self.is_leaving() && self.entry().is_none_or(|entry| !entry.is_given_up())
-    }
-
-    pub(super) fn is_leaving(&self) -> bool {
-        matches!(self.stage, Stage::Leaving)
-    }
-
-    /// Whether nothing is left of it, and nobody looks at it.
-    pub(super) fn is_over(&self) -> bool {
-        self.has_left() && self.visits == 0
-    }
-
-    /// A call comes; `seeks` a lease with room, or only looks.
-    pub(super) fn enter(&mut self, seeks: bool, now_ms: u64) {
-        self.visits += 1;
-        self.seekers += usize::from(seeks);
-        self.wanted |= seeks;
-        self.visited_ms = now_ms;
-    }
-
-    pub(super) fn exit(&mut self, seeks: bool, now_ms: u64) {
-        self.visits -= 1;
-        self.seekers -= usize::from(seeks);
-        self.visited_ms = now_ms;
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.wanted || self.seekers > 0
-    }
-
-    /// What a later look is compared with.
-    pub(super) fn looks(&self) -> u64 {
-        self.looks
-    }
-
-    pub(super) fn releases(&self) -> u64 {
-        self.releases
-    }
-
-    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another.
-    pub(super) fn renew(&mut self) {
-        if let Stage::Serving { entry, owner, .. } = &self.stage {
-            entry.generator.lease.freeze(owner);
-        }
-        // A grant that waits for its time is given up too: a copy of this machine would use the same.
-        self.renewed = !self.holder.is_idle();
-    }
-
-    /// Why opening failed before this call came: once.
-    pub(super) fn take_untold(&mut self) -> Option<Error> {
-        self.untold.take().inspect(|_| self.wanted = false)
-    }
-
-    /// A handle for an opener that came when there had been so many `looks`.
-    pub(super) fn handle(&mut self, asked: &Contract, looks: u64) -> Option<Result<Found>> {
-        let (entry, spare) = match &mut self.stage {
-            Stage::Leaving => return Some(Ok(Found::Gone)),
-            Stage::Unleased(entry) if entry.generator.same_process() => (entry, None),
-            Stage::Serving { entry, spare, .. } => (entry, Some(spare)),
-            Stage::Unleased(entry) if entry.is_given_up() => return Some(Ok(Found::Gone)),
-            Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
-        };
-        let (open, asked) = (self.contract.describe(), asked.describe());
-        if open != asked {
-            let node = entry.generator.lease.get().node;
-            let why = format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"");
-            return Some(Err(Error::new(ErrorKind::Conflict, why)));
-        }
-        let taken = spare.is_some_and(std::mem::take) || entry.take_handle();
-        Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
-    }
-
-    /// Whether the generator of this seat has room, for a call that came when there had been so many `looks`.
-    pub(super) fn room(&self, looks: u64) -> Option<Result<()>> {
-        match &self.stage {
-            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
-            Stage::Unleased(entry) | Stage::Serving { entry, .. } if entry.is_given_up() => Some(Err(Error::closed())),
-            Stage::Serving { entry, .. } if entry.generator.has_room() => Some(Ok(())),
-            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(looks).map(Err),
-        }
-    }
-
-    /// Whether the lease was given up, for a call that came when that had been done `releases` times.
-    pub(super) fn renewal(&self, releases: u64) -> Option<Result<()>> {
-        match &self.stage {
-            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
-            Stage::Unleased(_) | Stage::Serving { .. } => (self.releases > releases || !(self.renewed || self.releasing)).then_some(Ok(())),
-        }
-    }
-
-    /// Whether the number is given back.
-    pub(super) fn has_left(&self) -> bool {
-        self.is_leaving() && self.holder.is_idle()
-    }
-
     /// After a defect in its keeper: its lease is used no more, and those who look at it go elsewhere.
     pub(super) fn abandon(&mut self) {
         self.give_up();
@@ -220,10 +118,6 @@ impl Seat {
             self.holder.done(Err(Error::new(ErrorKind::Internal, "its keeper has ended")), nothing);
         }
         self.stage = Stage::Leaving;
-    }
-
-    fn failure(&self, looks: u64) -> Option<Error> {
-        self.trouble().filter(|_| self.looks > looks)
     }
 
     /// What is to be asked of the store now, or when to come back.
@@ -428,47 +322,6 @@ impl Seat {
         let left = self.holder.grant().map_or(before.left, |grant| grant.left);
         if before.trouble != trouble || before.left != left {
             leased.status.store(Arc::new(Status { left, trouble }));
-        }
-    }
-}
-
-/// What a simulation sees, and copies.
-#[cfg(all(test, not(loom)))]
-impl Seat {
-    pub(super) fn grant(&self) -> Option<Grant> {
-        self.holder.grant()
-    }
-
-    pub(super) fn last_trouble(&self) -> Option<&Error> {
-        self.holder.trouble()
-    }
-
-    /// The generator's current lease, by its serial, and the token of the grant that it was made for.
-    pub(super) fn in_use(&self) -> Option<(u64, u64)> {
-        match &self.stage {
-            Stage::Serving { entry, token, .. } => Some((entry.generator.lease.get().serial(), *token)),
-            _ => None,
-        }
-    }
-
-    /// The seat of a machine that was copied while it ran, without those who look at it.
-    pub(super) fn copy(&self, process: &Process, entry_of: &mut dyn FnMut(&Arc<Entry>) -> Arc<Entry>) -> Self {
-        let stage = match &self.stage {
-            Stage::Opening => Stage::Opening,
-            Stage::Unleased(entry) => Stage::Unleased(entry_of(entry)),
-            Stage::Serving { entry, owner, token, spare } => {
-                Stage::Serving { entry: entry_of(entry), owner: owner.copy(), token: *token, spare: *spare }
-            }
-            Stage::Leaving => Stage::Leaving,
-        };
-        Seat {
-            contract: self.contract.clone(),
-            holder: self.holder.copy(process.random(), process.holder.clone()),
-            stage,
-            visits: 0,
-            seekers: 0,
-            untold: None,
-            ..*self
         }
     }
 }

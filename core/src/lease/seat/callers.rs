@@ -1,0 +1,121 @@
+//! What the calls see of a seat, and what they leave there.
+
+use super::{Seat, Stage};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lease::contract::Contract;
+use crate::lease::entry::Entry;
+use std::sync::Arc;
+
+/// What an opener finds.
+pub(in crate::lease) enum Found {
+    Handle(Arc<Entry>),
+    /// The last handle was closed meanwhile: another seat has to be made.
+    Gone,
+}
+
+impl Seat {
+    pub(in crate::lease) fn keeps(&self, entry: &Arc<Entry>) -> bool {
+        self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
+    }
+
+    /// Whether an opener may find a handle here.
+    pub(in crate::lease) fn is_open(&self) -> bool {
+        !self.is_leaving() && self.entry().is_none_or(|entry| !entry.is_given_up())
+    }
+
+    pub(in crate::lease) fn is_leaving(&self) -> bool {
+        matches!(self.stage, Stage::Leaving)
+    }
+
+    /// Whether nothing is left of it, and nobody looks at it.
+    pub(in crate::lease) fn is_over(&self) -> bool {
+        self.has_left() && self.visits == 0
+    }
+
+    /// A call comes; `seeks` a lease with room, or only looks.
+    pub(in crate::lease) fn enter(&mut self, seeks: bool, now_ms: u64) {
+        self.visits += 1;
+        self.seekers += usize::from(seeks);
+        self.wanted |= seeks;
+        self.visited_ms = now_ms;
+    }
+
+    pub(in crate::lease) fn exit(&mut self, seeks: bool, now_ms: u64) {
+        self.visits -= 1;
+        self.seekers -= usize::from(seeks);
+        self.visited_ms = now_ms;
+    }
+
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted || self.seekers > 0
+    }
+
+    /// What a later look is compared with.
+    pub(in crate::lease) fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    pub(in crate::lease) fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another.
+    pub(in crate::lease) fn renew(&mut self) {
+        if let Stage::Serving { entry, owner, .. } = &self.stage {
+            entry.generator.lease.freeze(owner);
+        }
+        // A grant that waits for its time is given up too: a copy of this machine would use the same.
+        self.renewed = !self.holder.is_idle();
+    }
+
+    /// Why opening failed before this call came: once.
+    pub(in crate::lease) fn take_untold(&mut self) -> Option<Error> {
+        self.untold.take().inspect(|_| self.wanted = false)
+    }
+
+    /// A handle for an opener that came when there had been so many `looks`.
+    pub(in crate::lease) fn handle(&mut self, asked: &Contract, looks: u64) -> Option<Result<Found>> {
+        let (entry, spare) = match &mut self.stage {
+            Stage::Leaving => return Some(Ok(Found::Gone)),
+            Stage::Unleased(entry) if entry.generator.same_process() => (entry, None),
+            Stage::Serving { entry, spare, .. } => (entry, Some(spare)),
+            Stage::Unleased(entry) if entry.is_given_up() => return Some(Ok(Found::Gone)),
+            Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
+        };
+        let (open, asked) = (self.contract.describe(), asked.describe());
+        if open != asked {
+            let node = entry.generator.lease.get().node;
+            let why = format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"");
+            return Some(Err(Error::new(ErrorKind::Conflict, why)));
+        }
+        let taken = spare.is_some_and(std::mem::take) || entry.take_handle();
+        Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
+    }
+
+    /// Whether the generator of this seat has room, for a call that came when there had been so many `looks`.
+    pub(in crate::lease) fn room(&self, looks: u64) -> Option<Result<()>> {
+        match &self.stage {
+            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
+            Stage::Unleased(entry) | Stage::Serving { entry, .. } if entry.is_given_up() => Some(Err(Error::closed())),
+            Stage::Serving { entry, .. } if entry.generator.has_room() => Some(Ok(())),
+            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(looks).map(Err),
+        }
+    }
+
+    /// Whether the lease was given up, for a call that came when that had been done `releases` times.
+    pub(in crate::lease) fn renewal(&self, releases: u64) -> Option<Result<()>> {
+        match &self.stage {
+            Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
+            Stage::Unleased(_) | Stage::Serving { .. } => (self.releases > releases || !(self.renewed || self.releasing)).then_some(Ok(())),
+        }
+    }
+
+    /// Whether the number is given back.
+    pub(in crate::lease) fn has_left(&self) -> bool {
+        self.is_leaving() && self.holder.is_idle()
+    }
+
+    fn failure(&self, looks: u64) -> Option<Error> {
+        self.trouble().filter(|_| self.looks > looks)
+    }
+}

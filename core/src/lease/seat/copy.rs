@@ -1,0 +1,47 @@
+//! What a simulation sees of a seat, and copies.
+
+use super::{Seat, Stage};
+use crate::error::Error;
+use crate::lease::entry::Entry;
+use crate::lease::holder::Grant;
+use crate::lease::process::Process;
+use std::sync::Arc;
+
+impl Seat {
+    pub(in crate::lease) fn grant(&self) -> Option<Grant> {
+        self.holder.grant()
+    }
+
+    pub(in crate::lease) fn last_trouble(&self) -> Option<&Error> {
+        self.holder.trouble()
+    }
+
+    /// The generator's current lease, by its serial, and the token of the grant that it was made for.
+    pub(in crate::lease) fn in_use(&self) -> Option<(u64, u64)> {
+        match &self.stage {
+            Stage::Serving { entry, token, .. } => Some((entry.generator.lease.get().serial(), *token)),
+            _ => None,
+        }
+    }
+
+    /// The seat of a machine that was copied while it ran, without those who look at it.
+    pub(in crate::lease) fn copy(&self, process: &Process, entry_of: &mut dyn FnMut(&Arc<Entry>) -> Arc<Entry>) -> Self {
+        let stage = match &self.stage {
+            Stage::Opening => Stage::Opening,
+            Stage::Unleased(entry) => Stage::Unleased(entry_of(entry)),
+            Stage::Serving { entry, owner, token, spare } => {
+                Stage::Serving { entry: entry_of(entry), owner: owner.copy(), token: *token, spare: *spare }
+            }
+            Stage::Leaving => Stage::Leaving,
+        };
+        Seat {
+            contract: self.contract.clone(),
+            holder: self.holder.copy(process.random(), process.holder.clone()),
+            stage,
+            visits: 0,
+            seekers: 0,
+            untold: None,
+            ..*self
+        }
+    }
+}
