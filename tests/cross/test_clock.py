@@ -10,6 +10,7 @@ import re
 import select
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -202,6 +203,24 @@ def test_wait_refuses_a_long_rollback_at_once():
     assert back_by - 5 < refused.value.retry_after <= back_by
     turn(0)
     assert ids.next() > newest
+
+
+@under_a_clock_to_turn
+def test_new_leases_are_used_at_once_after_a_rollback():
+    """Also those of a forked child, and of renew(): `rollback=ahead` allows what the lease before it allowed."""
+    with tempfile.TemporaryDirectory() as folder:
+        ids = frazil.Snowflake("standard", rollback="ahead:10m", store=f"file:{folder}/store")
+        newest = ids.next()
+        turn(-300)
+        before = ids.next()
+        assert before > newest
+        child = os.fork()
+        if child == 0:
+            since = time.monotonic()
+            os._exit(0 if ids.next() > before and time.monotonic() - since < SLACK else 1)
+        assert os.waitpid(child, 0)[1] == 0, "the child's first lease"
+        ids.renew()
+        assert ids.next() > before
 
 
 @under_a_clock_to_turn
