@@ -26,6 +26,8 @@ SEEDS = {"clean": "2000", "mutant": "20000"}
 PATIENCE_S = 240
 
 HOLDER = "holder.rs"
+INCARNATION = "holder/incarnation.rs"
+SLOT = "holder/slot.rs"
 RECORD = "record.rs"
 STORE = "simulation/store.rs"
 PROCESS = "simulation/process.rs"
@@ -42,7 +44,7 @@ MUTANTS = [
     ),
     (
         "any record with our token confirms",
-        HOLDER,
+        SLOT,
         (
             "            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {\n"
             "                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));\n"
@@ -65,19 +67,19 @@ MUTANTS = [
     ),
     (
         "the first word may be the old bound",
-        HOLDER,
+        SLOT,
         "old.map_or(0, |(slot, _)| slot.bound + 1)",
         "old.map_or(0, |(slot, _)| slot.bound)",
     ),
     (
         "the first word is the clock's, whatever the old bound",
-        HOLDER,
+        SLOT,
         "begin.max(old.map_or(0, |(slot, _)| slot.bound + 1))",
         "begin",
     ),
     (
         "a lost lease goes on being extended",
-        HOLDER,
+        SLOT,
         "            _ => self.lose(),\n        }\n",
         (
             "            Some((_, text)) => {\n"
@@ -90,7 +92,7 @@ MUTANTS = [
     ),
     (
         "an incarnation is its nonce alone",
-        HOLDER,
+        INCARNATION,
         "incarnation.meta.identity() != meta.identity()",
         "incarnation.meta.nonce != meta.nonce",
     ),
@@ -109,37 +111,37 @@ MUTANTS = [
         "record != swap.old.as_ref()",
         'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
     ),
-    ("no cap", HOLDER, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
-    ("no cap when a bound is moved on", HOLDER, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
+    ("no cap", INCARNATION, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
+    ("no cap when a bound is moved on", SLOT, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
     ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
     ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",
-        HOLDER,
+        INCARNATION,
         "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
         "let latest_ms = i64::MAX;",
     ),
     (
         "slots are taken before the floor",
-        HOLDER,
+        SLOT,
         "cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN))",
         "cap_ms.max(passed_ms)",
     ),
     (
         "the store's clock does not agree that the owner before is done",
-        HOLDER,
+        SLOT,
         "cap_ms.max(passed_ms).max(",
         "cap_ms.max(",
     ),
     (
         "adoption after a loss without a limit of time",
-        HOLDER,
+        SLOT,
         "swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;",
         "swap.latest_ms = i64::MAX;",
     ),
     (
         "a copy's record is adopted after a loss",
-        HOLDER,
+        SLOT,
         (
             "                    && slot.holder == self.terms.holder\n"
             "                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>"
@@ -148,7 +150,7 @@ MUTANTS = [
     ),
     (
         "the longest window is not kept in the meta record",
-        HOLDER,
+        INCARNATION,
         "            return write(Some(text), begin(meta.nonce, meta.since_ms, longest), i64::MAX);\n",
         (
             "            let meta = begin(meta.nonce, meta.since_ms, longest);\n"
@@ -158,11 +160,11 @@ MUTANTS = [
     ),
     (
         "a new incarnation goes unnoticed",
-        HOLDER,
+        INCARNATION,
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
-    ("a disposable number is not counted", HOLDER, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
+    ("a disposable number is not counted", SLOT, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
 SHORT = [

@@ -1,7 +1,7 @@
 //! Node numbers that are leased: the window protocol, and the keeper that drives it.
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks; `holder` is the protocol as a state machine, `keeper` the thread that owns a store's
+//! asks; `holder` is the protocol as a state machine (see there for the terms), `keeper` the thread that owns a store's
 //! connection and drives it, and `entry` the generator that uses what the keeper holds. `accept` is what an operator
 //! does after a store was replaced.
 

@@ -1,0 +1,209 @@
+//! One slot: the compare-and-sets that take it, move its bound on and confirm it.
+
+use super::super::record::{Slot, Tenure};
+use super::incarnation::changed;
+use super::{BEGINNING_MS, CLOCK_ERROR_MS, Grant, Holder, Now, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Key, Loaded, Swap};
+use crate::time::show_instant;
+
+/// The bound of a disposable number, which nobody uses again.
+const UNBOUNDED: u64 = i64::MAX as u64;
+
+#[derive(Clone)]
+pub(super) struct Taking {
+    pub(super) swap: Swap,
+    pub(super) key: u64,
+    pub(super) grant: Grant,
+}
+
+#[derive(Clone)]
+pub(super) struct Extending {
+    pub(super) swap: Swap,
+    pub(super) bound: u64,
+}
+
+#[cfg_attr(test, derive(Clone))]
+pub(super) struct Held {
+    pub(super) grant: Grant,
+    pub(super) version: u64,
+    /// The record as it stands in the store.
+    pub(super) text: String,
+    /// Whether the store has changed since the record was confirmed.
+    pub(super) shaken: bool,
+    /// The writes since whose outcome is not known, and their bounds.
+    pub(super) sent: Vec<(u64, String)>,
+    /// The clocks at the last confirmed write.
+    pub(super) at: (u64, u64),
+}
+
+impl Holder {
+    /// The write that takes a slot.
+    pub(super) fn taking(&mut self, node: u64, old: Option<(&Slot, &str)>, now: Now) -> Result<Taking> {
+        let layout = &self.terms.layout;
+        let incarnation = self.incarnation.as_ref().expect("a slot is chosen in an incarnation");
+        let bits = layout.sequence().bits();
+        let floor = match incarnation.meta.begins_ms() {
+            None => 0,
+            Some(floor_ms) => layout.tick_of(floor_ms)? + 1,
+        };
+        let floor_ms = layout.tick_start_ms(floor);
+        let now_ms = layout.tick_start_ms(now.tick);
+        // A floor that was just set lies this far ahead of the store's clock, give or take what ours may differ by.
+        let slack_ms = i64::try_from(self.terms.allowance_ms + 2 * layout.tick_ms()).unwrap_or(i64::MAX / 4);
+        if floor > 0 && floor_ms - now_ms > BEGINNING_MS + self.meta_reach_ms() + CLOCK_ERROR_MS + slack_ms {
+            let (ours, theirs) = (show_instant(now_ms), show_instant(floor_ms));
+            let why =
+                format!("this machine's clock shows {ours}, and by the store's clock leases begin at {theirs}; set the clocks by NTP");
+            return Err(Error::new(ErrorKind::ClockSkew, why));
+        }
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
+        // Above what this process issued under another number: its IDs go on increasing.
+        let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
+        let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
+        let bound_tick = self.bound_tick(now.tick.max(first >> bits));
+        if first >> bits > layout.last_tick() {
+            let why = "the lease would begin after the layout's last tick";
+            return Err(Error::new(ErrorKind::LayoutExpired, why));
+        }
+        let bound = bound_tick << bits | layout.sequence().max();
+        let cap_ms = self.cap_ms(bound_tick);
+        // The store's clock agrees that the owner before is done: so an owner that still has time may
+        // go on after the store lost writes (see `confirm`).
+        let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
+        let token = self.random.u64(..);
+        let record = Slot {
+            tenure: Tenure::Held,
+            token,
+            version: old.map_or(0, |(slot, _)| slot.version) + 1,
+            bound,
+            holder: self.terms.holder.clone(),
+        };
+        let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
+        // Nothing is confirmed before the floor: should this incarnation be lost too, an owner that goes
+        // on from a record before both losses is not yet followed by anyone (see `extension`).
+        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
+        Ok(Taking { swap, key: node, grant: Grant { node, token, first, bound, left: None } })
+    }
+
+    /// Takes the next disposable number: one counter for all that have the same fields given.
+    pub(super) fn count(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
+        let (key, candidates) = (self.terms.candidates.nth(0), self.terms.candidates.count());
+        let old = match loaded.slots.iter().find(|(node, _)| *node == key) {
+            None => None,
+            Some((_, text)) => Some((Slot::parse(key, text)?, text)),
+        };
+        let spent = old.as_ref().map_or(0, |(slot, _)| slot.bound);
+        if spent >= candidates {
+            let why = format!("all {candidates} disposable node numbers that the spec allows are spent");
+            return Err(Error::new(ErrorKind::NoFreeNode, why));
+        }
+        let incarnation = self.incarnation.as_ref().expect("a number is taken in an incarnation");
+        if incarnation.meta.since_ms != 0 {
+            return Err(changed("it may have forgotten which disposable numbers it gave out, so another namespace is needed"));
+        }
+        let token = self.random.u64(..);
+        let version = old.as_ref().map_or(0, |(slot, _)| slot.version) + 1;
+        let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.terms.holder.clone() };
+        let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
+        let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
+        let node = self.terms.candidates.nth(spent);
+        let grant = Grant { node, token, first, bound: UNBOUNDED, left: Some(candidates - spent - 1) };
+        self.state = State::Take(Taking { swap, key, grant });
+        Ok(())
+    }
+
+    pub(super) fn took(&mut self, taking: Taking, now: Now) {
+        let version = Slot::parse(taking.key, &taking.swap.new).expect("written by `taking`").version;
+        self.trouble = None;
+        self.watch = None;
+        self.avoided = None;
+        self.held = Some(Held {
+            grant: taking.grant,
+            version,
+            text: taking.swap.new,
+            shaken: false,
+            sent: Vec::new(),
+            at: (now.tick, now.mono_ms),
+        });
+        let due = if self.terms.disposable { u64::MAX } else { now.mono_ms + self.terms.renew_ms };
+        self.state = State::Hold { due };
+    }
+
+    /// What comes before the bound is moved on.
+    pub(super) fn renewal(&self, now: Now) -> State {
+        if self.clock_jumped(now) { State::Compare } else { self.extension(now) }
+    }
+
+    /// The write that moves the bound on.
+    pub(super) fn extension(&self, now: Now) -> State {
+        let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
+        let bits = self.terms.layout.sequence().bits();
+        // The last word issued, and not the next one: that may be a whole tick later.
+        let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
+        let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
+        let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
+        let record =
+            Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.terms.holder.clone() };
+        let mut swap = incarnation.swap(Key::Slot(held.grant.node), Some(held.text.clone()), record.to_string());
+        swap.earliest_ms = cap_ms;
+        if held.shaken {
+            // Nobody can have taken the slot before its bound passed by the store's clock.
+            swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;
+        }
+        State::Extend(Extending { swap, bound })
+    }
+
+    pub(super) fn extended(&mut self, bound: u64, text: String, now: Now) {
+        let held = self.held.as_mut().expect("only what is held is extended");
+        held.grant.bound = bound;
+        held.version += 1;
+        held.text = text;
+        held.shaken = false;
+        held.sent.clear();
+        held.at = (now.tick, now.mono_ms);
+        self.trouble = None;
+        self.watch = None;
+        self.state = State::Hold { due: now.mono_ms + self.terms.renew_ms };
+    }
+
+    /// The slot's record decides what became of a write.
+    pub(super) fn confirm(&mut self, loaded: &Loaded, now: Now) {
+        let Some(held) = self.held.as_mut() else {
+            self.state = State::Seek;
+            return;
+        };
+        let found = loaded.slots.first().and_then(|(node, text)| Some((Slot::parse(*node, text).ok()?, text)));
+        match found {
+            // The store lost writes, and still knows this lease: it may go on while its bound lies ahead of
+            // the store's clock, which the next write checks. A later version that was not sent here is
+            // a copy's, which went on first.
+            Some((slot, text))
+                if held.shaken
+                    && loaded.time_ms.is_some()
+                    && slot.tenure == Tenure::Held
+                    && slot.token == held.grant.token
+                    && slot.holder == self.terms.holder
+                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>
+            {
+                held.version = held.version.max(slot.version);
+                held.text = text.clone();
+                self.state = self.extension(now);
+            }
+            Some((_, text)) if *text == held.text && !held.shaken => self.state = self.renewal(now),
+            // A write that timed out was done: the whole record is what was sent.
+            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {
+                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));
+                self.extended(bound, text, now);
+            }
+            _ => self.lose(),
+        }
+    }
+
+    /// The slot belongs to somebody else now. What was confirmed stays good up to its bound; that is
+    /// the generator's, which keeps it until there is another.
+    pub(super) fn lose(&mut self) {
+        self.avoided = self.held.take().map(|held| held.grant.node).filter(|_| self.terms.candidates.count() > 1);
+        self.state = State::Seek;
+    }
+}
