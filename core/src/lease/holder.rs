@@ -44,7 +44,7 @@ mod terms;
 
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms};
 
-use super::record::{Slot, Tenure};
+use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, Result};
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use choice::Watch;
@@ -70,6 +70,8 @@ pub(crate) struct Holder {
     /// Nothing is done before this.
     rest_until: u64,
     incarnation: Option<Incarnation>,
+    /// The incarnation that this process began, until it is found in the store.
+    begun: Option<Meta>,
     held: Option<Held>,
     /// The node number that was given up last: another is preferred.
     avoided: Option<u64>,
@@ -109,6 +111,7 @@ impl Holder {
             state: State::Seek,
             rest_until: 0,
             incarnation: None,
+            begun: None,
             held: None,
             avoided: None,
             watch: None,
@@ -148,7 +151,9 @@ impl Holder {
 
     /// Does what is due later now: a caller waits for it.
     pub(crate) fn hurry(&mut self) {
-        if let State::Hold { due } = &mut self.state {
+        if let State::Hold { due } = &mut self.state
+            && !self.terms.disposable
+        {
             *due = 0;
         }
     }
@@ -174,7 +179,7 @@ impl Holder {
             bound: next.max(held.grant.first).saturating_sub(1),
             holder: self.terms.holder.clone(),
         };
-        self.state = State::Release(incarnation.swap(Key::Slot(held.grant.node), Some(held.text), slot.to_string()));
+        self.state = State::Release(incarnation.swap(Key::Slot(held.grant.node), held.text, slot.to_string()));
     }
 
     /// What to do next.

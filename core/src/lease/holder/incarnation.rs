@@ -20,18 +20,6 @@ pub(super) struct Incarnation {
 impl Holder {
     /// Holds the meta record against what is known; `Some` is what has to be written first.
     pub(super) fn establish(&mut self, loaded: &Loaded, loses_writes: bool) -> Result<Option<Swap>> {
-        let window_ms = self.longest_window_ms();
-        let write = |old: Option<&String>, meta: Meta, latest_ms: i64| {
-            Ok(Some(Swap::of_meta(loaded.server.clone(), old.cloned(), meta.to_string(), latest_ms)))
-        };
-        let begin = |nonce, since_ms, longest: (u64, u64)| Meta {
-            nonce,
-            server: loaded.server.clone(),
-            since_ms,
-            window_ms: longest.0.max(window_ms),
-            allowance_ms: longest.1.max(self.terms.allowance_ms),
-            layout: self.terms.purpose.clone(),
-        };
         let Some(text) = &loaded.meta else {
             let known = self.incarnation.is_some();
             let since_ms = match (loaded.time_ms, known) {
@@ -39,11 +27,7 @@ impl Holder {
                 (Some(time_ms), known) if loses_writes || known => time_ms + BEGINNING_MS,
                 _ => 0,
             };
-            // What this process knows of the longest window is better than nothing.
-            let longest =
-                self.incarnation.as_ref().map_or((0, 0), |incarnation| (incarnation.meta.window_ms, incarnation.meta.allowance_ms));
-            let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
-            return write(None, begin(self.random.u64(..), since_ms, longest), latest_ms);
+            return Ok(Some(self.begin(loaded, None, since_ms)));
         };
         let meta = Meta::parse(text)?;
         if meta.layout != self.terms.purpose {
@@ -53,31 +37,70 @@ impl Holder {
             );
             return Err(Error::new(ErrorKind::LayoutMismatch, why));
         }
-        let longest = (meta.window_ms, meta.allowance_ms);
         if meta.server != loaded.server {
             let Some(time_ms) = loaded.time_ms else {
                 return Err(changed(&format!("its identity was {} and is {}; {ACCEPT}", meta.server, loaded.server)));
             };
-            let since_ms = time_ms + BEGINNING_MS;
-            return write(Some(text), begin(self.random.u64(..), since_ms, longest), since_ms);
+            return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
-        let anew = self.incarnation.as_ref().is_some_and(|incarnation| incarnation.meta.identity() != meta.identity());
-        if anew && meta.since_ms == 0 {
-            // Whoever began it did not know that there was one before.
-            let Some(time_ms) = loaded.time_ms else { return Err(changed(&format!("it was wiped, and begun anew; {ACCEPT}"))) };
-            let since_ms = time_ms + BEGINNING_MS;
-            return write(Some(text), begin(self.random.u64(..), since_ms, longest), since_ms);
+        let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
+        if anew {
+            match loaded.time_ms {
+                // Whoever began it did not know that there was one before.
+                None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {ACCEPT}"))),
+                Some(time_ms) if !self.follows(&meta, time_ms) => {
+                    return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
+                }
+                _ => {}
+            }
         }
-        if longest != (longest.0.max(window_ms), longest.1.max(self.terms.allowance_ms)) {
-            return write(Some(text), begin(meta.nonce, meta.since_ms, longest), i64::MAX);
+        let longest = self.longest(Some(&meta));
+        if longest != (meta.window_ms, meta.allowance_ms) {
+            let longer = Meta { window_ms: longest.0, allowance_ms: longest.1, ..meta };
+            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));
         }
         if anew {
             // Whatever was confirmed may be forgotten; who is alive has to be seen anew.
             self.watch = None;
             self.held.iter_mut().for_each(|held| held.shaken = true);
         }
+        self.begun = None;
         self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });
         Ok(None)
+    }
+
+    /// The write that begins an incarnation in place of `old`.
+    fn begin(&mut self, loaded: &Loaded, old: Option<&Meta>, since_ms: i64) -> Swap {
+        let (window_ms, allowance_ms) = self.longest(old);
+        let nonce = self.random.u64(..);
+        let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout: self.terms.purpose.clone() };
+        let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
+        let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
+        self.begun = Some(meta);
+        swap
+    }
+
+    /// W and A: what this process needs, and what it or the record knows of others.
+    fn longest(&self, meta: Option<&Meta>) -> (u64, u64) {
+        let own = (self.longest_window_ms(), self.terms.allowance_ms);
+        let known = self.incarnation.as_ref().map(|incarnation| &incarnation.meta);
+        known.into_iter().chain(meta).fold(own, |longest, meta| (longest.0.max(meta.window_ms), longest.1.max(meta.allowance_ms)))
+    }
+
+    /// Whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.
+    ///
+    /// It need not be so: a server that was replaced may answer again as it was. Its incarnation is then as good as
+    /// lost, for what came after is not in it: another is begun in its place.
+    fn follows(&self, meta: &Meta, time_ms: i64) -> bool {
+        let Some(known) = &self.incarnation else { return true };
+        if self.begun.as_ref().is_some_and(|begun| begun.identity() == meta.identity()) {
+            return true;
+        }
+        // The floors of this incarnation, and of one that is begun now.
+        let (window_ms, allowance_ms) = self.longest(Some(meta));
+        let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
+        let below = |bound| (floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS)).contains(&self.end_ms(bound));
+        meta.since_ms > known.meta.since_ms && !self.grant().is_some_and(|grant| below(grant.bound))
     }
 
     /// The last tick of a window that begins at `tick`.

@@ -27,14 +27,27 @@ pub(super) struct Extending {
 pub(super) struct Held {
     pub(super) grant: Grant,
     pub(super) version: u64,
-    /// The record as it stands in the store.
-    pub(super) text: String,
+    /// The slot's record in the store, as it was written or found.
+    pub(super) text: Option<String>,
     /// Whether the store has changed since the record was confirmed.
     pub(super) shaken: bool,
     /// The writes since whose outcome is not known, and their bounds.
     pub(super) sent: Vec<(u64, String)>,
     /// The clocks at the last confirmed write.
     pub(super) at: (u64, u64),
+}
+
+impl Held {
+    /// Whether a record that is found after a loss is one from before: of the lease itself, or of an owner before it.
+    fn precedes(&self, holder: &str, text: &String) -> bool {
+        let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
+        if slot.token != self.grant.token {
+            return slot.bound < self.grant.first;
+        }
+        // A later version that was not sent here is a copy's, which went on first.
+        let ours = slot.version <= self.version || self.sent.iter().any(|(_, sent)| sent == text);
+        slot.tenure == Tenure::Held && slot.holder == holder && ours
+    }
 }
 
 impl Holder {
@@ -121,7 +134,7 @@ impl Holder {
         self.held = Some(Held {
             grant: taking.grant,
             version,
-            text: taking.swap.new,
+            text: Some(taking.swap.new),
             shaken: false,
             sent: Vec::new(),
             at: (now.tick, now.mono_ms),
@@ -145,11 +158,11 @@ impl Holder {
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
         let record =
             Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.terms.holder.clone() };
-        let mut swap = incarnation.swap(Key::Slot(held.grant.node), Some(held.text.clone()), record.to_string());
+        let mut swap = incarnation.swap(Key::Slot(held.grant.node), held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;
         if held.shaken {
-            // Nobody can have taken the slot before its bound passed by the store's clock.
-            swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;
+            let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
+            swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;
         }
         State::Extend(Extending { swap, bound })
     }
@@ -158,7 +171,7 @@ impl Holder {
         let held = self.held.as_mut().expect("only what is held is extended");
         held.grant.bound = bound;
         held.version += 1;
-        held.text = text;
+        held.text = Some(text);
         held.shaken = false;
         held.sent.clear();
         held.at = (now.tick, now.mono_ms);
@@ -169,31 +182,29 @@ impl Holder {
 
     /// The slot's record decides what became of a write.
     pub(super) fn confirm(&mut self, loaded: &Loaded, now: Now) {
-        let Some(held) = self.held.as_mut() else {
+        let Some(held) = &mut self.held else {
             self.state = State::Seek;
             return;
         };
-        let found = loaded.slots.first().and_then(|(node, text)| Some((Slot::parse(*node, text).ok()?, text)));
-        match found {
-            // The store lost writes, and still knows this lease: it may go on while its bound lies ahead of
-            // the store's clock, which the next write checks. A later version that was not sent here is
-            // a copy's, which went on first.
-            Some((slot, text))
-                if held.shaken
-                    && loaded.time_ms.is_some()
-                    && slot.tenure == Tenure::Held
-                    && slot.token == held.grant.token
-                    && slot.holder == self.terms.holder
-                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>
-            {
-                held.version = held.version.max(slot.version);
-                held.text = text.clone();
-                self.state = self.extension(now);
+        let node = held.grant.node;
+        let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
+        if held.shaken {
+            let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.terms.holder, text));
+            if !forgotten {
+                return self.lose();
             }
-            Some((_, text)) if *text == held.text && !held.shaken => self.state = self.renewal(now),
+            let version = found.and_then(|text| Slot::parse(node, text).ok()).map_or(0, |slot| slot.version);
+            held.version = held.version.max(version);
+            held.text = found.cloned();
+            self.state = self.extension(now);
+            return;
+        }
+        let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));
+        match (found, sent) {
+            (Some(_), None) if held.text.as_ref() == found => self.state = self.renewal(now),
             // A write that timed out was done: the whole record is what was sent.
-            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {
-                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));
+            (Some(_), Some(sent)) => {
+                let (bound, text) = held.sent.swap_remove(sent);
                 self.extended(bound, text, now);
             }
             _ => self.lose(),

@@ -2,12 +2,13 @@
 
 use super::super::candidates::Candidates;
 use super::super::holder::{Do, Reply, Terms};
+use super::super::record::Slot;
 use super::process::{Process, Spans};
 use super::store::{Kind, Saved, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
-use crate::store::{Key, Swapped};
-use std::collections::BTreeMap;
+use crate::store::{Key, Swap, Swapped};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// True time begins here.
 const BEGIN_MS: i64 = 1_735_689_600_000 + 10 * 86_400_000;
@@ -63,6 +64,12 @@ enum Turn {
         at: usize,
         saved: Saved,
     },
+    /// A server without the last writes takes over, and after it another.
+    Again {
+        left: u32,
+    },
+    /// The server that was replaced answers again, as it was.
+    GoBack,
 }
 
 /// What came of a run.
@@ -70,6 +77,8 @@ enum Turn {
 pub(super) struct Outcome {
     pub(super) words: u64,
     pub(super) leases: usize,
+    /// How often a slot was written anew after a loss, by the owner whose record was gone or older.
+    pub(super) reclaimed: u64,
     /// Whether the run could be held against liveness.
     pub(super) lively: bool,
 }
@@ -84,6 +93,13 @@ pub(super) struct World {
     starts: usize,
     spans: Spans,
     words: u64,
+    /// Every token of a record, and how often one stood again where it was gone.
+    tokens: HashSet<u64>,
+    reclaimed: u64,
+    /// The meta record that each process wrote under last.
+    informed: HashMap<usize, String>,
+    /// Who alone reaches a server that came back, while it stands as it was: who does not know better could not know.
+    usher: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.
     reach_ms: u64,
     fault_ms: u64,
@@ -115,7 +131,9 @@ impl World {
             2 => random.u64(1..=renew_ms),
             _ => random.u64(1..=5 * renew_ms),
         };
-        let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms);
+        // A longer window leaves a bound ahead of the store's clock for a while after a loss.
+        let longer_ms = if random.bool() { 0 } else { random.u64(..6_000) };
+        let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms) + longer_ms;
         let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
         let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1"][random.usize(..4)] };
         let layout = Layout::parse(&format!("time:31@{tick_ms}ms {fields} sequence:2 epoch:2025-01-01")).unwrap();
@@ -145,6 +163,10 @@ impl World {
             starts: 0,
             spans: Spans::new(),
             words: 0,
+            tokens: HashSet::new(),
+            reclaimed: 0,
+            informed: HashMap::new(),
+            usher: None,
             reach_ms,
             fault_ms,
             measure_ms: 20 * renew_ms,
@@ -210,7 +232,7 @@ impl World {
         if lively {
             self.liveness()?;
         }
-        Ok(Outcome { words: self.words, leases: self.spans.len(), lively: self.lively })
+        Ok(Outcome { words: self.words, leases: self.spans.len(), reclaimed: self.reclaimed, lively: self.lively })
     }
 
     pub(super) fn log(&self) -> String {
@@ -329,13 +351,13 @@ impl World {
 
     fn arrive(&mut self, call: u64, from: usize, what: &Do, answers: bool, until: u64) {
         let true_ms = self.true_ms();
-        let reply = if self.store.reachable {
+        let reply = if self.store.reachable && self.admits(from) {
             Ok(match what {
                 Do::Load(which) => Reply::Loaded(self.store.load(*which, true_ms), self.store.loses_writes()),
                 Do::Swap(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
-                    if swapped == Swapped::Done && swap.old.is_none() {
-                        self.tempt(swap.key);
+                    if swapped == Swapped::Done {
+                        self.wrote(from, swap);
                     }
                     self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
                     Reply::Swapped(swapped)
@@ -417,7 +439,7 @@ impl World {
                 self.processes[at].paused_until = self.at + some;
                 self.note(|| format!("p{id} is paused for {some}"));
             }
-            8..10 => {
+            8..10 if self.usher.as_ref().is_none_or(|(usher, _)| *usher != id) => {
                 let (terms, offset_ms) = (self.processes[at].terms.clone(), self.processes[at].offset_ms);
                 self.note(|| format!("p{id} crashes"));
                 let seed = self.random.u64(..);
@@ -484,6 +506,24 @@ impl World {
         }
     }
 
+    fn wrote(&mut self, from: usize, swap: &Swap) {
+        if swap.old.is_none() {
+            self.tempt(swap.key);
+        }
+        let Key::Slot(node) = swap.key else { return };
+        self.informed.extend(swap.meta.clone().map(|meta| (self.processes[from].id, meta)));
+        let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
+        let Some(new) = token(&swap.new) else { return };
+        let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
+        self.reclaimed += u64::from(again);
+    }
+
+    /// Whether a call gets through.
+    fn admits(&self, from: usize) -> bool {
+        let stands = |meta: &String| self.store.meta() == Some(meta);
+        self.usher.as_ref().is_none_or(|(id, meta)| !stands(meta) || self.processes[from].id == *id)
+    }
+
     /// A record was made, and another process is about to make the same: a good moment for FLUSHALL.
     fn tempt(&mut self, key: Key) {
         let rival = |event: &Event| matches!(event, Event::Arrive { what: Do::Swap(swap), .. } if swap.key == key && swap.old.is_none());
@@ -524,6 +564,18 @@ impl World {
             self.plan(again, Event::Turn(Turn::Wipe));
             return;
         }
+        let (few, skew_ms) = (self.random.usize(..5), self.random.i64(-SKEW_MS..=SKEW_MS));
+        let away = self.random.u64(..self.reach_ms * 2);
+        match self.random.u8(..4) {
+            0 => {
+                self.note(|| "a replica is promoted, and the primary may come back".to_owned());
+                self.store.promote(few, skew_ms);
+                self.hasten();
+                return self.plan(away, Event::Turn(Turn::GoBack));
+            }
+            1 => return self.plan(0, Event::Turn(Turn::Again { left: few as u32 })),
+            _ => {}
+        }
         let (id, saved) = (self.processes[at].id, self.store.save());
         let far = self.processes[at].terms.ahead_ticks * self.processes[at].terms.layout.tick_ms() > 5_000;
         if far || self.random.bool() {
@@ -560,6 +612,17 @@ impl World {
                 self.wake_in(at, in_ms);
             }
             Turn::Wipe => self.wipe(),
+            Turn::Again { left } => {
+                let few = self.random.usize(..12);
+                self.note(|| format!("a server without the last {few} writes takes over, {left} more will"));
+                self.store.restart_without(few, skew_ms);
+                self.hasten();
+                let again = self.random.u64(..self.reach_ms / 2);
+                if left > 0 {
+                    self.plan(again, Event::Turn(Turn::Again { left: left - 1 }));
+                }
+            }
+            Turn::GoBack => self.go_back(),
             Turn::Ahead { at, saved } => {
                 // Its words may be ahead of its clock already: a little less than A, both together.
                 let terms = &self.processes[at].terms;
@@ -578,6 +641,27 @@ impl World {
                 self.plan(away, Event::Turn(Turn::Revive { at, saved }));
             }
         }
+    }
+
+    /// The server that was replaced answers again: first to a process that knows the present incarnation, if there is one.
+    fn go_back(&mut self) {
+        let knows = |process: &&Process| self.informed.get(&process.id) == self.store.meta();
+        let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
+        if knowing.is_empty() || !self.admits_all() || !self.store.go_back() {
+            return;
+        }
+        let first = knowing[self.random.usize(..knowing.len())];
+        self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
+        self.usher = self.store.meta().map(|meta| (first, meta.clone()));
+        self.hasten();
+        let again = self.random.u64(..self.reach_ms);
+        if self.random.bool() {
+            self.plan(again, Event::Turn(Turn::GoBack));
+        }
+    }
+
+    fn admits_all(&self) -> bool {
+        (0..self.processes.len()).all(|at| self.admits(at))
     }
 
     /// A virtual machine is copied while it runs: both may repeat each other up to the bound, and no further.
