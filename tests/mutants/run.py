@@ -46,12 +46,12 @@ MUTANTS = [
         "any record with our token confirms",
         SLOT,
         (
-            "            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {\n"
-            "                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));\n"
+            "            (Some(_), Some(sent)) => {\n"
+            "                let (bound, text) = held.sent.swap_remove(sent);\n"
         ),
         (
-            "            Some((slot, text)) if slot.token == held.grant.token => {\n"
-            "                let (bound, text) = (slot.bound, text.clone());\n"
+            "            (Some(text), _) if Slot::parse(node, text).is_ok_and(|slot| slot.token == held.grant.token) => {\n"
+            "                let (bound, text) = (Slot::parse(node, text).map_or(0, |slot| slot.bound), text.clone());\n"
         ),
     ),
     (
@@ -82,8 +82,8 @@ MUTANTS = [
         SLOT,
         "            _ => self.lose(),\n        }\n",
         (
-            "            Some((_, text)) => {\n"
-            "                held.text = text.clone();\n"
+            "            (Some(text), _) => {\n"
+            "                held.text = Some(text.clone());\n"
             "                self.state = self.extension(now);\n"
             "            }\n"
             "            _ => self.lose(),\n"
@@ -134,27 +134,47 @@ MUTANTS = [
         "cap_ms.max(",
     ),
     (
-        "adoption after a loss without a limit of time",
+        "a holder goes on after a loss without a limit of time",
         SLOT,
-        "swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;",
-        "swap.latest_ms = i64::MAX;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = i64::MAX.max(floor_ms);",
+    ),
+    (
+        "a holder goes on after a loss whose bound has passed, though not for long",
+        SLOT,
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
         "a copy's record is adopted after a loss",
         SLOT,
-        (
-            "                    && slot.holder == self.terms.holder\n"
-            "                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>"
-        ),
-        "                    =>",
+        "slot.tenure == Tenure::Held && slot.holder == holder && ours",
+        "slot.tenure == Tenure::Held && (slot.holder == holder || ours || !ours)",
+    ),
+    (
+        "the record of an owner after it is written over after a loss",
+        SLOT,
+        "            return slot.bound < self.grant.first;\n",
+        "            return true;\n",
+    ),
+    (
+        "going back to an older incarnation goes unnoticed",
+        INCARNATION,
+        "meta.since_ms > known.meta.since_ms && ",
+        "meta.since_ms + known.meta.since_ms != 0 && ",
+    ),
+    (
+        "an incarnation whose floor lies below what was confirmed is followed",
+        INCARNATION,
+        " && !self.grant().is_some_and(|grant| below(grant.bound))",
+        " && (self.grant().is_none() || !below(0) || below(0))",
     ),
     (
         "the longest window is not kept in the meta record",
         INCARNATION,
-        "            return write(Some(text), begin(meta.nonce, meta.since_ms, longest), i64::MAX);\n",
+        "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            let meta = begin(meta.nonce, meta.since_ms, longest);\n"
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some() });\n"
             "            return Ok(None);\n"
         ),
     ),
@@ -178,7 +198,8 @@ SHORT = [
     "the store compares only the token",
     "no cap",
     "no floor",
-    "adoption after a loss without a limit of time",
+    "a holder goes on after a loss without a limit of time",
+    "going back to an older incarnation goes unnoticed",
     "a new incarnation goes unnoticed",
 ]
 
@@ -191,6 +212,7 @@ def simulate(copy: Path, seeds: str) -> tuple[int, str]:
         "FRAZIL_ONLY_DUPLICATES": "1",
         "CARGO_TERM_COLOR": "never",
         "CARGO_PROFILE_DEV_DEBUG": "0",
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "2",
     }
     run = subprocess.run(
         command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S

@@ -384,5 +384,5 @@ fn a_holder_that_finds_an_owner_after_it_does_not_go_on() {
     drive(&mut late, &mut store, 40_000, 40_100);
     assert!(late.grant().is_some(), "the old primary's record has passed");
     drive(&mut first, &mut store, 40_100, 42_000);
-    assert!(first.grant().is_none_or(|grant| grant.bound == held.bound), "both go on with node {}", held.node);
+    assert!(first.grant().is_none_or(|grant| grant.bound == held.bound), "duplicate on node {}: it goes on beside an owner after it", held.node);
 }

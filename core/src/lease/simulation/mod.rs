@@ -14,7 +14,7 @@ mod process;
 mod store;
 mod world;
 
-use super::record::Slot;
+use super::record::{Meta, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 

@@ -183,6 +183,11 @@ impl SimStore {
         self.records.meta.as_ref()
     }
 
+    /// Whether an incarnation was begun on the present server.
+    pub(super) fn is_begun(&self) -> bool {
+        self.meta().and_then(|text| super::Meta::parse(text).ok()).is_some_and(|meta| meta.server == self.server())
+    }
+
     /// FLUSHALL, by the server's own client: it keeps its name.
     pub(super) fn wipe(&mut self) {
         self.records = Records::default();

@@ -190,7 +190,9 @@ impl World {
             }
             terms.candidates = Candidates::new(chosen);
             if mixed && world.random.u8(..3) == 0 {
-                terms.window_ms *= world.random.u64(2..=3);
+                // `poisoned` takes what lies two reaches ahead for a clock's fault.
+                let most = 2 * (world.reach_ms - tick_ms) - terms.allowance_ms - 2_000;
+                terms.window_ms = (terms.window_ms * world.random.u64(2..=3)).min(most);
             }
             let offset_ms = world.random.i64(-1_000..=1_000);
             let seed = world.random.u64(..);
@@ -357,7 +359,7 @@ impl World {
                 Do::Swap(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
                     if swapped == Swapped::Done {
-                        self.wrote(from, swap);
+                        self.wrote(call, from, swap);
                     }
                     self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
                     Reply::Swapped(swapped)
@@ -506,12 +508,14 @@ impl World {
         }
     }
 
-    fn wrote(&mut self, from: usize, swap: &Swap) {
+    fn wrote(&mut self, call: u64, from: usize, swap: &Swap) {
         if swap.old.is_none() {
             self.tempt(swap.key);
         }
         let Key::Slot(node) = swap.key else { return };
-        self.informed.extend(swap.meta.clone().map(|meta| (self.processes[from].id, meta)));
+        // A late write may be that of a process that crashed since.
+        let process = &self.processes[from];
+        self.informed.extend(swap.meta.clone().filter(|_| process.call == Some(call)).map(|meta| (process.id, meta)));
         let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
         let Some(new) = token(&swap.new) else { return };
         let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
@@ -647,21 +651,19 @@ impl World {
     fn go_back(&mut self) {
         let knows = |process: &&Process| self.informed.get(&process.id) == self.store.meta();
         let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
-        if knowing.is_empty() || !self.admits_all() || !self.store.go_back() {
+        // Where nobody began an incarnation on this one, nobody wrote there either.
+        let begun = self.store.is_begun();
+        if begun && knowing.is_empty() || !(0..self.processes.len()).all(|at| self.admits(at)) || !self.store.go_back() {
             return;
         }
-        let first = knowing[self.random.usize(..knowing.len())];
-        self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
-        self.usher = self.store.meta().map(|meta| (first, meta.clone()));
+        let first = begun.then(|| knowing[self.random.usize(..knowing.len())]);
+        self.note(|| format!("the server before answers again, as it was, and first to {first:?}"));
+        self.usher = first.zip(self.store.meta().cloned());
         self.hasten();
         let again = self.random.u64(..self.reach_ms);
         if self.random.bool() {
             self.plan(again, Event::Turn(Turn::GoBack));
         }
-    }
-
-    fn admits_all(&self) -> bool {
-        (0..self.processes.len()).all(|at| self.admits(at))
     }
 
     /// A virtual machine is copied while it runs: both may repeat each other up to the bound, and no further.
