@@ -93,8 +93,8 @@ MUTANTS = [
     (
         "an incarnation is its nonce alone",
         INCARNATION,
-        "incarnation.meta.identity() != meta.identity()",
-        "incarnation.meta.nonce != meta.nonce",
+        "known.meta.identity() != meta.identity()",
+        "known.meta.nonce != meta.nonce",
     ),
     (
         "a slot is given back with a word too few",

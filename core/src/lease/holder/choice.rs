@@ -1,10 +1,10 @@
 //! Which slot: one that is free, or whose bound has passed; else whose records move on.
 
 use super::super::record::{Slot, Tenure};
-use super::{Holder, Now, State};
+use super::{CLOCK_ERROR_MS, Holder, Now, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Loaded, Which};
-use crate::time::show_instant;
+use crate::time::{show_duration, show_instant};
 use std::collections::{HashMap, HashSet};
 
 /// How many holders an error lists.
@@ -60,7 +60,7 @@ impl Holder {
             count => Some(open[self.random.usize(..count)]),
         };
         let Some(node) = node else {
-            return self.watch_holders(&records, unreadable, now);
+            return self.watch_holders(&records, unreadable, loaded.time_ms, now);
         };
         self.watch = None;
         let old = records.get(&node);
@@ -79,18 +79,29 @@ impl Holder {
     }
 
     /// Every slot is held: sees whose records move on, and waits for the bounds of the others.
-    fn watch_holders(&mut self, records: &HashMap<u64, (Slot, &String)>, unreadable: Option<Error>, now: Now) -> Result<()> {
+    fn watch_holders(
+        &mut self,
+        records: &HashMap<u64, (Slot, &String)>,
+        unreadable: Option<Error>,
+        time_ms: Option<i64>,
+        now: Now,
+    ) -> Result<()> {
         let alive = |node: &u64, text: &String| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(text));
         let layout = &self.terms.layout;
         let patience_ms = self.meta_reach_ms();
         let now_ms = layout.tick_start_ms(now.tick);
-        let ends = |slot: &Slot| self.end_ms(slot.bound);
-        let silent = records.iter().filter(|(node, (_, text))| !alive(node, text)).map(|(_, (slot, _))| ends(slot));
-        let soonest = silent.filter(|end_ms| *end_ms <= now_ms + patience_ms).min();
+        let soon = |slot: &Slot| {
+            let end_ms = self.end_ms(slot.bound);
+            // This machine's clock may be behind; what has passed by the store's clock alone is not waited for.
+            let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + patience_ms).contains(&end_ms);
+            end_ms <= now_ms + patience_ms || time_ms.is_some_and(ahead)
+        };
+        let silent = records.iter().filter(|(node, (slot, text))| !alive(node, text) && soon(slot));
+        let soonest = silent.map(|(_, (slot, _))| self.end_ms(slot.bound)).min();
         let Some(soonest) = soonest else {
             return Err(match (records.is_empty(), unreadable) {
                 (true, Some(error)) => error,
-                _ => self.none_free(records),
+                _ => self.behind(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records)),
             });
         };
         self.state = State::Seek;
@@ -101,6 +112,27 @@ impl Holder {
         let until_end = u64::try_from(soonest - now_ms).unwrap_or(0) + layout.tick_ms();
         self.rest(now, until_end.min(self.look_ms()));
         Ok(())
+    }
+
+    /// Whether numbers are free, and only this machine's clock does not show it.
+    fn behind(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>, now_ms: i64) -> Option<Error> {
+        let ours = show_instant(now_ms);
+        let behind = |by_ms: i64| show_duration(by_ms.unsigned_abs().div_ceil(1_000) * 1_000);
+        let passed = |time_ms: &i64| records.values().any(|(slot, _)| slot.tenure == Tenure::Free || self.end_ms(slot.bound) <= *time_ms);
+        let why = match time_ms.filter(|time_ms| *time_ms > now_ms + CLOCK_ERROR_MS && passed(time_ms)) {
+            Some(time_ms) => {
+                format!("this machine's clock shows {ours}, {} behind the store's; set the clocks by NTP", behind(time_ms - now_ms))
+            }
+            None => {
+                let free = records.values().filter(|(slot, _)| slot.tenure == Tenure::Free);
+                let until_ms = free.map(|(slot, _)| self.end_ms(slot.bound)).min()?;
+                format!(
+                    "this machine's clock shows {ours}, {} behind the IDs of node numbers that were given back; set the clocks by NTP",
+                    behind(until_ms - now_ms)
+                )
+            }
+        };
+        Some(Error::new(ErrorKind::ClockSkew, why))
     }
 
     fn none_free(&self, records: &HashMap<u64, (Slot, &String)>) -> Error {

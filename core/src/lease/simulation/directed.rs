@@ -40,11 +40,16 @@ fn drive(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64) -> Vec<
 }
 
 /// The same, of a process whose words lie this many ticks ahead of its clock.
-fn drive_ahead(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
+fn drive_ahead(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
+    drive_off(holder, store, at, until, ahead, 0)
+}
+
+/// The same, of a machine whose clock is off.
+fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
         let true_ms = BEGIN_MS + at as i64;
-        let tick = terms(false).layout.tick_of(true_ms).unwrap();
+        let tick = terms(false).layout.tick_of(true_ms + off_ms).unwrap();
         let now = Now { tick, mono_ms: at, next: ahead.map_or(0, |ahead| (tick + ahead) << 4) };
         let reply = match holder.step(now) {
             Do::Rest(wake) => {
@@ -384,5 +389,37 @@ fn a_holder_that_finds_an_owner_after_it_does_not_go_on() {
     drive(&mut late, &mut store, 40_000, 40_100);
     assert!(late.grant().is_some(), "the old primary's record has passed");
     drive(&mut first, &mut store, 40_100, 42_000);
-    assert!(first.grant().is_none_or(|grant| grant.bound == held.bound), "duplicate on node {}: it goes on beside an owner after it", held.node);
+    assert!(
+        first.grant().is_none_or(|grant| grant.bound == held.bound),
+        "duplicate on node {}: it goes on beside an owner after it",
+        held.node
+    );
+}
+
+/// Numbers that were given back lie ahead of a clock that is behind: nobody holds them.
+#[test]
+fn a_clock_that_is_behind_is_told_so() {
+    let told = |kind, given_back: bool, off_ms| {
+        let mut store = SimStore::new(kind, false);
+        let mut first = only(1);
+        drive(&mut first, &mut store, 0, 120_000);
+        if given_back {
+            first.release(first.grant().unwrap().bound);
+            drive(&mut first, &mut store, 120_000, 120_010);
+        }
+        let mut second = only(2);
+        let at = if kind == Kind::Clockless { 60_000 } else { 130_000 };
+        let troubles = drive_off(&mut second, &mut store, at, at + 5_000, None, off_ms);
+        assert!(second.grant().is_none() && !troubles.is_empty());
+        assert!(troubles.iter().all(|kind| *kind == ErrorKind::ClockSkew), "{troubles:?}");
+        second.trouble().unwrap().to_string()
+    };
+    // Given back, or its holder crashed: by the store's clock the number is free.
+    for given_back in [true, false] {
+        let text = told(Kind::Clocked, given_back, -60_000);
+        assert!(text.contains("behind the store's") && text.contains("NTP") && !text.contains("held by"), "{text}");
+    }
+    // Where the store's clock is this machine's, or there is none, the numbers themselves tell.
+    let text = told(Kind::Clockless, true, 0);
+    assert!(text.contains("were given back") && text.contains("NTP"), "{text}");
 }
