@@ -1,4 +1,10 @@
 //! The incarnation of the store: its floor and its cap.
+//!
+//! **Servers that come back.** A primary is replaced by its promoted replica, and later answers again, neither restarted
+//! nor demoted: its name and its records are what they were, and what was confirmed meanwhile is not among them. Whoever
+//! knows a later incarnation, by `since`, takes that for the loss that it is, and begins another in its place. So does an
+//! owner whose bound lies above the floor of what it finds: it was confirmed on the one server after the other's
+//! incarnation began. A process that knows neither cannot tell, and may take a slot before the others have looked.
 
 use super::super::record::Meta;
 use super::{BEGINNING_MS, Holder};

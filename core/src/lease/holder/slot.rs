@@ -1,4 +1,34 @@
 //! One slot: the compare-and-sets that take it, move its bound on and confirm it.
+//!
+//! **Going on after a loss.** The store has lost the record that confirmed X's bound b. X may write its record anew, into
+//! the new incarnation, while the store's clock shows less than end(b) - 2e (end: when the bound's tick is over), and goes on
+//! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
+//! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
+//!   taken only once its bound has passed by the store's clock ([`Holder::taking`]);
+//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss at which Y's incarnation began,
+//!   so end(b) lies at or below that loss + W + A + e (the cap), which is below its floor, and nothing is taken before the floor.
+//!
+//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever after,
+//! and X's write is refused: its words end at b, and Y's begin above it. (Of the two e, one is to spare.) The
+//! argument compares b with Y's taking directly, so it holds over any number of losses and stale replicas between
+//! them, and wherever b was last confirmed. Z, an owner before X, does not come back: X was its Y.
+//!
+//! What X finds in the slot it compares and replaces, as always; so a late write of anybody fails, or is the one that is found:
+//!
+//! | found | is | X |
+//! |---|---|---|
+//! | nothing | forgotten | writes |
+//! | its token, a version up to its own, or one that it sent | its own | writes |
+//! | its token, a later version that it did not send; or given back | a copy's of this machine | has lost the slot |
+//! | another token, a bound below X's first word | an owner's before X | writes |
+//! | another token, a higher bound | see below | has lost the slot |
+//!
+//! The last may be an owner before X that gave words back. Within the limit of time it can be one after X only where no
+//! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), and somebody
+//! took the slot there before anyone who knew better had looked. X does not go on beside it.
+//!
+//! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
+//! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead by 2e.
 
 use super::super::record::{Slot, Tenure};
 use super::incarnation::changed;

@@ -74,6 +74,10 @@ fn accept(store: &mut SimStore, at: u64) {
     assert_eq!(store.swap(&swap, BEGIN_MS), Swapped::Done);
 }
 
+fn meta(store: &SimStore) -> Meta {
+    Meta::parse(store.meta().unwrap()).unwrap()
+}
+
 /// The grant's first word lies in a tick after the floor of an incarnation that began at `since`.
 fn above_floor(holder: &Holder, since: u64) -> bool {
     let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
@@ -288,12 +292,12 @@ fn servers_that_take_turns_are_a_loss_each_time() {
     for turn in 0..10 {
         let at = 21_800 + turn * 1_700;
         store.go_back();
-        let before = store.meta().cloned();
+        let before = meta(&store);
         drive(&mut first, &mut store, at, at + 1_600);
-        assert_ne!(store.meta().cloned(), before, "turn {turn}: who knew the other server begins an incarnation");
-        let begun = store.meta().cloned();
+        let begun = meta(&store);
+        assert_ne!(begun, before, "turn {turn}: who knew the other server begins an incarnation");
         drive(&mut second, &mut store, at + 100, at + 1_700);
-        assert_eq!(store.meta().cloned(), begun, "turn {turn}: who finds it begun follows");
+        assert_eq!(meta(&store), begun, "turn {turn}: who finds it begun follows");
     }
     assert_eq!([&first, &second].map(|holder| holder.grant().unwrap().token), held);
     assert!(first.trouble().is_none() && second.trouble().is_none());
@@ -422,4 +426,25 @@ fn a_clock_that_is_behind_is_told_so() {
     // Where the store's clock is this machine's, or there is none, the numbers themselves tell.
     let text = told(Kind::Clockless, true, 0);
     assert!(text.contains("were given back") && text.contains("NTP"), "{text}");
+}
+
+/// A server that knows of a shorter window than the processes do: the floor lies above the bounds of the longer one.
+#[test]
+fn a_process_that_knows_of_a_longer_window_says_so() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 12_000);
+    let saved = store.save();
+    let mut long = Holder::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, fastrand::Rng::with_seed(2));
+    drive(&mut long, &mut store, 12_000, 14_000);
+    let longest = meta(&store);
+    assert_eq!((longest.window_ms, longest.allowance_ms), (60_001, 9_000));
+    drive(&mut first, &mut store, 12_000, 15_000);
+    // A replica that never heard of it; and then one that has lost everything.
+    store.restore(saved, 0);
+    drive(&mut first, &mut store, 15_000, 18_000);
+    assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
+    store.wipe();
+    drive(&mut first, &mut store, 18_000, 20_000);
+    assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
 }
