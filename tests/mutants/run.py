@@ -166,8 +166,8 @@ MUTANTS = [
     (
         "an incarnation whose floor lies below what was confirmed is followed",
         INCARNATION,
-        " && !self.grant().is_some_and(|grant| below(grant.bound))",
-        " && (self.grant().is_none() || !below(0) || below(0))",
+        "!between.contains(&self.end_ms(self.highest))",
+        "(between.is_empty() || !between.is_empty())",
     ),
     (
         "the longest window is not kept in the meta record",

@@ -73,6 +73,8 @@ pub(crate) struct Holder {
     /// The incarnation that this process began, until it is found in the store.
     begun: Option<Meta>,
     held: Option<Held>,
+    /// The highest bound that was ever confirmed here.
+    highest: u64,
     /// The node number that was given up last: another is preferred.
     avoided: Option<u64>,
     /// What the slots looked like when watching began, to see who is alive.
@@ -113,6 +115,7 @@ impl Holder {
             incarnation: None,
             begun: None,
             held: None,
+            highest: 0,
             avoided: None,
             watch: None,
             trouble: None,

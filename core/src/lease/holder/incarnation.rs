@@ -2,8 +2,8 @@
 //!
 //! **Servers that come back.** A primary is replaced by its promoted replica, and later answers again, neither restarted
 //! nor demoted: its name and its records are what they were, and what was confirmed meanwhile is not among them. Whoever
-//! knows a later incarnation, by `since`, takes that for the loss that it is, and begins another in its place. So does an
-//! owner whose bound lies above the floor of what it finds: it was confirmed on the one server after the other's
+//! knows a later incarnation, by `since`, takes that for the loss that it is, and begins another in its place. So does a
+//! process that was confirmed a bound above the floor of what it finds: that was on the one server after the other's
 //! incarnation began. A process that knows neither cannot tell, and may take a slot before the others have looked.
 
 use super::super::record::Meta;
@@ -105,8 +105,8 @@ impl Holder {
         // The floors of this incarnation, and of one that is begun now.
         let (window_ms, allowance_ms) = self.longest(Some(meta));
         let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
-        let below = |bound| (floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS)).contains(&self.end_ms(bound));
-        meta.since_ms > known.meta.since_ms && !self.grant().is_some_and(|grant| below(grant.bound))
+        let between = floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS);
+        meta.since_ms > known.meta.since_ms && !between.contains(&self.end_ms(self.highest))
     }
 
     /// The last tick of a window that begins at `tick`.

@@ -161,6 +161,7 @@ impl Holder {
         self.trouble = None;
         self.watch = None;
         self.avoided = None;
+        self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,
             version,
@@ -200,6 +201,7 @@ impl Holder {
     pub(super) fn extended(&mut self, bound: u64, text: String, now: Now) {
         let held = self.held.as_mut().expect("only what is held is extended");
         held.grant.bound = bound;
+        self.highest = self.highest.max(bound);
         held.version += 1;
         held.text = Some(text);
         held.shaken = false;

@@ -221,9 +221,13 @@ fn nothing_is_taken_before_the_floor() {
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
 
-/// A holder of one number, or of none: that number alone.
+fn one_of(seed: u64, node: u64) -> Holder {
+    Holder::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
+}
+
+/// A holder of one number, or of none.
 fn only(seed: u64) -> Holder {
-    Holder::new(Terms { candidates: Candidates::new(vec![(Some(1), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
+    one_of(seed, 1)
 }
 
 /// A replica is promoted, and later the old primary answers again, which was neither stopped nor demoted: to who knew
@@ -259,7 +263,7 @@ fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
 #[test]
 fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let (mut first, mut second) = (holder(1, false), only(2));
+    let (mut first, mut second) = (holder(1, false), holder(2, false));
     drive(&mut first, &mut store, 0, 20_000);
     drive(&mut second, &mut store, 0, 20_000);
     store.promote(0, 0);
@@ -269,13 +273,15 @@ fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
     drive(&mut second, &mut store, 20_000, 60_000);
     let held = second.grant().unwrap();
     store.go_back();
-    drive(&mut second, &mut store, 60_000, 61_500);
-    let mut rival = only(3);
-    drive(&mut rival, &mut store, 61_500, 63_000);
-    assert!(rival.grant().is_none(), "duplicate on node {}: it is taken before the floor", held.node);
-    let mut late = holder(4, false);
-    drive(&mut late, &mut store, 63_000, 80_000);
-    assert!(above_floor(&late, 60_000));
+    // Too late to go on; what it was confirmed stays good.
+    let end = (terms(false).layout.tick_start_ms((held.bound >> 4) + 1) - BEGIN_MS) as u64;
+    drive(&mut second, &mut store, end - 1_000, end - 800);
+    let mut rival = one_of(3, held.node);
+    drive(&mut rival, &mut store, end - 800, end - 500);
+    let twice = rival.grant().is_some_and(|grant| grant.first <= held.bound);
+    assert!(!twice, "duplicate on node {}: it is taken below a bound that was confirmed", held.node);
+    drive(&mut rival, &mut store, end - 500, end + 20_000);
+    assert!(above_floor(&rival, end - 1_000));
 }
 
 /// Servers that take turns, and two processes that know of different ones: nobody asks all the time, everyone goes on.
