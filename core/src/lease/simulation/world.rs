@@ -424,7 +424,6 @@ impl World {
         }
         let at = self.random.usize(..self.processes.len());
         let id = self.processes[at].id;
-        let renew_ms = self.processes[at].terms.renew_ms;
         let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
         match self.random.u8(..20) {
             0..4 => {
@@ -442,11 +441,7 @@ impl World {
                 self.note(|| format!("p{id} is paused for {some}"));
             }
             8..10 if self.usher.as_ref().is_none_or(|(usher, _)| *usher != id) => {
-                let (terms, offset_ms) = (self.processes[at].terms.clone(), self.processes[at].offset_ms);
-                self.note(|| format!("p{id} crashes"));
-                let seed = self.random.u64(..);
-                let in_ms = self.random.u64(..=renew_ms);
-                self.start(Some(at), terms, seed, offset_ms, in_ms);
+                self.crash(at);
             }
             10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
             10 => {
@@ -472,6 +467,15 @@ impl World {
         }
         let next = self.random.u64(..self.reach_ms / 3);
         self.plan(next, Event::Fault);
+    }
+
+    fn crash(&mut self, at: usize) {
+        let process = &self.processes[at];
+        let (id, terms, offset_ms) = (process.id, process.terms.clone(), process.offset_ms);
+        self.note(|| format!("p{id} crashes"));
+        let seed = self.random.u64(..);
+        let in_ms = self.random.u64(..=terms.renew_ms);
+        self.start(Some(at), terms, seed, offset_ms, in_ms);
     }
 
     /// A process that waits for the store gives nothing up: its keeper is one thread.
@@ -570,7 +574,8 @@ impl World {
         }
         let (few, skew_ms) = (self.random.usize(..5), self.random.i64(-SKEW_MS..=SKEW_MS));
         let away = self.random.u64(..self.reach_ms * 2);
-        match self.random.u8(..4) {
+        let far = self.processes[at].terms.ahead_ticks * self.processes[at].terms.layout.tick_ms() > 5_000;
+        match self.random.u8(..if far { 8 } else { 4 }) {
             0 => {
                 self.note(|| "a replica is promoted, and the primary may come back".to_owned());
                 self.store.promote(few, skew_ms);
@@ -581,7 +586,6 @@ impl World {
             _ => {}
         }
         let (id, saved) = (self.processes[at].id, self.store.save());
-        let far = self.processes[at].terms.ahead_ticks * self.processes[at].terms.layout.tick_ms() > 5_000;
         if far || self.random.bool() {
             self.note(|| format!("p{id} will extend, and then lose the store twice"));
             self.plan(self.reach_ms, Event::Turn(Turn::Ahead { at, saved }));
@@ -638,8 +642,14 @@ impl World {
             Turn::Lose { at, saved } => {
                 self.note(|| "the store is what it was, and may be again".to_owned());
                 self.store.restore(saved.clone(), skew_ms);
+                // Whoever is there goes on; whoever starts looks for a number.
+                for other in (0..self.processes.len()).filter(|other| *other != at) {
+                    if self.usher.is_none() && self.random.bool() {
+                        self.crash(other);
+                    }
+                }
                 let terms = &self.processes[at].terms;
-                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(terms.window_ms));
+                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(2_000));
                 self.processes[at].paused_until = self.at + away;
                 let saved = self.random.bool().then_some(saved);
                 self.plan(away, Event::Turn(Turn::Revive { at, saved }));
