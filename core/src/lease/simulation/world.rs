@@ -519,7 +519,11 @@ impl World {
         let Key::Slot(node) = swap.key else { return };
         // A late write may be that of a process that crashed since.
         let process = &self.processes[from];
-        self.informed.extend(swap.meta.clone().filter(|_| process.call == Some(call)).map(|meta| (process.id, meta)));
+        if process.call == Some(call) {
+            self.informed.extend(swap.meta.clone().map(|meta| (process.id, meta)));
+            // Whoever was to notice the change takes it for none.
+            self.usher.take_if(|(usher, _)| *usher == process.id);
+        }
         let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
         let Some(new) = token(&swap.new) else { return };
         let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
