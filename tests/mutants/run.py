@@ -26,6 +26,8 @@ SEEDS = {"clean": "2000", "mutant": "20000"}
 PATIENCE_S = 240
 
 HOLDER = "holder.rs"
+INCARNATION = "holder/incarnation.rs"
+SLOT = "holder/slot.rs"
 RECORD = "record.rs"
 STORE = "simulation/store.rs"
 PROCESS = "simulation/process.rs"
@@ -42,14 +44,14 @@ MUTANTS = [
     ),
     (
         "any record with our token confirms",
-        HOLDER,
+        SLOT,
         (
-            "            Some((_, text)) if !held.shaken && held.sent.iter().any(|(_, sent)| sent == text) => {\n"
-            "                let (bound, text) = held.sent.swap_remove(held.sent.iter().position(|(_, sent)| sent == text).unwrap_or(0));\n"
+            "            (Some(_), Some(sent)) => {\n"
+            "                let (bound, text) = held.sent.swap_remove(sent);\n"
         ),
         (
-            "            Some((slot, text)) if slot.token == held.grant.token => {\n"
-            "                let (bound, text) = (slot.bound, text.clone());\n"
+            "            (Some(text), _) if Slot::parse(node, text).is_ok_and(|slot| slot.token == held.grant.token) => {\n"
+            "                let (bound, text) = (Slot::parse(node, text).map_or(0, |slot| slot.bound), text.clone());\n"
         ),
     ),
     (
@@ -65,23 +67,23 @@ MUTANTS = [
     ),
     (
         "the first word may be the old bound",
-        HOLDER,
+        SLOT,
         "old.map_or(0, |(slot, _)| slot.bound + 1)",
         "old.map_or(0, |(slot, _)| slot.bound)",
     ),
     (
         "the first word is the clock's, whatever the old bound",
-        HOLDER,
+        SLOT,
         "begin.max(old.map_or(0, |(slot, _)| slot.bound + 1))",
         "begin",
     ),
     (
         "a lost lease goes on being extended",
-        HOLDER,
+        SLOT,
         "            _ => self.lose(),\n        }\n",
         (
-            "            Some((_, text)) => {\n"
-            "                held.text = text.clone();\n"
+            "            (Some(text), _) => {\n"
+            "                held.text = Some(text.clone());\n"
             "                self.state = self.extension(now);\n"
             "            }\n"
             "            _ => self.lose(),\n"
@@ -90,9 +92,9 @@ MUTANTS = [
     ),
     (
         "an incarnation is its nonce alone",
-        HOLDER,
-        "incarnation.meta.identity() != meta.identity()",
-        "incarnation.meta.nonce != meta.nonce",
+        INCARNATION,
+        "known.meta.identity() != meta.identity()",
+        "known.meta.nonce != meta.nonce",
     ),
     (
         "a slot is given back with a word too few",
@@ -109,60 +111,80 @@ MUTANTS = [
         "record != swap.old.as_ref()",
         'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
     ),
-    ("no cap", HOLDER, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
-    ("no cap when a bound is moved on", HOLDER, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
+    ("no cap", INCARNATION, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
+    ("no cap when a bound is moved on", SLOT, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
     ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
     ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",
-        HOLDER,
+        INCARNATION,
         "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
         "let latest_ms = i64::MAX;",
     ),
     (
         "slots are taken before the floor",
-        HOLDER,
+        SLOT,
         "cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN))",
         "cap_ms.max(passed_ms)",
     ),
     (
         "the store's clock does not agree that the owner before is done",
-        HOLDER,
+        SLOT,
         "cap_ms.max(passed_ms).max(",
         "cap_ms.max(",
     ),
     (
-        "adoption after a loss without a limit of time",
-        HOLDER,
-        "swap.latest_ms = self.end_ms(held.grant.bound) - CLOCK_ERROR_MS;",
-        "swap.latest_ms = i64::MAX;",
+        "a holder goes on after a loss without a limit of time",
+        SLOT,
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = i64::MAX.max(floor_ms);",
+    ),
+    (
+        "a holder goes on after a loss whose bound has passed, though not for long",
+        SLOT,
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
         "a copy's record is adopted after a loss",
-        HOLDER,
-        (
-            "                    && slot.holder == self.terms.holder\n"
-            "                    && (slot.version <= held.version || held.sent.iter().any(|(_, sent)| sent == text)) =>"
-        ),
-        "                    =>",
+        SLOT,
+        "slot.tenure == Tenure::Held && slot.holder == holder && ours",
+        "slot.tenure == Tenure::Held && (slot.holder == holder || ours || !ours)",
+    ),
+    (
+        "the record of an owner after it is written over after a loss",
+        SLOT,
+        "            return slot.bound < self.grant.first;\n",
+        "            return true;\n",
+    ),
+    (
+        "going back to an older incarnation goes unnoticed",
+        INCARNATION,
+        "meta.since_ms > known.meta.since_ms && ",
+        "meta.since_ms + known.meta.since_ms != 0 && ",
+    ),
+    (
+        "an incarnation whose floor lies below what was confirmed is followed",
+        INCARNATION,
+        "!between.contains(&self.end_ms(self.highest))",
+        "(between.is_empty() || !between.is_empty())",
     ),
     (
         "the longest window is not kept in the meta record",
-        HOLDER,
-        "            return write(Some(text), begin(meta.nonce, meta.since_ms, longest), i64::MAX);\n",
+        INCARNATION,
+        "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            let meta = begin(meta.nonce, meta.since_ms, longest);\n"
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some() });\n"
             "            return Ok(None);\n"
         ),
     ),
     (
         "a new incarnation goes unnoticed",
-        HOLDER,
+        INCARNATION,
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
-    ("a disposable number is not counted", HOLDER, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
+    ("a disposable number is not counted", SLOT, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
 SHORT = [
@@ -176,7 +198,8 @@ SHORT = [
     "the store compares only the token",
     "no cap",
     "no floor",
-    "adoption after a loss without a limit of time",
+    "a holder goes on after a loss without a limit of time",
+    "going back to an older incarnation goes unnoticed",
     "a new incarnation goes unnoticed",
 ]
 
@@ -189,6 +212,7 @@ def simulate(copy: Path, seeds: str) -> tuple[int, str]:
         "FRAZIL_ONLY_DUPLICATES": "1",
         "CARGO_TERM_COLOR": "never",
         "CARGO_PROFILE_DEV_DEBUG": "0",
+        "CARGO_PROFILE_DEV_OPT_LEVEL": "2",
     }
     run = subprocess.run(
         command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S

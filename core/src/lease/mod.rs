@@ -1,7 +1,7 @@
 //! Node numbers that are leased: the window protocol, and the keeper that drives it.
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks. `holder` is the protocol as a state machine. A `keeper` is what a process has for each store: a thread, which reaches
+//! asks. `holder` is the protocol as a state machine (see there for the terms). A `keeper` is what a process has for each store: a thread, which reaches
 //! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
 //! (`visit`) meet. `process` is what differs between processes, and what a simulation replaces. `accept` is what an operator
 //! does after a store was replaced.

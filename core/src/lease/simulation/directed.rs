@@ -40,11 +40,16 @@ fn drive(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64) -> Vec<
 }
 
 /// The same, of a process whose words lie this many ticks ahead of its clock.
-fn drive_ahead(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
+fn drive_ahead(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
+    drive_off(holder, store, at, until, ahead, 0)
+}
+
+/// The same, of a machine whose clock is off.
+fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
         let true_ms = BEGIN_MS + at as i64;
-        let tick = terms(false).layout.tick_of(true_ms).unwrap();
+        let tick = terms(false).layout.tick_of(true_ms + off_ms).unwrap();
         let now = Now { tick, mono_ms: at, next: ahead.map_or(0, |ahead| (tick + ahead) << 4) };
         let reply = match holder.step(now) {
             Do::Rest(wake) => {
@@ -67,6 +72,10 @@ fn accept(store: &mut SimStore, at: u64) {
     let meta = Meta { nonce: 99, server: loaded.server.clone(), since_ms: BEGIN_MS + at as i64, ..Meta::parse(&old).unwrap() };
     let swap = Swap::of_meta(loaded.server, Some(old), meta.to_string(), i64::MAX);
     assert_eq!(store.swap(&swap, BEGIN_MS), Swapped::Done);
+}
+
+fn meta(store: &SimStore) -> Meta {
+    Meta::parse(store.meta().unwrap()).unwrap()
 }
 
 /// The grant's first word lies in a tick after the floor of an incarnation that began at `since`.
@@ -119,9 +128,10 @@ fn the_wait_for_the_floor_is_no_trouble() {
     assert_eq!(drive(&mut first, &mut store, 0, 12_000), []);
     assert!(above_floor(&first, 0));
     store.wipe();
-    let troubles = drive(&mut first, &mut store, 12_000, 30_000);
+    // It was paused until its bound had passed.
+    let troubles = drive(&mut first, &mut store, 20_000, 40_000);
     assert_eq!(troubles, []);
-    assert!(above_floor(&first, 12_000));
+    assert!(above_floor(&first, 20_000));
 }
 
 #[test]
@@ -209,4 +219,238 @@ fn nothing_is_taken_before_the_floor() {
     let goes_on = goes_on.expect("its record survived both losses");
     let twice = granted.is_some_and(|grant| grant.first <= goes_on.bound);
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
+}
+
+fn one_of(seed: u64, node: u64) -> Holder {
+    Holder::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
+}
+
+/// A holder of one number, or of none.
+fn only(seed: u64) -> Holder {
+    one_of(seed, 1)
+}
+
+/// A replica is promoted, and later the old primary answers again, which was neither stopped nor demoted: to who knew
+/// the promoted one, the old incarnation is a loss, and whoever comes after that waits for its floor.
+#[test]
+fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
+    for kind in [Kind::Lossy, Kind::Promoted] {
+        let mut store = SimStore::new(kind, false);
+        let mut first = only(1);
+        drive(&mut first, &mut store, 0, 20_000);
+        // PostgreSQL: the primary is itself a promoted one.
+        store.promote(0, 0);
+        drive(&mut first, &mut store, 20_000, 40_000);
+        store.promote(0, 0);
+        drive(&mut first, &mut store, 40_000, 60_000);
+        let held = first.grant().unwrap();
+        assert!(store.go_back());
+        drive(&mut first, &mut store, 60_000, 62_000);
+        let mut late = holder(2, false);
+        let mut rival = only(3);
+        drive(&mut late, &mut store, 62_000, 80_000);
+        assert!(above_floor(&late, 60_000), "{kind:?}: duplicate: a number is taken before the floor");
+        drive(&mut rival, &mut store, 62_000, 63_000);
+        assert!(rival.grant().is_none(), "{kind:?}: duplicate on node {}", held.node);
+        let goes_on = first.grant().unwrap();
+        assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{kind:?}: its bound lay ahead: it goes on");
+        assert!(first.trouble().is_none());
+    }
+}
+
+/// A process that saw the promoted server for the first time after it was confirmed a bound on the old one:
+/// the promoted one's floor does not lie above that bound, so its incarnation is no successor.
+#[test]
+fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut first, mut second) = (holder(1, false), holder(2, false));
+    drive(&mut first, &mut store, 0, 20_000);
+    drive(&mut second, &mut store, 0, 20_000);
+    store.promote(0, 0);
+    drive(&mut first, &mut store, 20_000, 40_000);
+    store.go_back();
+    // The second knows nothing of the promoted one.
+    drive(&mut second, &mut store, 20_000, 60_000);
+    let held = second.grant().unwrap();
+    store.go_back();
+    // Too late to go on; what it was confirmed stays good.
+    let end = (terms(false).layout.tick_start_ms((held.bound >> 4) + 1) - BEGIN_MS) as u64;
+    drive(&mut second, &mut store, end - 1_000, end - 800);
+    let mut rival = one_of(3, held.node);
+    drive(&mut rival, &mut store, end - 800, end - 500);
+    let twice = rival.grant().is_some_and(|grant| grant.first <= held.bound);
+    assert!(!twice, "duplicate on node {}: it is taken below a bound that was confirmed", held.node);
+    drive(&mut rival, &mut store, end - 500, end + 20_000);
+    assert!(above_floor(&rival, end - 1_000));
+}
+
+/// Servers that take turns, and two processes that know of different ones: nobody asks all the time, everyone goes on.
+#[test]
+fn servers_that_take_turns_are_a_loss_each_time() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let wide = |seed| Holder::new(Terms { window_ms: 10_000, ..terms(false) }, fastrand::Rng::with_seed(seed));
+    let (mut first, mut second) = (wide(1), wide(2));
+    drive(&mut first, &mut store, 0, 20_000);
+    drive(&mut second, &mut store, 0, 20_000);
+    store.promote(0, 0);
+    drive(&mut first, &mut store, 20_000, 21_800);
+    let held = [&first, &second].map(|holder| holder.grant().unwrap().token);
+    for turn in 0..10 {
+        let at = 21_800 + turn * 1_700;
+        store.go_back();
+        let before = meta(&store);
+        drive(&mut first, &mut store, at, at + 1_600);
+        let begun = meta(&store);
+        assert_ne!(begun, before, "turn {turn}: who knew the other server begins an incarnation");
+        drive(&mut second, &mut store, at + 100, at + 1_700);
+        assert_eq!(meta(&store), begun, "turn {turn}: who finds it begun follows");
+    }
+    assert_eq!([&first, &second].map(|holder| holder.grant().unwrap().token), held);
+    assert!(first.trouble().is_none() && second.trouble().is_none());
+}
+
+/// A restart without persistence: the records are gone, and the holders go on without a gap.
+#[test]
+fn a_holder_whose_record_is_gone_goes_on_while_its_bound_lies_ahead() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 20_000);
+    let held = first.grant().unwrap();
+    // Twice in a row, the second time before the floor of the first.
+    for (loss, until) in [(20_000, 21_500), (21_500, 23_000)] {
+        store.wipe();
+        assert_eq!(drive(&mut first, &mut store, loss, until), []);
+        let goes_on = first.grant().unwrap();
+        assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{goes_on:?}");
+    }
+    let rest = drive(&mut first, &mut store, 23_000, 40_000);
+    assert_eq!((rest, first.grant().unwrap().token), (vec![], held.token));
+    // Given back, the number is free as ever.
+    first.release(held.bound);
+    let mut second = only(2);
+    drive(&mut first, &mut store, 40_000, 40_010);
+    drive(&mut second, &mut store, 40_010, 50_000);
+    assert!(second.grant().is_none() || second.grant().unwrap().first > held.bound);
+}
+
+/// What stands in the slot is from before the holder took it: the owner before, as a stale replica has it.
+#[test]
+fn a_holder_whose_record_is_older_than_its_taking_goes_on() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut before, mut first) = (only(1), only(2));
+    drive(&mut before, &mut store, 0, 20_000);
+    let saved = store.save();
+    drive(&mut first, &mut store, 20_000, 24_500);
+    let held = first.grant().unwrap();
+    store.restore(saved, 0);
+    assert_eq!(drive(&mut first, &mut store, 24_500, 26_500), []);
+    let goes_on = first.grant().unwrap();
+    assert!(goes_on.token == held.token && goes_on.bound > held.bound, "{goes_on:?}");
+}
+
+/// The limit is the store's clock: a bound that lies less than 2e ahead is not gone on with.
+#[test]
+fn a_holder_whose_bound_is_near_does_not_go_on() {
+    for (late, goes_on) in [(1_400, true), (2_800, false), (30_000, false)] {
+        let mut store = SimStore::new(Kind::Lossy, false);
+        let mut first = holder(1, false);
+        drive(&mut first, &mut store, 0, 20_000);
+        let held = first.grant().unwrap();
+        let end_ms = terms(false).layout.tick_start_ms((held.bound >> 4) + 1) - BEGIN_MS;
+        store.wipe();
+        let at = end_ms as u64 - WINDOW_MS + late;
+        drive(&mut first, &mut store, at, at + 200);
+        assert_eq!(first.grant().is_some_and(|grant| grant.bound > held.bound), goes_on, "{late} ms after its last write");
+    }
+}
+
+/// Two copies of a running machine: the first that writes in the new incarnation goes on.
+#[test]
+fn of_two_copies_whose_records_are_gone_one_goes_on() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 20_000);
+    let held = first.grant().unwrap();
+    // Not even the name tells them apart.
+    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".to_owned());
+    store.wipe();
+    drive(&mut first, &mut store, 20_000, 22_000);
+    drive(&mut copy, &mut store, 20_001, 22_001);
+    let further = |holder: &Holder| holder.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
+    assert!(further(&first) && !further(&copy), "duplicate on node {}: both go on", held.node);
+    // Nor after the next loss.
+    store.wipe();
+    drive(&mut copy, &mut store, 22_001, 23_000);
+    drive(&mut first, &mut store, 22_001, 24_000);
+    assert!(further(&first) && !further(&copy));
+}
+
+/// The old primary answers again, and a process that knows no other takes the number before its holder has looked:
+/// that is outside of what can be promised, but the holder sees it, and does not go on beside it.
+#[test]
+fn a_holder_that_finds_an_owner_after_it_does_not_go_on() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut first, mut late) = (only(1), only(2));
+    drive(&mut first, &mut store, 0, 20_000);
+    store.promote(0, 0);
+    drive(&mut first, &mut store, 20_000, 40_000);
+    let held = first.grant().unwrap();
+    store.go_back();
+    drive(&mut late, &mut store, 40_000, 40_100);
+    assert!(late.grant().is_some(), "the old primary's record has passed");
+    drive(&mut first, &mut store, 40_100, 42_000);
+    assert!(
+        first.grant().is_none_or(|grant| grant.bound == held.bound),
+        "duplicate on node {}: it goes on beside an owner after it",
+        held.node
+    );
+}
+
+/// Numbers that were given back lie ahead of a clock that is behind: nobody holds them.
+#[test]
+fn a_clock_that_is_behind_is_told_so() {
+    let told = |kind, given_back: bool, off_ms| {
+        let mut store = SimStore::new(kind, false);
+        let mut first = only(1);
+        drive(&mut first, &mut store, 0, 120_000);
+        if given_back {
+            first.release(first.grant().unwrap().bound);
+            drive(&mut first, &mut store, 120_000, 120_010);
+        }
+        let mut second = only(2);
+        let at = if kind == Kind::Clockless { 60_000 } else { 130_000 };
+        let troubles = drive_off(&mut second, &mut store, at, at + 5_000, None, off_ms);
+        assert!(second.grant().is_none() && !troubles.is_empty());
+        assert!(troubles.iter().all(|kind| *kind == ErrorKind::ClockSkew), "{troubles:?}");
+        second.trouble().unwrap().to_string()
+    };
+    // Given back, or its holder crashed: by the store's clock the number is free.
+    for given_back in [true, false] {
+        let text = told(Kind::Clocked, given_back, -60_000);
+        assert!(text.contains("behind the store's") && text.contains("NTP") && !text.contains("held by"), "{text}");
+    }
+    // Where the store's clock is this machine's, or there is none, the numbers themselves tell.
+    let text = told(Kind::Clockless, true, 0);
+    assert!(text.contains("were given back") && text.contains("NTP"), "{text}");
+}
+
+/// A server that knows of a shorter window than the processes do: the floor lies above the bounds of the longer one.
+#[test]
+fn a_process_that_knows_of_a_longer_window_says_so() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 12_000);
+    let saved = store.save();
+    let mut long = Holder::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, fastrand::Rng::with_seed(2));
+    drive(&mut long, &mut store, 12_000, 14_000);
+    let longest = meta(&store);
+    assert_eq!((longest.window_ms, longest.allowance_ms), (60_001, 9_000));
+    drive(&mut first, &mut store, 12_000, 15_000);
+    // A replica that never heard of it; and then one that has lost everything.
+    store.restore(saved, 0);
+    drive(&mut first, &mut store, 15_000, 18_000);
+    assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
+    store.wipe();
+    drive(&mut first, &mut store, 18_000, 20_000);
+    assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
 }

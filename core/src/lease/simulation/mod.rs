@@ -18,7 +18,7 @@ mod world;
 
 pub(super) use clocks::Clocks;
 
-use super::record::Slot;
+use super::record::{Meta, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
@@ -41,7 +41,7 @@ fn no_word_is_minted_twice() {
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let (words, leases, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (words, leases, reclaimed, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -52,6 +52,7 @@ fn no_word_is_minted_twice() {
                 Ok(outcome) => {
                     words.fetch_add(outcome.words, Ordering::Relaxed);
                     leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
+                    reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
                     calmed.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
                 }
                 Err(why) => {
@@ -72,9 +73,10 @@ fn no_word_is_minted_twice() {
         }
     });
     println!(
-        "{seeds} seeds: {} words under {} leases, {} runs held against liveness",
+        "{seeds} seeds: {} words under {} leases, {} slots written anew after a loss, {} runs held against liveness",
         words.into_inner(),
         leases.into_inner(),
+        reclaimed.into_inner(),
         calmed.into_inner()
     );
 }

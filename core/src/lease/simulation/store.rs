@@ -29,6 +29,13 @@ struct Records {
 #[derive(Clone)]
 pub(super) struct Saved(Records);
 
+/// A server that was replaced and goes on as it was: it keeps its records, its name and its clock.
+struct Aside {
+    records: Records,
+    server: u64,
+    skew_ms: i64,
+}
+
 /// One server after the other, at one address.
 pub(super) struct SimStore {
     pub(super) kind: Kind,
@@ -38,7 +45,10 @@ pub(super) struct SimStore {
     /// What the last writes replaced, the latest last.
     undo: Vec<Records>,
     snapshots: Vec<Records>,
+    /// The present server, and how many there were.
+    server: u64,
     servers: u64,
+    aside: Option<Aside>,
     /// How far the present server's clock is off.
     skew_ms: i64,
     pub(super) reachable: bool,
@@ -52,14 +62,16 @@ impl SimStore {
             records: Records::default(),
             undo: Vec::new(),
             snapshots: Vec::new(),
+            server: 1,
             servers: 1,
+            aside: None,
             skew_ms: 0,
             reachable: true,
         }
     }
 
     fn server(&self) -> String {
-        format!("server-{}", self.servers)
+        format!("server-{}", self.server)
     }
 
     pub(super) fn has_clock(&self) -> bool {
@@ -123,6 +135,7 @@ impl SimStore {
     fn take_over(&mut self, skew_ms: i64) {
         self.undo.clear();
         self.servers += 1;
+        self.server = self.servers;
         self.skew_ms = skew_ms;
     }
 
@@ -148,6 +161,31 @@ impl SimStore {
         let Some(stale) = self.snapshots.get(which % SNAPSHOTS).cloned() else { return };
         self.replace(stale);
         self.take_over(skew_ms);
+    }
+
+    /// A replica without the last writes is promoted, and nobody tells the primary.
+    pub(super) fn promote(&mut self, writes: usize, skew_ms: i64) {
+        self.aside = Some(Aside { records: self.records.clone(), server: self.server, skew_ms: self.skew_ms });
+        self.restart_without(writes, skew_ms);
+    }
+
+    /// The server that was replaced last answers again, as it was then, and the present one waits in its place.
+    pub(super) fn go_back(&mut self) -> bool {
+        let Some(aside) = &mut self.aside else { return false };
+        std::mem::swap(&mut self.records, &mut aside.records);
+        std::mem::swap(&mut self.server, &mut aside.server);
+        std::mem::swap(&mut self.skew_ms, &mut aside.skew_ms);
+        self.undo.clear();
+        true
+    }
+
+    pub(super) fn meta(&self) -> Option<&String> {
+        self.records.meta.as_ref()
+    }
+
+    /// Whether an incarnation was begun on the present server.
+    pub(super) fn is_begun(&self) -> bool {
+        self.meta().and_then(|text| super::Meta::parse(text).ok()).is_some_and(|meta| meta.server == self.server())
     }
 
     /// FLUSHALL, by the server's own client: it keeps its name.

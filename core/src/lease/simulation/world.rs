@@ -3,13 +3,14 @@
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
 use super::super::keeper::{Call, Next};
+use super::super::record::Slot;
 use super::program::{Program, Spans};
 use super::store::{Kind, Saved, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
-use crate::store::{Address, Key, Swapped};
-use std::collections::BTreeMap;
+use crate::store::{Address, Key, Swap, Swapped};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// True time begins here.
@@ -77,6 +78,12 @@ enum Turn {
         at: usize,
         saved: Saved,
     },
+    /// A server without the last writes takes over, and after it another.
+    Again {
+        left: u32,
+    },
+    /// The server that was replaced answers again, as it was.
+    GoBack,
 }
 
 /// What came of a run.
@@ -84,6 +91,8 @@ enum Turn {
 pub(super) struct Outcome {
     pub(super) words: u64,
     pub(super) leases: usize,
+    /// How often a slot was written anew after a loss, by the owner whose record was gone or older.
+    pub(super) reclaimed: u64,
     /// Whether the run could be held against liveness.
     pub(super) lively: bool,
 }
@@ -98,6 +107,13 @@ pub(super) struct World {
     starts: usize,
     spans: Spans,
     words: u64,
+    /// Every token of a record, and how often one stood again where it was gone.
+    tokens: HashSet<u64>,
+    reclaimed: u64,
+    /// The meta record that each process wrote under last.
+    informed: HashMap<usize, String>,
+    /// Who alone reaches a server that came back, while it stands as it was: who does not know better could not know.
+    usher: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.
     reach_ms: u64,
     fault_ms: u64,
@@ -129,7 +145,9 @@ impl World {
             2 => random.u64(1..=renew_ms),
             _ => random.u64(1..=5 * renew_ms),
         };
-        let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms);
+        // A longer window leaves a bound ahead of the store's clock for a while after a loss.
+        let longer_ms = if random.bool() { 0 } else { random.u64(..6_000) };
+        let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms) + longer_ms;
         let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
         let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1"][random.usize(..4)] };
         let layout = Layout::parse(&format!("time:31@{tick_ms}ms {fields} sequence:2 epoch:2025-01-01")).unwrap();
@@ -164,6 +182,10 @@ impl World {
             starts: 0,
             spans: Spans::new(),
             words: 0,
+            tokens: HashSet::new(),
+            reclaimed: 0,
+            informed: HashMap::new(),
+            usher: None,
             reach_ms,
             fault_ms,
             measure_ms: 20 * renew_ms,
@@ -185,7 +207,9 @@ impl World {
                 chosen.iter_mut().take(fields).for_each(|(value, bits)| *value = Some(world.random.u64(..1 << *bits)));
             }
             let longer = if mixed && world.random.u8(..3) == 0 { world.random.u64(2..=3) } else { 1 };
-            let contract = contract(chosen, window_ms * longer);
+            // `poisoned` takes what lies two reaches ahead for a clock's fault.
+            let most = 2 * (world.reach_ms - tick_ms) - terms.allowance_ms - 2_000;
+            let contract = contract(chosen, (window_ms * longer).min(most).max(window_ms));
             let offset_ms = world.random.i64(-1_000..=1_000);
             let seed = world.random.u64(..);
             let start = world.random.u64(..=2 * renew_ms);
@@ -226,7 +250,7 @@ impl World {
         if lively {
             self.liveness()?;
         }
-        Ok(Outcome { words: self.words, leases: self.spans.len(), lively: self.lively })
+        Ok(Outcome { words: self.words, leases: self.spans.len(), reclaimed: self.reclaimed, lively: self.lively })
     }
 
     pub(super) fn log(&self) -> String {
@@ -347,13 +371,13 @@ impl World {
 
     fn arrive(&mut self, call: u64, from: usize, what: &Do, answers: bool, until: u64) {
         let true_ms = self.true_ms();
-        let reply = if self.store.reachable {
+        let reply = if self.store.reachable && self.admits(from) {
             Ok(match what {
                 Do::Load(which) => Reply::Loaded(self.store.load(*which, true_ms), self.store.loses_writes()),
                 Do::Swap(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
-                    if swapped == Swapped::Done && swap.old.is_none() {
-                        self.tempt(swap.key);
+                    if swapped == Swapped::Done {
+                        self.wrote(call, from, swap);
                     }
                     self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
                     Reply::Swapped(swapped)
@@ -450,7 +474,6 @@ impl World {
         }
         let at = self.random.usize(..self.processes.len());
         let id = self.processes[at].id;
-        let renew_ms = self.processes[at].contract.terms.renew_ms;
         let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
         match self.random.u8(..20) {
             0..4 => {
@@ -467,12 +490,8 @@ impl World {
                 self.processes[at].paused_until = self.at + some;
                 self.note(|| format!("p{id} is paused for {some}"));
             }
-            8..10 => {
-                let (contract, offset_ms) = (self.processes[at].contract.clone(), self.processes[at].offset_ms);
-                self.note(|| format!("p{id} crashes"));
-                let seed = self.random.u64(..);
-                let in_ms = self.random.u64(..=renew_ms);
-                self.start(Some(at), contract, seed, offset_ms, in_ms);
+            8..10 if self.usher.as_ref().is_none_or(|(usher, _)| *usher != id) => {
+                self.crash(at);
             }
             10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
             10 => {
@@ -497,6 +516,15 @@ impl World {
         }
         let next = self.random.u64(..self.reach_ms / 3);
         self.plan(next, Event::Fault);
+    }
+
+    fn crash(&mut self, at: usize) {
+        let process = &self.processes[at];
+        let (id, contract, offset_ms) = (process.id, process.contract.clone(), process.offset_ms);
+        self.note(|| format!("p{id} crashes"));
+        let seed = self.random.u64(..);
+        let in_ms = self.random.u64(..=contract.terms.renew_ms);
+        self.start(Some(at), contract, seed, offset_ms, in_ms);
     }
 
     /// Closes all handles, and opens another one later.
@@ -533,6 +561,30 @@ impl World {
             (Kind::Lossy, 5) if !self.store.keeps_meta => self.wipe(),
             _ => {}
         }
+    }
+
+    fn wrote(&mut self, call: u64, from: usize, swap: &Swap) {
+        if swap.old.is_none() {
+            self.tempt(swap.key);
+        }
+        let Key::Slot(node) = swap.key else { return };
+        // A late write may be that of a process that crashed since.
+        let process = &self.processes[from];
+        if process.threads.iter().any(|thread| thread.call.as_ref().is_some_and(|(asked, _)| *asked == call)) {
+            self.informed.extend(swap.meta.clone().map(|meta| (process.id, meta)));
+            // Whoever was to notice the change takes it for none.
+            self.usher.take_if(|(usher, _)| *usher == process.id);
+        }
+        let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
+        let Some(new) = token(&swap.new) else { return };
+        let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
+        self.reclaimed += u64::from(again);
+    }
+
+    /// Whether a call gets through.
+    fn admits(&self, from: usize) -> bool {
+        let stands = |meta: &String| self.store.meta() == Some(meta);
+        self.usher.as_ref().is_none_or(|(id, meta)| !stands(meta) || self.processes[from].id == *id)
     }
 
     /// A record was made, and another process is about to make the same: a good moment for FLUSHALL.
@@ -575,8 +627,20 @@ impl World {
             self.plan(again, Event::Turn(Turn::Wipe));
             return;
         }
-        let (id, saved) = (self.processes[at].id, self.store.save());
+        let (few, skew_ms) = (self.random.usize(..5), self.random.i64(-SKEW_MS..=SKEW_MS));
+        let away = self.random.u64(..self.reach_ms * 2);
         let far = self.processes[at].contract.terms.ahead_ticks * self.processes[at].contract.terms.layout.tick_ms() > 5_000;
+        match self.random.u8(..if far { 8 } else { 4 }) {
+            0 => {
+                self.note(|| "a replica is promoted, and the primary may come back".to_owned());
+                self.store.promote(few, skew_ms);
+                self.hasten();
+                return self.plan(away, Event::Turn(Turn::GoBack));
+            }
+            1 => return self.plan(0, Event::Turn(Turn::Again { left: few as u32 })),
+            _ => {}
+        }
+        let (id, saved) = (self.processes[at].id, self.store.save());
         if far || self.random.bool() {
             self.note(|| format!("p{id} will extend, and then lose the store twice"));
             self.plan(self.reach_ms, Event::Turn(Turn::Ahead { at, saved }));
@@ -611,6 +675,17 @@ impl World {
                 self.wake_in(at, in_ms);
             }
             Turn::Wipe => self.wipe(),
+            Turn::Again { left } => {
+                let few = self.random.usize(..12);
+                self.note(|| format!("a server without the last {few} writes takes over, {left} more will"));
+                self.store.restart_without(few, skew_ms);
+                self.hasten();
+                let again = self.random.u64(..self.reach_ms / 2);
+                if left > 0 {
+                    self.plan(again, Event::Turn(Turn::Again { left: left - 1 }));
+                }
+            }
+            Turn::GoBack => self.go_back(),
             Turn::Ahead { at, saved } => {
                 // Its words may be ahead of its clock already: a little less than A, both together.
                 let terms = &self.processes[at].contract.terms;
@@ -622,12 +697,37 @@ impl World {
             Turn::Lose { at, saved } => {
                 self.note(|| "the store is what it was, and may be again".to_owned());
                 self.store.restore(saved.clone(), skew_ms);
+                // Whoever is there goes on; whoever starts looks for a number.
+                for other in (0..self.processes.len()).filter(|other| *other != at) {
+                    if self.usher.is_none() && self.random.bool() {
+                        self.crash(other);
+                    }
+                }
                 let terms = &self.processes[at].contract.terms;
-                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(terms.window_ms));
+                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(2_000));
                 self.processes[at].paused_until = self.at + away;
                 let saved = self.random.bool().then_some(saved);
                 self.plan(away, Event::Turn(Turn::Revive { at, saved }));
             }
+        }
+    }
+
+    /// The server that was replaced answers again: first to a process that knows the present incarnation, if there is one.
+    fn go_back(&mut self) {
+        let knows = |process: &&Program| self.informed.get(&process.id) == self.store.meta();
+        let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
+        // Where nobody began an incarnation on this one, nobody wrote there either.
+        let begun = self.store.is_begun();
+        if begun && knowing.is_empty() || !(0..self.processes.len()).all(|at| self.admits(at)) || !self.store.go_back() {
+            return;
+        }
+        let first = begun.then(|| knowing[self.random.usize(..knowing.len())]);
+        self.note(|| format!("the server before answers again, as it was, and first to {first:?}"));
+        self.usher = first.zip(self.store.meta().cloned());
+        self.hasten();
+        let again = self.random.u64(..self.reach_ms);
+        if self.random.bool() {
+            self.plan(again, Event::Turn(Turn::GoBack));
         }
     }
 

@@ -1,0 +1,148 @@
+//! The incarnation of the store: its floor and its cap.
+//!
+//! **Servers that come back.** A primary is replaced by its promoted replica, and later answers again, neither restarted
+//! nor demoted: its name and its records are what they were, and what was confirmed meanwhile is not among them. Whoever
+//! knows a later incarnation, by `since`, takes that for the loss that it is, and begins another in its place. So does a
+//! process that was confirmed a bound above the floor of what it finds: that was on the one server after the other's
+//! incarnation began. A process that knows neither cannot tell, and may take a slot before the others have looked.
+
+use super::super::record::Meta;
+use super::{BEGINNING_MS, Holder};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Key, Loaded, Swap};
+
+/// What an operator can do where no clock tells when the store was replaced.
+const ACCEPT: &str = "when no process uses the old one any more, run `frazil nodes STORE --namespace NAMESPACE --accept`";
+
+/// The incarnation of the store that every write names.
+#[cfg_attr(test, derive(Clone))]
+pub(super) struct Incarnation {
+    pub(super) text: String,
+    pub(super) meta: Meta,
+    /// Whether the store has a clock.
+    pub(super) clock: bool,
+}
+
+impl Holder {
+    /// Holds the meta record against what is known; `Some` is what has to be written first.
+    pub(super) fn establish(&mut self, loaded: &Loaded, loses_writes: bool) -> Result<Option<Swap>> {
+        let Some(text) = &loaded.meta else {
+            let known = self.incarnation.is_some();
+            let since_ms = match (loaded.time_ms, known) {
+                (None, true) => return Err(changed("it was wiped: stop all processes that used it, and start them again")),
+                (Some(time_ms), known) if loses_writes || known => time_ms + BEGINNING_MS,
+                _ => 0,
+            };
+            return Ok(Some(self.begin(loaded, None, since_ms)));
+        };
+        let meta = Meta::parse(text)?;
+        if meta.layout != self.terms.purpose {
+            let why = format!(
+                "the namespace holds node numbers for \"{}\", not for \"{}\": give another namespace=NAME, one for each layout and kind of lease",
+                meta.layout, self.terms.purpose
+            );
+            return Err(Error::new(ErrorKind::LayoutMismatch, why));
+        }
+        if meta.server != loaded.server {
+            let Some(time_ms) = loaded.time_ms else {
+                return Err(changed(&format!("its identity was {} and is {}; {ACCEPT}", meta.server, loaded.server)));
+            };
+            return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
+        }
+        let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
+        if anew {
+            match loaded.time_ms {
+                // Whoever began it did not know that there was one before.
+                None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {ACCEPT}"))),
+                Some(time_ms) if !self.follows(&meta, time_ms) => {
+                    return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
+                }
+                _ => {}
+            }
+        }
+        let longest = self.longest(Some(&meta));
+        if longest != (meta.window_ms, meta.allowance_ms) {
+            let longer = Meta { window_ms: longest.0, allowance_ms: longest.1, ..meta };
+            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));
+        }
+        if anew {
+            // Whatever was confirmed may be forgotten; who is alive has to be seen anew.
+            self.watch = None;
+            self.held.iter_mut().for_each(|held| held.shaken = true);
+        }
+        self.begun = None;
+        self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });
+        Ok(None)
+    }
+
+    /// The write that begins an incarnation in place of `old`.
+    fn begin(&mut self, loaded: &Loaded, old: Option<&Meta>, since_ms: i64) -> Swap {
+        let (window_ms, allowance_ms) = self.longest(old);
+        let nonce = self.random.u64(..);
+        let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout: self.terms.purpose.clone() };
+        let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
+        let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
+        self.begun = Some(meta);
+        swap
+    }
+
+    /// W and A: what this process needs, and what it or the record knows of others.
+    fn longest(&self, meta: Option<&Meta>) -> (u64, u64) {
+        let own = (self.longest_window_ms(), self.terms.allowance_ms);
+        let known = self.incarnation.as_ref().map(|incarnation| &incarnation.meta);
+        known.into_iter().chain(meta).fold(own, |longest, meta| (longest.0.max(meta.window_ms), longest.1.max(meta.allowance_ms)))
+    }
+
+    /// Whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.
+    ///
+    /// It need not be so: a server that was replaced may answer again as it was. Its incarnation is then as good as
+    /// lost, for what came after is not in it: another is begun in its place.
+    fn follows(&self, meta: &Meta, time_ms: i64) -> bool {
+        let Some(known) = &self.incarnation else { return true };
+        if self.begun.as_ref().is_some_and(|begun| begun.identity() == meta.identity()) {
+            return true;
+        }
+        // The floors of this incarnation, and of one that is begun now.
+        let (window_ms, allowance_ms) = self.longest(Some(meta));
+        let floor_ms = |since_ms| Meta { since_ms, window_ms, allowance_ms, ..meta.clone() }.begins_ms().unwrap_or(i64::MIN);
+        let between = floor_ms(meta.since_ms)..floor_ms(time_ms + BEGINNING_MS);
+        meta.since_ms > known.meta.since_ms && !between.contains(&self.end_ms(self.highest))
+    }
+
+    /// The last tick of a window that begins at `tick`.
+    pub(super) fn bound_tick(&self, tick: u64) -> u64 {
+        (tick + self.terms.layout.ticks(self.terms.window_ms).max(1)).min(self.terms.layout.last_tick())
+    }
+
+    /// W as the cap sees it: in ticks, and with the whole of the bound's own tick.
+    fn longest_window_ms(&self) -> u64 {
+        let layout = &self.terms.layout;
+        (layout.ticks(self.terms.window_ms).max(1) + 1) * layout.tick_ms()
+    }
+
+    /// What the store's clock must show before a bound in `bound_tick` is confirmed: the cap.
+    pub(super) fn cap_ms(&self, bound_tick: u64) -> i64 {
+        self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()
+    }
+
+    /// W + A.
+    pub(super) fn meta_reach_ms(&self) -> i64 {
+        self.incarnation.as_ref().map_or(0, |incarnation| incarnation.meta.reach_ms())
+    }
+
+    /// When the tick of a bound is over.
+    pub(super) fn end_ms(&self, bound: u64) -> i64 {
+        self.terms.layout.tick_start_ms((bound >> self.terms.layout.sequence().bits()) + 1)
+    }
+}
+
+impl Incarnation {
+    pub(super) fn swap(&self, key: Key, old: Option<String>, new: String) -> Swap {
+        let (meta, server) = (Some(self.text.clone()), self.meta.server.clone());
+        Swap { meta, server, key, old, new, earliest_ms: i64::MIN, latest_ms: i64::MAX }
+    }
+}
+
+pub(super) fn changed(how: &str) -> Error {
+    Error::new(ErrorKind::StoreChanged, format!("the store is not the one that held the leases: {how}"))
+}

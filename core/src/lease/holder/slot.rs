@@ -1,0 +1,252 @@
+//! One slot: the compare-and-sets that take it, move its bound on and confirm it.
+//!
+//! **Going on after a loss.** The store has lost the record that confirmed X's bound b. X may write its record anew, into
+//! the new incarnation, while the store's clock shows less than end(b) - 2e (end: when the bound's tick is over), and goes on
+//! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
+//! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
+//!   taken only once its bound has passed by the store's clock ([`Holder::taking`]);
+//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss at which Y's incarnation began,
+//!   so end(b) lies at or below that loss + W + A + e (the cap), which is below its floor, and nothing is taken before the floor.
+//!
+//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever after,
+//! and X's write is refused: its words end at b, and Y's begin above it. (Of the two e, one is to spare.) The
+//! argument compares b with Y's taking directly, so it holds over any number of losses and stale replicas between
+//! them, and wherever b was last confirmed. Z, an owner before X, does not come back: X was its Y.
+//!
+//! What X finds in the slot it compares and replaces, as always; so a late write of anybody fails, or is the one that is found:
+//!
+//! | found | is | X |
+//! |---|---|---|
+//! | nothing | forgotten | writes |
+//! | its token, a version up to its own, or one that it sent | its own | writes |
+//! | its token, a later version that it did not send; or given back | a copy's of this machine | has lost the slot |
+//! | another token, a bound below X's first word | an owner's before X | writes |
+//! | another token, a higher bound | see below | has lost the slot |
+//!
+//! The last may be an owner before X that gave words back. Within the limit of time it can be one after X only where no
+//! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), and somebody
+//! took the slot there before anyone who knew better had looked. X does not go on beside it.
+//!
+//! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
+//! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead by 2e.
+
+use super::super::record::{Slot, Tenure};
+use super::incarnation::changed;
+use super::{BEGINNING_MS, CLOCK_ERROR_MS, Grant, Holder, Now, State};
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Key, Loaded, Swap};
+use crate::time::show_instant;
+
+/// The bound of a disposable number, which nobody uses again.
+const UNBOUNDED: u64 = i64::MAX as u64;
+
+#[derive(Clone)]
+pub(super) struct Taking {
+    pub(super) swap: Swap,
+    pub(super) key: u64,
+    pub(super) grant: Grant,
+}
+
+#[derive(Clone)]
+pub(super) struct Extending {
+    pub(super) swap: Swap,
+    pub(super) bound: u64,
+}
+
+#[cfg_attr(test, derive(Clone))]
+pub(super) struct Held {
+    pub(super) grant: Grant,
+    pub(super) version: u64,
+    /// The slot's record in the store, as it was written or found.
+    pub(super) text: Option<String>,
+    /// Whether the store has changed since the record was confirmed.
+    pub(super) shaken: bool,
+    /// The writes since whose outcome is not known, and their bounds.
+    pub(super) sent: Vec<(u64, String)>,
+    /// The clocks at the last confirmed write.
+    pub(super) at: (u64, u64),
+}
+
+impl Held {
+    /// Whether a record that is found after a loss is one from before: of the lease itself, or of an owner before it.
+    fn precedes(&self, holder: &str, text: &String) -> bool {
+        let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
+        if slot.token != self.grant.token {
+            return slot.bound < self.grant.first;
+        }
+        // A later version that was not sent here is a copy's, which went on first.
+        let ours = slot.version <= self.version || self.sent.iter().any(|(_, sent)| sent == text);
+        slot.tenure == Tenure::Held && slot.holder == holder && ours
+    }
+}
+
+impl Holder {
+    /// The write that takes a slot.
+    pub(super) fn taking(&mut self, node: u64, old: Option<(&Slot, &str)>, now: Now) -> Result<Taking> {
+        let layout = &self.terms.layout;
+        let incarnation = self.incarnation.as_ref().expect("a slot is chosen in an incarnation");
+        let bits = layout.sequence().bits();
+        let floor = match incarnation.meta.begins_ms() {
+            None => 0,
+            Some(floor_ms) => layout.tick_of(floor_ms)? + 1,
+        };
+        let floor_ms = layout.tick_start_ms(floor);
+        let now_ms = layout.tick_start_ms(now.tick);
+        // A floor that was just set lies this far ahead of the store's clock, give or take what ours may differ by.
+        let slack_ms = i64::try_from(self.terms.allowance_ms + 2 * layout.tick_ms()).unwrap_or(i64::MAX / 4);
+        if floor > 0 && floor_ms - now_ms > BEGINNING_MS + self.meta_reach_ms() + CLOCK_ERROR_MS + slack_ms {
+            let (ours, theirs) = (show_instant(now_ms), show_instant(floor_ms));
+            let why =
+                format!("this machine's clock shows {ours}, and by the store's clock leases begin at {theirs}; set the clocks by NTP");
+            return Err(Error::new(ErrorKind::ClockSkew, why));
+        }
+        let begin = now.tick.saturating_sub(self.terms.lag_ticks).max(floor) << bits;
+        // Above what this process issued under another number: its IDs go on increasing.
+        let own = if now.next == 0 { 0 } else { (((now.next - 1) >> bits) + 1) << bits };
+        let first = begin.max(old.map_or(0, |(slot, _)| slot.bound + 1)).max(own);
+        let bound_tick = self.bound_tick(now.tick.max(first >> bits));
+        if first >> bits > layout.last_tick() {
+            let why = "the lease would begin after the layout's last tick";
+            return Err(Error::new(ErrorKind::LayoutExpired, why));
+        }
+        let bound = bound_tick << bits | layout.sequence().max();
+        let cap_ms = self.cap_ms(bound_tick);
+        // The store's clock agrees that the owner before is done: so an owner that still has time may
+        // go on after the store lost writes (see `confirm`).
+        let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
+        let token = self.random.u64(..);
+        let record = Slot {
+            tenure: Tenure::Held,
+            token,
+            version: old.map_or(0, |(slot, _)| slot.version) + 1,
+            bound,
+            holder: self.terms.holder.clone(),
+        };
+        let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
+        // Nothing is confirmed before the floor: should this incarnation be lost too, an owner that goes
+        // on from a record before both losses is not yet followed by anyone (see `extension`).
+        swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
+        Ok(Taking { swap, key: node, grant: Grant { node, token, first, bound, left: None } })
+    }
+
+    /// Takes the next disposable number: one counter for all that have the same fields given.
+    pub(super) fn count(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
+        let (key, candidates) = (self.terms.candidates.nth(0), self.terms.candidates.count());
+        let old = match loaded.slots.iter().find(|(node, _)| *node == key) {
+            None => None,
+            Some((_, text)) => Some((Slot::parse(key, text)?, text)),
+        };
+        let spent = old.as_ref().map_or(0, |(slot, _)| slot.bound);
+        if spent >= candidates {
+            let why = format!("all {candidates} disposable node numbers that the spec allows are spent");
+            return Err(Error::new(ErrorKind::NoFreeNode, why));
+        }
+        let incarnation = self.incarnation.as_ref().expect("a number is taken in an incarnation");
+        if incarnation.meta.since_ms != 0 {
+            return Err(changed("it may have forgotten which disposable numbers it gave out, so another namespace is needed"));
+        }
+        let token = self.random.u64(..);
+        let version = old.as_ref().map_or(0, |(slot, _)| slot.version) + 1;
+        let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.terms.holder.clone() };
+        let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
+        let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
+        let node = self.terms.candidates.nth(spent);
+        let grant = Grant { node, token, first, bound: UNBOUNDED, left: Some(candidates - spent - 1) };
+        self.state = State::Take(Taking { swap, key, grant });
+        Ok(())
+    }
+
+    pub(super) fn took(&mut self, taking: Taking, now: Now) {
+        let version = Slot::parse(taking.key, &taking.swap.new).expect("written by `taking`").version;
+        self.trouble = None;
+        self.watch = None;
+        self.avoided = None;
+        self.highest = self.highest.max(taking.grant.bound);
+        self.held = Some(Held {
+            grant: taking.grant,
+            version,
+            text: Some(taking.swap.new),
+            shaken: false,
+            sent: Vec::new(),
+            at: (now.tick, now.mono_ms),
+        });
+        let due = if self.terms.disposable { u64::MAX } else { now.mono_ms + self.terms.renew_ms };
+        self.state = State::Hold { due };
+    }
+
+    /// What comes before the bound is moved on.
+    pub(super) fn renewal(&self, now: Now) -> State {
+        if self.clock_jumped(now) { State::Compare } else { self.extension(now) }
+    }
+
+    /// The write that moves the bound on.
+    pub(super) fn extension(&self, now: Now) -> State {
+        let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
+        let bits = self.terms.layout.sequence().bits();
+        // The last word issued, and not the next one: that may be a whole tick later.
+        let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
+        let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
+        let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
+        let record =
+            Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.terms.holder.clone() };
+        let mut swap = incarnation.swap(Key::Slot(held.grant.node), held.text.clone(), record.to_string());
+        swap.earliest_ms = cap_ms;
+        if held.shaken {
+            let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
+            swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;
+        }
+        State::Extend(Extending { swap, bound })
+    }
+
+    pub(super) fn extended(&mut self, bound: u64, text: String, now: Now) {
+        let held = self.held.as_mut().expect("only what is held is extended");
+        held.grant.bound = bound;
+        self.highest = self.highest.max(bound);
+        held.version += 1;
+        held.text = Some(text);
+        held.shaken = false;
+        held.sent.clear();
+        held.at = (now.tick, now.mono_ms);
+        self.trouble = None;
+        self.watch = None;
+        self.state = State::Hold { due: now.mono_ms + self.terms.renew_ms };
+    }
+
+    /// The slot's record decides what became of a write.
+    pub(super) fn confirm(&mut self, loaded: &Loaded, now: Now) {
+        let Some(held) = &mut self.held else {
+            self.state = State::Seek;
+            return;
+        };
+        let node = held.grant.node;
+        let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
+        if held.shaken {
+            let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.terms.holder, text));
+            if !forgotten {
+                return self.lose();
+            }
+            let version = found.and_then(|text| Slot::parse(node, text).ok()).map_or(0, |slot| slot.version);
+            held.version = held.version.max(version);
+            held.text = found.cloned();
+            self.state = self.extension(now);
+            return;
+        }
+        let sent = found.and_then(|text| held.sent.iter().position(|(_, sent)| sent == text));
+        match (found, sent) {
+            (Some(_), None) if held.text.as_ref() == found => self.state = self.renewal(now),
+            // A write that timed out was done: the whole record is what was sent.
+            (Some(_), Some(sent)) => {
+                let (bound, text) = held.sent.swap_remove(sent);
+                self.extended(bound, text, now);
+            }
+            _ => self.lose(),
+        }
+    }
+
+    /// The slot belongs to somebody else now. What was confirmed stays good up to its bound; that is
+    /// the generator's, which keeps it until there is another.
+    pub(super) fn lose(&mut self) {
+        self.avoided = self.held.take().map(|held| held.grant.node).filter(|_| self.terms.candidates.count() > 1);
+        self.state = State::Seek;
+    }
+}

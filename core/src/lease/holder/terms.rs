@@ -1,0 +1,67 @@
+//! What a holder is told, and what it answers.
+
+use super::super::candidates::Candidates;
+use crate::layout::Layout;
+use crate::store::{Loaded, Swap, Swapped, Which};
+
+/// What a lease is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Terms {
+    pub(crate) layout: Layout,
+    pub(crate) candidates: Candidates,
+    /// What the namespace is used for: the layout's text, and the kind of lease.
+    pub(crate) purpose: String,
+    pub(crate) disposable: bool,
+    /// W and R.
+    pub(crate) window_ms: u64,
+    pub(crate) renew_ms: u64,
+    /// A: the largest drift allowed, and 2 s.
+    pub(crate) allowance_ms: u64,
+    /// How many ticks words may run ahead of the clock, and behind it.
+    pub(crate) ahead_ticks: u64,
+    pub(crate) lag_ticks: u64,
+    /// Whether the program says the time: then no clock is held against others.
+    pub(crate) manual_clock: bool,
+    /// Host and process, for people.
+    pub(crate) holder: String,
+}
+
+/// The instant of a step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// The tick that this machine's clock shows.
+    pub(crate) tick: u64,
+    /// A clock that only goes forward.
+    pub(crate) mono_ms: u64,
+    /// The word that the generator would issue next; 0 before it has one.
+    pub(crate) next: u64,
+}
+
+/// What to do next.
+#[derive(Clone, Debug)]
+pub(crate) enum Do {
+    Load(Which),
+    Swap(Swap),
+    /// Nothing before this instant of the clock that only goes forward.
+    Rest(u64),
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// With whether the store may lose writes.
+    Loaded(Loaded, bool),
+    Swapped(Swapped),
+}
+
+/// A node number that the store has confirmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) node: u64,
+    /// Tells two grants of the same number apart.
+    pub(crate) token: u64,
+    pub(crate) first: u64,
+    pub(crate) bound: u64,
+    /// How many disposable numbers are left.
+    pub(crate) left: Option<u64>,
+}
