@@ -122,6 +122,12 @@ impl Holder {
         }
     }
 
+    /// The record of the incarnation that it knows.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn incarnation(&self) -> Option<&String> {
+        self.incarnation.as_ref().map(|incarnation| &incarnation.text)
+    }
+
     /// The holder of a machine that was copied while it ran.
     #[cfg(all(test, not(loom)))]
     pub(super) fn copy(&self, random: fastrand::Rng, holder: String) -> Self {

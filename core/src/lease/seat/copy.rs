@@ -16,6 +16,10 @@ impl Seat {
         self.holder.trouble()
     }
 
+    pub(in crate::lease) fn incarnation(&self) -> Option<&String> {
+        self.holder.incarnation()
+    }
+
     /// The generator's current lease, by its serial, and the token of the grant that it was made for.
     pub(in crate::lease) fn in_use(&self) -> Option<(u64, u64)> {
         match &self.stage {

@@ -289,6 +289,12 @@ impl Program {
         self.threads.iter().flat_map(of).collect()
     }
 
+    /// Whether one of its leases is of the incarnation that this record names.
+    pub(super) fn knows(&self, meta: Option<&String>) -> bool {
+        let knows = |thread: &Thread| thread.keeper.lock().seats.iter().any(|seat| seat.grant().is_some() && seat.incarnation() == meta);
+        self.threads.iter().any(knows)
+    }
+
     pub(super) fn seats(&self) -> usize {
         self.threads.iter().map(|thread| thread.keeper.lock().seats.len()).sum()
     }

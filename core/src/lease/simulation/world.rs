@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use crate::store::{Address, Key, Swap, Swapped};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 /// True time begins here.
@@ -110,8 +110,6 @@ pub(super) struct World {
     /// Every token of a record, and how often one stood again where it was gone.
     tokens: HashSet<u64>,
     reclaimed: u64,
-    /// The meta record that each process wrote under last.
-    informed: HashMap<usize, String>,
     /// Who alone reaches a server that came back, while it stands as it was: who does not know better could not know.
     usher: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.
@@ -184,7 +182,6 @@ impl World {
             words: 0,
             tokens: HashSet::new(),
             reclaimed: 0,
-            informed: HashMap::new(),
             usher: None,
             reach_ms,
             fault_ms,
@@ -419,7 +416,7 @@ impl World {
             return self.plan(ms, Event::Act(at));
         }
         self.set_clocks(at);
-        let (reach_ms, now) = (self.reach_ms, self.at);
+        let (reach_ms, now, ushers) = (self.reach_ms, self.at, self.is_usher(at));
         let program = &mut self.processes[at];
         let until = now + self.random.u64(1..2 * reach_ms);
         let which = self.random.usize(..program.handles().max(1));
@@ -433,7 +430,7 @@ impl World {
             match self.random.u8(..64) {
                 0..4 => program.open(Some(until)),
                 4..8 => program.open(None),
-                8..11 => program.close(which),
+                8..11 if !ushers => program.close(which),
                 11..13 => program.renew(which, until),
                 13..16 => program.ensure(which, until),
                 16..20 => program.clone_handle(which),
@@ -490,7 +487,7 @@ impl World {
                 self.processes[at].paused_until = self.at + some;
                 self.note(|| format!("p{id} is paused for {some}"));
             }
-            8..10 if self.usher.as_ref().is_none_or(|(usher, _)| *usher != id) => {
+            8..10 if !self.is_usher(at) => {
                 self.crash(at);
             }
             10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
@@ -529,7 +526,7 @@ impl World {
 
     /// Closes all handles, and opens another one later.
     fn give_up(&mut self, at: usize, away: u64) {
-        if self.paused(at).is_some() {
+        if self.paused(at).is_some() || self.is_usher(at) {
             return;
         }
         self.set_clocks(at);
@@ -571,7 +568,6 @@ impl World {
         // A late write may be that of a process that crashed since.
         let process = &self.processes[from];
         if process.threads.iter().any(|thread| thread.call.as_ref().is_some_and(|(asked, _)| *asked == call)) {
-            self.informed.extend(swap.meta.clone().map(|meta| (process.id, meta)));
             // Whoever was to notice the change takes it for none.
             self.usher.take_if(|(usher, _)| *usher == process.id);
         }
@@ -579,6 +575,11 @@ impl World {
         let Some(new) = token(&swap.new) else { return };
         let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
         self.reclaimed += u64::from(again);
+    }
+
+    /// Whether a process is to notice a server's return before others: what it knows, it knows as long as it has a lease.
+    fn is_usher(&self, at: usize) -> bool {
+        self.usher.as_ref().is_some_and(|(usher, _)| *usher == self.processes[at].id)
     }
 
     /// Whether a call gets through.
@@ -714,7 +715,7 @@ impl World {
 
     /// The server that was replaced answers again: first to a process that knows the present incarnation, if there is one.
     fn go_back(&mut self) {
-        let knows = |process: &&Program| self.informed.get(&process.id) == self.store.meta();
+        let knows = |process: &&Program| process.handles() > 0 && process.knows(self.store.meta());
         let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
         // Where nobody began an incarnation on this one, nobody wrote there either.
         let begun = self.store.is_begun();
