@@ -80,11 +80,12 @@ impl Mark {
     }
 }
 
-/// For a random number that differs between the processes of a machine, and in a forked child, which has a copy of its
-/// parent's generators.
+/// For a random number that differs between the processes of a machine, in a forked child, which has a copy of its parent's
+/// generators, and between copies of a machine, which may have a copy of everything but the time and what the system draws.
 pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write_u64(getrandom::u64().unwrap_or(0));
     hasher.write_u32(std::process::id());
     hasher.write_u128(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos()));
     hasher.finish()

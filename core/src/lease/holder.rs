@@ -135,6 +135,11 @@ impl Holder {
         Holder { terms, random, ..self.clone() }
     }
 
+    /// Draws from another source from now on.
+    pub(crate) fn reseed(&mut self, random: fastrand::Rng) {
+        self.random = random;
+    }
+
     /// What the store has confirmed.
     pub(crate) fn grant(&self) -> Option<Grant> {
         self.held.as_ref().map(|held| held.grant)

@@ -30,7 +30,7 @@ pub(super) enum Wish {
 
 impl Wish {
     /// Whether it takes a lease with room.
-    fn seeks(&self) -> bool {
+    pub(super) fn seeks(&self) -> bool {
         matches!(self, Wish::Open(_) | Wish::Room(_))
     }
 }
@@ -102,7 +102,7 @@ impl Visit {
 
     fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish) -> Self {
         let found = state.seat(seat);
-        found.enter(wish.seeks(), keepers.process.time.mono_ms());
+        found.enter(&wish, keepers.process.time.mono_ms());
         let (looks, releases) = (found.looks(), found.releases());
         Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, looks, releases }
     }
@@ -153,7 +153,7 @@ impl Visit {
 impl Drop for Visit {
     fn drop(&mut self) {
         let mut state = self.keeper.lock();
-        state.seat(self.seat).exit(self.wish.seeks(), self.keepers.process.time.mono_ms());
+        state.seat(self.seat).exit(&self.wish, self.keepers.process.time.mono_ms());
         self.keeper.stir(&mut state);
     }
 }

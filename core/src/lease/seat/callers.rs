@@ -4,6 +4,7 @@ use super::{Seat, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::contract::Contract;
 use crate::lease::entry::Entry;
+use crate::lease::visit::Wish;
 use std::sync::Arc;
 
 /// What an opener finds.
@@ -20,7 +21,7 @@ impl Seat {
 
     /// Whether an opener may find a handle here.
     pub(in crate::lease) fn is_open(&self) -> bool {
-        !self.is_leaving() && self.entry().is_none_or(|entry| !entry.is_given_up())
+        !self.is_leaving() && !self.unwanted && self.entry().is_none_or(|entry| !entry.is_given_up())
     }
 
     pub(in crate::lease) fn is_leaving(&self) -> bool {
@@ -32,22 +33,30 @@ impl Seat {
         self.has_left() && self.visits == 0
     }
 
-    /// A call comes; `seeks` a lease with room, or only looks.
-    pub(in crate::lease) fn enter(&mut self, seeks: bool, now_ms: u64) {
+    /// A call comes.
+    pub(in crate::lease) fn enter(&mut self, wish: &Wish, now_ms: u64) {
         self.visits += 1;
-        self.seekers += usize::from(seeks);
-        self.wanted |= seeks;
+        self.seekers += usize::from(wish.seeks());
+        self.openers += usize::from(self.is_opened_by(wish));
+        self.wanted |= wish.seeks();
         self.visited_ms = now_ms;
     }
 
-    pub(in crate::lease) fn exit(&mut self, seeks: bool, now_ms: u64) {
+    /// A call goes.
+    pub(in crate::lease) fn exit(&mut self, wish: &Wish, now_ms: u64) {
         self.visits -= 1;
-        self.seekers -= usize::from(seeks);
+        self.seekers -= usize::from(wish.seeks());
+        self.told = self.told.saturating_sub(usize::from(wish.seeks()));
+        self.openers -= usize::from(self.is_opened_by(wish));
         self.visited_ms = now_ms;
+    }
+
+    fn is_opened_by(&self, wish: &Wish) -> bool {
+        matches!(wish, Wish::Open(contract) if contract.describe() == self.contract.describe())
     }
 
     pub(super) fn is_wanted(&self) -> bool {
-        self.wanted || self.seekers > 0
+        self.wanted || self.seekers > self.told
     }
 
     /// What a later look is compared with.
@@ -64,8 +73,10 @@ impl Seat {
         if let Stage::Serving { entry, owner, .. } = &self.stage {
             entry.generator.lease.freeze(owner);
         }
-        // A grant that waits for its time is given up too: a copy of this machine would use the same.
+        // A grant that waits for its time is given up too, and no wish of a call that is over takes another: a copy of this
+        // machine would use the same.
         self.renewed = !self.holder.is_idle();
+        self.wanted = false;
     }
 
     /// Why opening failed before this call came: once.
@@ -83,6 +94,11 @@ impl Seat {
             Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
+        if open != asked && spare == Some(&mut true) && self.openers == 0 {
+            // Nobody has it open, or is about to.
+            self.unwanted = true;
+            return Some(Ok(Found::Gone));
+        }
         if open != asked {
             let node = entry.generator.lease.get().node;
             let why = format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"");
@@ -116,6 +132,6 @@ impl Seat {
     }
 
     fn failure(&self, looks: u64) -> Option<Error> {
-        self.trouble().filter(|_| self.looks > looks)
+        self.failure.as_ref().filter(|(at, _)| *at > looks).map(|(_, error)| error.clone())
     }
 }

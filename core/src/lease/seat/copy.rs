@@ -44,6 +44,9 @@ impl Seat {
             stage,
             visits: 0,
             seekers: 0,
+            told: 0,
+            openers: 0,
+            failure: None,
             untold: None,
             ..*self
         }

@@ -29,7 +29,7 @@ use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// How long a number that was found for a caller is kept for one who comes back for it: who may not wait asks again.
-const KEPT_MS: u64 = 2_000;
+const KEPT_MS: u64 = 10_000;
 /// A grant that begins later is looked at this often: the clock may be set meanwhile.
 const LOOK_MS: u64 = 1_000;
 
@@ -40,12 +40,17 @@ pub(super) struct Seat {
     stage: Stage,
     /// How many calls look at this seat; it stays until they are gone.
     visits: usize,
-    /// How many of them wait for a lease with room.
+    /// How many of them wait for a lease with room, and how many of those will find why there is none when they look.
     seekers: usize,
+    told: usize,
+    /// How many of them would open it with the policies that it has.
+    openers: usize,
     /// When the last one came or went, on the keeper's clock.
     visited_ms: u64,
     /// Whether a call that could not wait wanted a lease with room, and the keeper has not come to an end since.
     wanted: bool,
+    /// Whether it is to be given up, because nobody has it open, and somebody else would with other policies.
+    unwanted: bool,
     /// Whether the lease is to be given up for another.
     renewed: bool,
     /// How often the keeper has come to an end with it: a call is told only what failed after it began.
@@ -53,6 +58,8 @@ pub(super) struct Seat {
     /// How often a lease was given up, and the store told.
     releases: u64,
     releasing: bool,
+    /// Why the last attempt failed, and the look at which that was found.
+    failure: Option<(u64, Error)>,
     /// Why opening failed, while nobody was there to be told.
     untold: Option<Error>,
 }
@@ -93,6 +100,10 @@ impl Seat {
             stage: entry.map_or(Stage::Opening, Stage::Unleased),
             visits: 0,
             seekers: 0,
+            told: 0,
+            openers: 0,
+            unwanted: false,
+            failure: None,
             visited_ms: 0,
             wanted: false,
             renewed: false,
@@ -136,6 +147,10 @@ impl Seat {
                 return Step::Rest(self.kept_until());
             }
         };
+        if self.holder.grant().is_none() {
+            // What is drawn for a lease must differ from what a copy of this machine draws for it.
+            self.holder.reseed(process.random());
+        }
         match self.holder.step(now) {
             Do::Rest(until) => {
                 let ready = self.settle(now, process);
@@ -175,7 +190,12 @@ impl Seat {
         }
         match &self.stage {
             Stage::Unleased(_) if self.is_wanted() => self.holder.seek(),
-            Stage::Serving { entry, .. } if self.is_wanted() && !entry.generator.has_room() => self.holder.hurry(),
+            Stage::Serving { entry, token, .. } if self.is_wanted() && !entry.generator.has_room() => {
+                // Nothing is gained by hurrying with a lease that begins later.
+                if self.holder.grant().is_none_or(|grant| grant.token == *token) {
+                    self.holder.hurry();
+                }
+            }
             Stage::Serving { .. } => self.wanted = false,
             Stage::Opening | Stage::Unleased(_) | Stage::Leaving => {}
         }
@@ -193,6 +213,8 @@ impl Seat {
     /// Until when it is kept for a caller who may come back.
     fn kept_until(&self) -> u64 {
         match &self.stage {
+            // A disposable number is spent, whether it is used or not.
+            Stage::Serving { spare: true, .. } if self.contract.terms.disposable => u64::MAX,
             Stage::Opening | Stage::Serving { spare: true, .. } if self.visits == 0 => self.visited_ms + KEPT_MS,
             _ => u64::MAX,
         }
@@ -201,7 +223,7 @@ impl Seat {
     /// Whether nobody came back for what was looked for.
     fn is_unwanted(&self, now_ms: u64) -> bool {
         let told = matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none();
-        told || now_ms >= self.kept_until()
+        self.unwanted || told || now_ms >= self.kept_until()
     }
 
     /// Ends the lease, and has the number given back with the last word that was issued under it.
@@ -260,7 +282,10 @@ impl Seat {
     /// The holder rests: how its last attempt went is shown, and told to those who wait.
     fn conclude(&mut self, process: &Process) {
         let trouble = self.trouble();
-        self.report(trouble.as_ref(), process);
+        // Who still looks for a number is not well again.
+        if trouble.is_some() || self.holder.grant().is_some() {
+            self.report(trouble.as_ref(), process);
+        }
         match trouble {
             Some(error) => self.fail(error),
             None => self.looks += 1,
@@ -271,7 +296,9 @@ impl Seat {
     fn fail(&mut self, error: Error) {
         self.looks += 1;
         self.wanted = false;
-        self.untold = (self.visits == 0 && matches!(self.stage, Stage::Opening)).then_some(error);
+        self.told = self.seekers;
+        self.untold = (self.visits == 0 && matches!(self.stage, Stage::Opening)).then(|| error.clone());
+        self.failure = Some((self.looks, error));
     }
 
     /// Puts a grant to use.
@@ -298,7 +325,7 @@ impl Seat {
             }
         };
         self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
-        self.wanted = false;
+        (self.wanted, self.told) = (false, 0);
     }
 
     /// Why the last attempt failed, and where.
