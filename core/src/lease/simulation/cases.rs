@@ -264,3 +264,27 @@ fn a_keeper_whose_thread_is_about_to_end_is_used_again() {
     program.look(lab.at);
     assert_eq!((program.handles(), program.threads.len()), (1, 1));
 }
+
+#[test]
+fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
+    for first in [true, false] {
+        let mut lab = Lab::new();
+        let mut program = lab.open(1, contract(None, 4, POLITE));
+        program.renew(0, u64::MAX);
+        lab.drive(&mut program, 50);
+        program.look(lab.at);
+        // A call that may not wait fails, and nobody calls any more: the machine is about to be copied.
+        assert_eq!(mint(&mut program).unwrap_err().kind(), ErrorKind::WouldBlock);
+        if first {
+            lab.drive(&mut program, 1);
+        }
+        program.renew(0, u64::MAX);
+        lab.drive(&mut program, 5_000);
+        program.look(lab.at);
+        assert!(!program.is_opening(), "the renewal is done");
+        let mut copy = program.copy(2);
+        lab.set_clocks(&copy);
+        let (one, other) = (mint(&mut program), mint(&mut copy));
+        assert!(one.is_err() || one != other, "both copies issued {one:?}");
+    }
+}
