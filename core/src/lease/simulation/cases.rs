@@ -288,3 +288,15 @@ fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
         assert!(one.is_err() || one != other, "both copies issued {one:?}");
     }
 }
+
+#[test]
+fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    program.offset_ms = -10 * 365 * 86_400_000;
+    lab.set_clocks(&program);
+    program.open(Some(u64::MAX));
+    lab.drive(&mut program, 1_000);
+    program.look(lab.at);
+    assert!(!program.is_opening(), "it still waits");
+}
