@@ -300,3 +300,18 @@ fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
     program.look(lab.at);
     assert!(!program.is_opening(), "it still waits");
 }
+
+#[test]
+fn what_nobody_has_open_is_in_conflict_with_nothing() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    assert!(program.try_open().is_err(), "it may not wait, and does not come back");
+    program.contract = contract(None, 4, Policies { lag_ms: 5, ..POLITE });
+    let mut errors = Vec::new();
+    for _ in 0..60 {
+        lab.drive(&mut program, 1_000);
+        errors.extend(program.try_open().err());
+    }
+    assert!(program.handles() > 0, "{:?}", errors.last());
+}
