@@ -315,3 +315,20 @@ fn what_nobody_has_open_is_in_conflict_with_nothing() {
     }
     assert!(program.handles() > 0, "{:?}", errors.last());
 }
+
+#[test]
+fn who_comes_back_after_some_seconds_finds_a_number_too() {
+    let mut lab = Lab::new();
+    let layout = Layout::parse("time:41@1ms node:4 sequence:4 epoch:2025-01-01").unwrap();
+    let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
+    let address = Address::parse("memory").unwrap();
+    let disposable = Contract::new(address, "cases".to_owned(), &layout, vec![(None, 4)], true, times, POLITE, false).unwrap();
+    let mut program = Program::new(1, disposable, 1, 0);
+    lab.set_clocks(&program);
+    let mut errors = Vec::new();
+    for _ in 0..20 {
+        errors.extend(program.try_open().err());
+        lab.drive(&mut program, 2_500);
+    }
+    assert!(program.handles() > 0, "{:?}", errors.last());
+}
