@@ -4,12 +4,13 @@
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
 use super::super::keeper::{Call, Next};
+use super::super::record::{Slot, Tenure};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
-use crate::store::Address;
+use crate::store::{Address, Swap};
 use std::sync::Arc;
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
@@ -331,4 +332,36 @@ fn who_comes_back_after_some_seconds_finds_a_number_too() {
         lab.drive(&mut program, 2_500);
     }
     assert!(program.handles() > 0, "{:?}", errors.last());
+}
+
+#[test]
+fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
+    let mut lab = Lab::new();
+    let policies = Policies { exhausted: Reaction::Ahead(Some(60_000)), ..POLITE };
+    let mut program = lab.open(1, contract(Some(3), 4, policies));
+    // The store is away until the words have come to the bound.
+    lab.at += 5_000;
+    lab.set_clocks(&program);
+    program.mint(0, 1 << 30, &mut Spans::new()).unwrap();
+    // It forgot the lease, as after somebody took it and gave it back; and the clock goes back a little.
+    let loaded = lab.store.load(crate::store::Which::One(3), BEGIN_MS);
+    let text = loaded.slots[0].1.clone();
+    let slot = Slot { tenure: Tenure::Free, token: 7, version: 99, ..Slot::parse(3, &text).unwrap() };
+    let swap = Swap {
+        meta: loaded.meta,
+        server: loaded.server,
+        key: crate::store::Key::Slot(3),
+        old: Some(text),
+        new: slot.to_string(),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    };
+    assert_eq!(lab.store.swap(&swap, BEGIN_MS), crate::store::Swapped::Done);
+    program.offset_ms = -3_000;
+    lab.set_clocks(&program);
+    program.ensure(0, u64::MAX);
+    lab.drive(&mut program, 500);
+    let asked = lab.asked;
+    lab.drive(&mut program, 2_000);
+    assert!(lab.asked - asked < 20, "asked {} times in 2 s", lab.asked - asked);
 }
