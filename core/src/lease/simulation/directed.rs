@@ -210,3 +210,31 @@ fn nothing_is_taken_before_the_floor() {
     let twice = granted.is_some_and(|grant| grant.first <= goes_on.bound);
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
+
+/// A machine is copied after its number was given back: both copies draw the same, and have the same name.
+#[test]
+fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 100);
+    first.release(first.grant().unwrap().first + 1);
+    drive(&mut first, &mut store, 100, 10_000);
+    assert!(first.is_idle());
+    let mut second = first.clone();
+    let true_ms = BEGIN_MS + 10_000;
+    let now = Now { tick: terms(false).layout.tick_of(true_ms).unwrap(), mono_ms: 10_000, next: 0 };
+    let mut swaps = Vec::new();
+    for holder in [&mut first, &mut second] {
+        holder.seek();
+        let Do::Load(which) = holder.step(now) else { panic!("it reads first") };
+        holder.done(Ok(Reply::Loaded(store.load(which, true_ms), false)), now);
+        let Do::Swap(swap) = holder.step(now) else { panic!("it takes a number") };
+        swaps.push(swap);
+    }
+    let done = store.swap(&swaps[0], true_ms);
+    first.done(Ok(Reply::Swapped(done)), now);
+    // The other one's write gets no answer, whatever it did.
+    second.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), now);
+    drive(&mut second, &mut store, 10_100, 10_600);
+    assert_ne!(first.grant(), second.grant(), "both copies have the same lease");
+}
