@@ -4,12 +4,13 @@
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
 use super::super::keeper::{Call, Next};
+use super::super::record::{Slot, Tenure};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
-use crate::store::Address;
+use crate::store::{Address, Swap};
 use std::sync::Arc;
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
@@ -158,7 +159,7 @@ fn a_number_that_nobody_comes_back_for_is_given_back() {
     let mut program = Program::new(1, contract(Some(3), 4, POLITE), 1, 0);
     lab.set_clocks(&program);
     assert!(program.try_open().is_err());
-    lab.drive(&mut program, 10_000);
+    lab.drive(&mut program, 30_000);
     assert!(program.threads.is_empty(), "its keeper has ended");
     assert!(lab.store.load(crate::store::Which::One(3), BEGIN_MS).slots[0].1.starts_with("1 free "));
     let mut other = lab.open(2, contract(Some(3), 4, POLITE));
@@ -177,7 +178,7 @@ fn callers_who_go_leave_nothing_behind() {
         program.look(lab.at);
     }
     assert_eq!(program.handles(), 0);
-    lab.drive(&mut program, 10_000);
+    lab.drive(&mut program, 30_000);
     assert!(program.threads.is_empty(), "its keeper has ended");
 }
 
@@ -243,6 +244,8 @@ fn a_renewal_gives_up_what_waits_for_its_time_too() {
     lab.drive(&mut program, 20);
     program.look(lab.at);
     assert!(!program.is_opening(), "both renewals are done");
+    assert_eq!(mint(&mut program).unwrap_err().kind(), ErrorKind::WouldBlock, "the wish before the renewal is over");
+    lab.drive(&mut program, 20);
     mint(&mut program).unwrap();
     assert_ne!(program.grants()[0].token, before.token);
 }
@@ -263,4 +266,104 @@ fn a_keeper_whose_thread_is_about_to_end_is_used_again() {
     lab.drive(&mut program, 50);
     program.look(lab.at);
     assert_eq!((program.handles(), program.threads.len()), (1, 1));
+}
+
+#[test]
+fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
+    for first in [true, false] {
+        let mut lab = Lab::new();
+        let mut program = lab.open(1, contract(None, 4, POLITE));
+        program.renew(0, u64::MAX);
+        lab.drive(&mut program, 50);
+        program.look(lab.at);
+        // A call that may not wait fails, and nobody calls any more: the machine is about to be copied.
+        assert_eq!(mint(&mut program).unwrap_err().kind(), ErrorKind::WouldBlock);
+        if first {
+            lab.drive(&mut program, 1);
+        }
+        program.renew(0, u64::MAX);
+        lab.drive(&mut program, 5_000);
+        program.look(lab.at);
+        assert!(!program.is_opening(), "the renewal is done");
+        let mut copy = program.copy(2);
+        lab.set_clocks(&copy);
+        let (one, other) = (mint(&mut program), mint(&mut copy));
+        assert!(one.is_err() || one != other, "both copies issued {one:?}");
+    }
+}
+
+#[test]
+fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    program.offset_ms = -10 * 365 * 86_400_000;
+    lab.set_clocks(&program);
+    program.open(Some(u64::MAX));
+    lab.drive(&mut program, 1_000);
+    program.look(lab.at);
+    assert!(!program.is_opening(), "it still waits");
+}
+
+#[test]
+fn what_nobody_has_open_is_in_conflict_with_nothing() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    assert!(program.try_open().is_err(), "it may not wait, and does not come back");
+    program.contract = contract(None, 4, Policies { lag_ms: 5, ..POLITE });
+    let mut errors = Vec::new();
+    for _ in 0..60 {
+        lab.drive(&mut program, 1_000);
+        errors.extend(program.try_open().err());
+    }
+    assert!(program.handles() > 0, "{:?}", errors.last());
+}
+
+#[test]
+fn who_comes_back_after_some_seconds_finds_a_number_too() {
+    let mut lab = Lab::new();
+    let layout = Layout::parse("time:41@1ms node:4 sequence:4 epoch:2025-01-01").unwrap();
+    let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
+    let address = Address::parse("memory").unwrap();
+    let disposable = Contract::new(address, "cases".to_owned(), &layout, vec![(None, 4)], true, times, POLITE, false).unwrap();
+    let mut program = Program::new(1, disposable, 1, 0);
+    lab.set_clocks(&program);
+    let mut errors = Vec::new();
+    for _ in 0..20 {
+        errors.extend(program.try_open().err());
+        lab.drive(&mut program, 2_500);
+    }
+    assert!(program.handles() > 0, "{:?}", errors.last());
+}
+
+#[test]
+fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
+    let mut lab = Lab::new();
+    let policies = Policies { exhausted: Reaction::Ahead(Some(60_000)), ..POLITE };
+    let mut program = lab.open(1, contract(Some(3), 4, policies));
+    // The store is away until the words have come to the bound.
+    lab.at += 5_000;
+    lab.set_clocks(&program);
+    program.mint(0, 1 << 30, &mut Spans::new()).unwrap();
+    // It forgot the lease, as after somebody took it and gave it back; and the clock goes back a little.
+    let loaded = lab.store.load(crate::store::Which::One(3), BEGIN_MS);
+    let text = loaded.slots[0].1.clone();
+    let slot = Slot { tenure: Tenure::Free, token: 7, version: 99, ..Slot::parse(3, &text).unwrap() };
+    let swap = Swap {
+        meta: loaded.meta,
+        server: loaded.server,
+        key: crate::store::Key::Slot(3),
+        old: Some(text),
+        new: slot.to_string(),
+        earliest_ms: i64::MIN,
+        latest_ms: i64::MAX,
+    };
+    assert_eq!(lab.store.swap(&swap, BEGIN_MS), crate::store::Swapped::Done);
+    program.offset_ms = -3_000;
+    lab.set_clocks(&program);
+    program.ensure(0, u64::MAX);
+    lab.drive(&mut program, 500);
+    let asked = lab.asked;
+    lab.drive(&mut program, 2_000);
+    assert!(lab.asked - asked < 20, "asked {} times in 2 s", lab.asked - asked);
 }

@@ -454,3 +454,33 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
     drive(&mut first, &mut store, 18_000, 20_000);
     assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
 }
+
+/// A machine is copied after its number was given back, and both copies have the same name. What they draw differs only because
+/// the keeper lets a holder draw from the system's entropy before each step that may take a number.
+#[test]
+fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 100);
+    first.release(first.grant().unwrap().first + 1);
+    drive(&mut first, &mut store, 100, 10_000);
+    assert!(first.is_idle());
+    let mut second = first.clone();
+    let true_ms = BEGIN_MS + 10_000;
+    let now = Now { tick: terms(false).layout.tick_of(true_ms).unwrap(), mono_ms: 10_000, next: 0 };
+    let mut swaps = Vec::new();
+    for (holder, entropy) in [(&mut first, 1), (&mut second, 2)] {
+        holder.seek();
+        holder.reseed(fastrand::Rng::with_seed(entropy));
+        let Do::Load(which) = holder.step(now) else { panic!("it reads first") };
+        holder.done(Ok(Reply::Loaded(store.load(which, true_ms), false)), now);
+        let Do::Swap(swap) = holder.step(now) else { panic!("it takes a number") };
+        swaps.push(swap);
+    }
+    let done = store.swap(&swaps[0], true_ms);
+    first.done(Ok(Reply::Swapped(done)), now);
+    // The other one's write gets no answer, whatever it did.
+    second.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), now);
+    drive(&mut second, &mut store, 10_100, 10_600);
+    assert_ne!(first.grant(), second.grant(), "both copies have the same lease");
+}
