@@ -17,7 +17,7 @@ mod record;
 mod simulation;
 
 #[cfg(feature = "cli")]
-pub(crate) use accept::accept;
+pub(crate) use accept::{accept, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
