@@ -454,3 +454,19 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
     drive(&mut first, &mut store, 18_000, 20_000);
     assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
 }
+
+/// The store's clock was ahead for a while: the number is held until then, and the error says what an operator can do.
+#[test]
+fn a_bound_that_no_right_clock_confirmed_is_told_from_a_holders() {
+    let told = |written: u64| {
+        let mut store = SimStore::new(Kind::Clocked, false);
+        drive(&mut only(1), &mut store, written, written + 1_000);
+        let mut second = only(2);
+        drive(&mut second, &mut store, 5_000, 9_000);
+        second.trouble().map(|error| (error.kind(), error.to_string()))
+    };
+    let (kind, text) = told(86_400_000).unwrap();
+    assert_eq!(kind, ErrorKind::NodeInUse);
+    assert!(text.starts_with("node number 1 is held by test:1 until 2025-01-03T") && text.contains("--accept"), "{text}");
+    assert_eq!(told(3_000), None, "a bound within W + A may pass");
+}
