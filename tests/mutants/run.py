@@ -136,13 +136,13 @@ MUTANTS = [
     (
         "a holder goes on after a loss without a limit of time",
         SLOT,
-        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = i64::MAX.max(floor_ms);",
     ),
     (
         "a holder goes on after a loss whose bound has passed, though not for long",
         SLOT,
-        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
