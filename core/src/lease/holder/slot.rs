@@ -5,13 +5,14 @@
 //! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
 //! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
 //!   taken only once its bound has passed by the store's clock ([`Holder::taking`]);
-//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss at which Y's incarnation began,
-//!   so end(b) lies at or below that loss + W + A + e (the cap), which is below its floor, and nothing is taken before the floor.
+//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss after which Y's incarnation
+//!   began, so end(b) is at most W + A + e after that loss (the cap), which is below its floor, and nothing is taken before the floor.
 //!
-//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever after,
-//! and X's write is refused: its words end at b, and Y's begin above it. (Where X finds no record of its own it leaves one more e to spare.) The
-//! argument compares b with Y's taking directly, so it holds over any number of losses and stale replicas between
-//! them, and wherever b was last confirmed. Z, an owner before X, does not come back: X was its Y.
+//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever
+//! after, and X's write is refused: its words end at b, and Y's begin above it. (A slot that X itself gave back is taken
+//! at once; X has stopped then. Where X finds no record of its own it leaves one more e to spare.) The argument compares
+//! b with Y's taking directly, so it holds over any number of losses and stale replicas between them, and wherever b
+//! was last confirmed. Z, an owner before X, does not come back: X was its Y.
 //!
 //! What X finds in the slot it compares and replaces, as always; so a late write of anybody fails, or is the one that is found:
 //!
