@@ -45,10 +45,7 @@ MUTANTS = [
     (
         "any record with our token confirms",
         SLOT,
-        (
-            "            (Some(_), Some(sent)) => {\n"
-            "                let (bound, text) = held.sent.swap_remove(sent);\n"
-        ),
+        ("            (Some(_), Some(sent)) => {\n                let (bound, text) = held.sent.swap_remove(sent);\n"),
         (
             "            (Some(text), _) if Slot::parse(node, text).is_ok_and(|slot| slot.token == held.grant.token) => {\n"
             "                let (bound, text) = (Slot::parse(node, text).map_or(0, |slot| slot.bound), text.clone());\n"
@@ -111,7 +108,12 @@ MUTANTS = [
         "record != swap.old.as_ref()",
         'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
     ),
-    ("no cap", INCARNATION, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
+    (
+        "no cap",
+        INCARNATION,
+        "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()",
+        "i64::MIN + i64::from(bound_tick == 0)",
+    ),
     ("no cap when a bound is moved on", SLOT, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
     ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
     ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),

@@ -75,8 +75,8 @@ impl<'a> Namespace<'a> {
                 let (node, until, holder) = (back.node, show_instant(back.end_ms), back.holder);
                 let _ = writeln!(
                     told,
-                    "node number {node} was held until {until}, which only a wrong clock can have written: it is given back. Stop {holder} if it \
-                     still runs; IDs that it stamped later than now may come again"
+                    "node number {node} was held until {until}, which only a wrong clock can have written: it is given back. \
+                     Stop {holder} if it still runs; IDs that it stamped later than now may come again"
                 );
             }
         }

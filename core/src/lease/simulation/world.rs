@@ -666,7 +666,9 @@ impl World {
         let knows = |process: &&Process| self.informed.get(&process.id) == self.store.meta();
         let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
         // Until somebody has begun an incarnation on the present one, nobody knows of it.
-        if knowing.is_empty() || !self.store.is_begun() || !(0..self.processes.len()).all(|at| self.admits(at)) || !self.store.go_back() {
+        let known = self.store.is_begun() && !knowing.is_empty();
+        let ushered = (0..self.processes.len()).any(|at| !self.admits(at));
+        if !known || ushered || !self.store.go_back() {
             return;
         }
         let first = knowing[self.random.usize(..knowing.len())];
