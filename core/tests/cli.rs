@@ -322,6 +322,30 @@ fn this_process_memory() {
 }
 
 #[test]
+fn a_number_that_only_a_wrong_clock_holds_is_given_back() {
+    let run = |arguments: &[&str]| {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let status = frazil::cli::main(arguments.iter().map(Into::into), &mut out, &mut err);
+        (status, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    };
+    let spec = format!("game server=7 store=memory namespace=ahead {QUICK}");
+    let ids = Snowflake::open(&format!("{spec} clock=manual")).unwrap();
+    ids.set_time(2_000_000_000_000).unwrap();
+    ids.next_id().unwrap();
+    ids.close();
+    let error = Snowflake::open(&spec).unwrap_err();
+    assert!(error.to_string().contains("were given back"), "{error}");
+
+    let (status, out, err) = run(&["nodes", "memory", "--namespace", "ahead", "--accept"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    let told: Vec<_> = out.lines().take(2).collect();
+    assert!(told[0].starts_with("accepted: new leases begin at 20"), "{out}");
+    assert!(told[1].starts_with("node number 7 was held until 2033-05-18T"), "{out}");
+    let (_, again, _) = run(&["nodes", "memory", "--namespace", "ahead", "--accept"]);
+    assert!(!again.contains("was held until"), "{again}");
+}
+
+#[test]
 fn an_output_that_is_closed_is_no_panic() {
     struct Closed;
     impl std::io::Write for Closed {

@@ -5,7 +5,8 @@
     tests/mutants/run.py --short    # one of each kind: what the test run has time for
     tests/mutants/run.py NAME ...   # those
 
-A mutant is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it. The work
+A mutant is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it; or a name and a
+list of such changes. The work
 is done in a copy; its target folder (`target/mutants`) is kept, so that dependencies are built once.
 """
 
@@ -30,7 +31,10 @@ INCARNATION = "holder/incarnation.rs"
 SLOT = "holder/slot.rs"
 RECORD = "record.rs"
 STORE = "simulation/store.rs"
-PROCESS = "simulation/process.rs"
+SEAT = "seat/mod.rs"
+KEEPER = "keeper.rs"
+GENERATOR = "../generator/mod.rs"
+LEASE = "../generator/lease.rs"
 
 MUTANTS = [
     (
@@ -45,10 +49,7 @@ MUTANTS = [
     (
         "any record with our token confirms",
         SLOT,
-        (
-            "            (Some(_), Some(sent)) => {\n"
-            "                let (bound, text) = held.sent.swap_remove(sent);\n"
-        ),
+        ("            (Some(_), Some(sent)) => {\n                let (bound, text) = held.sent.swap_remove(sent);\n"),
         (
             "            (Some(text), _) if Slot::parse(node, text).is_ok_and(|slot| slot.token == held.grant.token) => {\n"
             "                let (bound, text) = (Slot::parse(node, text).map_or(0, |slot| slot.bound), text.clone());\n"
@@ -102,7 +103,32 @@ MUTANTS = [
         "next.max(held.grant.first).saturating_sub(1)",
         "next.max(held.grant.first).saturating_sub(2)",
     ),
-    ("a slot is given back without the freeze", PROCESS, "lease.frozen = true;", ""),
+    (
+        "a slot is given back without the freeze",
+        SEAT,
+        "let next = entry.generator.lease.freeze(owner);",
+        "let next = Some((owner, entry.generator.lease.get().next()).1);",
+    ),
+    (
+        "a slot is given back as if nothing had been issued",
+        SEAT,
+        "self.holder.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
+        "self.holder.release(frozen.and(None).unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
+    ),
+    (
+        "a forked child mints with its parent's lease",
+        [
+            (GENERATOR, "        if self.same_process() {\n            return Ok(());", "        if self.lease.get().process > 0 {\n            return Ok(());"),
+            (GENERATOR, "self.mark.is(self.lease.get().process)", "self.lease.get().process > 0"),
+        ],
+    ),
+    (
+        "two keepers of a store, and a bound is moved on by whoever comes",
+        [
+            (KEEPER, "match map.get(address) {", "match map.get(address).filter(|keeper| keeper.lock().seats.len() != 1) {"),
+            (LEASE, "Some(self.get()).filter(|lease| lease.serial == owner.serial)", "Some(self.get()).filter(|lease| lease.serial >= owner.serial)"),
+        ],
+    ),
     ("the store does not compare the meta record", STORE, "self.records.meta != swap.meta || ", ""),
     ("the store does not compare its identity", STORE, " || self.server() != swap.server", ""),
     (
@@ -111,7 +137,12 @@ MUTANTS = [
         "record != swap.old.as_ref()",
         'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
     ),
-    ("no cap", INCARNATION, "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()", "i64::MIN + i64::from(bound_tick == 0)"),
+    (
+        "no cap",
+        INCARNATION,
+        "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()",
+        "i64::MIN + i64::from(bound_tick == 0)",
+    ),
     ("no cap when a bound is moved on", SLOT, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
     ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
     ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
@@ -136,13 +167,13 @@ MUTANTS = [
     (
         "a holder goes on after a loss without a limit of time",
         SLOT,
-        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = i64::MAX.max(floor_ms);",
     ),
     (
         "a holder goes on after a loss whose bound has passed, though not for long",
         SLOT,
-        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;",
+        "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
@@ -188,6 +219,9 @@ MUTANTS = [
 ]
 
 SHORT = [
+    "a slot is given back without the freeze",
+    "a forked child mints with its parent's lease",
+    "two keepers of a store, and a bound is moved on by whoever comes",
     "timed-out write taken as success",
     "any record with our token confirms",
     "a bound is used before it is confirmed",
@@ -220,19 +254,23 @@ def simulate(copy: Path, seeds: str) -> tuple[int, str]:
     return run.returncode, run.stdout
 
 
-def mutate(copy: Path, name: str, file: str, old: str, new: str) -> str:
+def mutate(copy: Path, name: str, edits: list[tuple[str, str, str]]) -> str:
     """Says what came of a mutant; an empty text is the duplicate that it should lead to."""
-    path = copy / "core" / "src" / "lease" / file
-    text = path.read_text()
-    if text.count(old) != 1:
-        return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
-    path.write_text(text.replace(old, new))
+    before: dict[Path, str] = {}
     try:
+        for file, old, new in edits:
+            path = copy / "core" / "src" / "lease" / file
+            text = path.read_text()
+            before.setdefault(path, text)
+            if text.count(old) != 1:
+                return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
+            path.write_text(text.replace(old, new))
         status, output = simulate(copy, SEEDS["mutant"])
     except subprocess.TimeoutExpired:
         return f"the simulation took more than {PATIENCE_S} s"
     finally:
-        path.write_text(text)
+        for path, text in before.items():
+            path.write_text(text)
     if status == 0:
         return f"survived {SEEDS['mutant']} seeds"
     found = re.search(r"^(?:seed \d+: )?duplicate on node \d+", output, re.MULTILINE)
@@ -260,8 +298,8 @@ def main() -> int:
         if status != 0:
             sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
         failed = 0
-        for name, file, old, new in chosen:
-            why = mutate(copy, name, file, old, new)
+        for name, *edits in chosen:
+            why = mutate(copy, name, edits[0] if len(edits) == 1 else [tuple(edits)])
             if why:
                 failed += 1
                 print(f"MISSED  {name}: {why}", flush=True)

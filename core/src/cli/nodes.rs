@@ -3,10 +3,11 @@
 use super::listing::Listing;
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::accept;
+use crate::lease::{Meta, accept, set_back};
 use crate::spec::{check_namespace, resolve};
 use crate::store::{Address, Store, Swapped, Which};
 use crate::time::show_instant;
+use std::fmt::Write as _;
 use std::time::Duration;
 
 /// How long one call of the store may take: a person waits for it, and a namespace may be large.
@@ -58,9 +59,27 @@ impl<'a> Namespace<'a> {
             let (after, swap) = accept(meta, &loaded, system_ms(), fastrand::u64(..)).map_err(at)?;
             if self.store.swap(name, &swap)? == Swapped::Done {
                 let from = show_instant(after.begins_ms().unwrap_or(after.since_ms));
-                return Ok(format!("accepted: new leases begin at {from}\n\n"));
+                let set_back = self.set_back(&after)?;
+                return Ok(format!("accepted: new leases begin at {from}\n{set_back}\n"));
             }
         }
         Err(at(Error::new(ErrorKind::StoreUnreachable, "other processes write the namespace's record all the time: try again")))
+    }
+
+    /// Gives back what is held until long after the floor; says which numbers.
+    fn set_back(&mut self, meta: &Meta) -> Result<String> {
+        let loaded = self.store.load(self.name, Which::All)?;
+        let mut told = String::new();
+        for back in set_back(meta, &loaded) {
+            if self.store.swap(self.name, &back.swap)? == Swapped::Done {
+                let (node, until, holder) = (back.node, show_instant(back.end_ms), back.holder);
+                let _ = writeln!(
+                    told,
+                    "node number {node} was held until {until}, which only a wrong clock can have written: it is given back. \
+                     Stop {holder} if it still runs; IDs that it stamped later than now may come again"
+                );
+            }
+        }
+        Ok(told)
     }
 }

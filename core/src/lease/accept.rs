@@ -2,9 +2,9 @@
 
 use super::contract::Purpose;
 use super::holder::BEGINNING_MS;
-use super::record::Meta;
+use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Loaded, Swap};
+use crate::store::{Key, Loaded, Swap};
 
 /// The write that begins a new incarnation in a namespace as it stands, and the record that it writes.
 ///
@@ -29,6 +29,42 @@ pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Re
     Ok((after, swap))
 }
 
+/// A bound that is set back, and the write that does it.
+pub(crate) struct SetBack {
+    pub(crate) node: u64,
+    pub(crate) holder: String,
+    /// When it would have passed (Unix ms).
+    pub(crate) end_ms: i64,
+    pub(crate) swap: Swap,
+}
+
+/// The bounds above the floor of the incarnation just begun. No clock that is right can have confirmed them: one was
+/// ahead when they were written, and their numbers would be held until the time comes.
+///
+/// Each is given back at the floor, with a version that its holder takes for a loss. IDs that were issued under
+/// it with a later stamp may come again when that time comes: only an operator can decide that.
+pub(crate) fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
+    let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
+    let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };
+    let bits = layout.sequence().bits();
+    let far = loaded.slots.iter().filter_map(|(node, text)| {
+        let slot = Slot::parse(*node, text).ok().filter(|slot| slot.tenure != Tenure::Count && slot.bound >> bits > floor)?;
+        let end_ms = layout.tick_start_ms((slot.bound >> bits) + 1);
+        let back = Slot { tenure: Tenure::Free, version: slot.version + 1, bound: floor << bits | layout.sequence().max(), ..slot };
+        let swap = Swap {
+            meta: Some(meta.to_string()),
+            server: loaded.server.clone(),
+            key: Key::Slot(*node),
+            old: Some(text.clone()),
+            new: back.to_string(),
+            earliest_ms: i64::MIN,
+            latest_ms: i64::MAX,
+        };
+        Some(SetBack { node: *node, holder: back.holder, end_ms, swap })
+    });
+    far.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::holder::CLOCK_ERROR_MS;
@@ -50,6 +86,25 @@ mod tests {
         assert_eq!(after.begins_ms(), Some(7_000 + 3_001 + 3_000 + CLOCK_ERROR_MS));
         let (after, _) = accept(&text, &Loaded { time_ms: None, ..clock }, 9_000, 7).unwrap();
         assert_eq!(after.since_ms, 11_000, "this machine's time");
+    }
+
+    #[test]
+    fn bounds_that_only_a_wrong_clock_confirmed_are_set_back_to_the_floor() {
+        let meta = Meta::parse(&meta("time:41@1ms node:10 sequence:12 epoch:0").replace("since=0", "since=10000")).unwrap();
+        let floor_ms = meta.begins_ms().unwrap() as u64;
+        let record = |tenure, end_ms: u64| Slot { tenure, token: 7, version: 3, bound: end_ms << 12 | 4095, holder: "h:1".to_owned() };
+        let years = floor_ms + 5 * 365 * 86_400_000;
+        let slots = [(1, Tenure::Held, floor_ms), (2, Tenure::Held, years), (3, Tenure::Free, years), (4, Tenure::Count, years)];
+        let slots = slots.map(|(node, tenure, end_ms)| (node, record(tenure, end_ms).to_string()));
+        let loaded = Loaded { server: "s".to_owned(), slots: slots.to_vec(), ..Loaded::default() };
+        let back = set_back(&meta, &loaded);
+        assert_eq!(back.iter().map(|back| back.node).collect::<Vec<_>>(), [2, 3]);
+        let written = Slot::parse(2, &back[0].swap.new).unwrap();
+        assert_eq!(written, Slot { tenure: Tenure::Free, version: 4, bound: floor_ms << 12 | 4095, ..record(Tenure::Held, years) });
+        assert_eq!((back[0].swap.old.as_ref(), back[0].swap.meta.clone()), (Some(&slots[1].1), Some(meta.to_string())));
+        assert_eq!((back[0].end_ms, back[0].holder.as_str()), (years as i64 + 1, "h:1"));
+        // Without a floor nothing is known to lie above it.
+        assert!(set_back(&Meta { since_ms: 0, ..meta }, &loaded).is_empty());
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod simulation;
 mod visit;
 
 #[cfg(feature = "cli")]
-pub(crate) use accept::accept;
+pub(crate) use accept::{accept, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};

@@ -101,7 +101,7 @@ impl Holder {
         let Some(soonest) = soonest else {
             return Err(match (records.is_empty(), unreadable) {
                 (true, Some(error)) => error,
-                _ => self.behind(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records)),
+                _ => self.behind(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records, time_ms)),
             });
         };
         self.state = State::Seek;
@@ -135,12 +135,19 @@ impl Holder {
         Some(Error::new(ErrorKind::ClockSkew, why))
     }
 
-    fn none_free(&self, records: &HashMap<u64, (Slot, &String)>) -> Error {
+    fn none_free(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>) -> Error {
         let mut holders: Vec<_> = records.iter().map(|(node, (slot, _))| (slot.bound, *node, &slot.holder)).collect();
         holders.sort_unstable();
         let until = |bound: u64| show_instant(self.end_ms(bound));
         if let ([(bound, node, holder)], 1) = (holders.as_slice(), self.terms.candidates.count()) {
-            let why = format!("node number {node} is held by {holder} until {}, which goes on extending it", until(*bound));
+            let most_ms = time_ms.map_or(i64::MAX, |time_ms| time_ms + self.meta_reach_ms() + CLOCK_ERROR_MS);
+            let how = if self.end_ms(*bound) > most_ms {
+                "; a clock was ahead when that was written: stop the processes of the namespace, and run \
+                 `frazil nodes STORE --namespace NAMESPACE --accept`, which gives the number back"
+            } else {
+                ", which goes on extending it"
+            };
+            let why = format!("node number {node} is held by {holder} until {}{how}", until(*bound));
             return Error::new(ErrorKind::NodeInUse, why);
         }
         let listed: Vec<_> = holders.iter().take(LISTED).map(|(_, node, holder)| format!("{node} by {holder}")).collect();

@@ -1,17 +1,18 @@
 //! One slot: the compare-and-sets that take it, move its bound on and confirm it.
 //!
 //! **Going on after a loss.** The store has lost the record that confirmed X's bound b. X may write its record anew, into
-//! the new incarnation, while the store's clock shows less than end(b) - 2e (end: when the bound's tick is over), and goes on
+//! the new incarnation, while the store's clock shows less than end(b) - e (end: when the bound's tick is over), and goes on
 //! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
 //! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
 //!   taken only once its bound has passed by the store's clock ([`Holder::taking`]);
-//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss at which Y's incarnation began,
-//!   so end(b) lies at or below that loss + W + A + e (the cap), which is below its floor, and nothing is taken before the floor.
+//! - or over one that did not (older, another owner's, none): then b was confirmed before the loss after which Y's incarnation
+//!   began, so end(b) is at most W + A + e after that loss (the cap), which is below its floor, and nothing is taken before the floor.
 //!
-//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever after,
-//! and X's write is refused: its words end at b, and Y's begin above it. (Of the two e, one is to spare.) The
-//! argument compares b with Y's taking directly, so it holds over any number of losses and stale replicas between
-//! them, and wherever b was last confirmed. Z, an owner before X, does not come back: X was its Y.
+//! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever
+//! after, and X's write is refused: its words end at b, and Y's begin above it. (A slot that X itself gave back is taken
+//! at once; X has stopped then. Where X finds no record of its own it leaves one more e to spare.) The argument compares
+//! b with Y's taking directly, so it holds over any number of losses and stale replicas between them, and wherever b
+//! was last confirmed. Z, an owner before X, does not come back: X was its Y.
 //!
 //! What X finds in the slot it compares and replaces, as always; so a late write of anybody fails, or is the one that is found:
 //!
@@ -28,7 +29,7 @@
 //! took the slot there before anyone who knew better had looked. X does not go on beside it.
 //!
 //! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
-//! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead by 2e.
+//! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
 
 use super::super::record::{Slot, Tenure};
 use super::incarnation::changed;
@@ -61,6 +62,8 @@ pub(super) struct Held {
     pub(super) text: Option<String>,
     /// Whether the store has changed since the record was confirmed.
     pub(super) shaken: bool,
+    /// How far ahead of the store's clock the bound must then lie.
+    pub(super) margin_ms: i64,
     /// The writes since whose outcome is not known, and their bounds.
     pub(super) sent: Vec<(u64, String)>,
     /// The clocks at the last confirmed write.
@@ -167,6 +170,7 @@ impl Holder {
             version,
             text: Some(taking.swap.new),
             shaken: false,
+            margin_ms: 2 * CLOCK_ERROR_MS,
             sent: Vec::new(),
             at: (now.tick, now.mono_ms),
         });
@@ -193,7 +197,7 @@ impl Holder {
         swap.earliest_ms = cap_ms;
         if held.shaken {
             let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
-            swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - 2 * CLOCK_ERROR_MS;
+            swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;
         }
         State::Extend(Extending { swap, bound })
     }
@@ -225,8 +229,10 @@ impl Holder {
             if !forgotten {
                 return self.lose();
             }
-            let version = found.and_then(|text| Slot::parse(node, text).ok()).map_or(0, |slot| slot.version);
-            held.version = held.version.max(version);
+            let slot = found.and_then(|text| Slot::parse(node, text).ok());
+            let own = slot.as_ref().is_some_and(|slot| slot.token == held.grant.token);
+            held.margin_ms = if own { CLOCK_ERROR_MS } else { 2 * CLOCK_ERROR_MS };
+            held.version = held.version.max(slot.map_or(0, |slot| slot.version));
             held.text = found.cloned();
             self.state = self.extension(now);
             return;

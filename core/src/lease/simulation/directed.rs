@@ -484,3 +484,19 @@ fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
     drive(&mut second, &mut store, 10_100, 10_600);
     assert_ne!(first.grant(), second.grant(), "both copies have the same lease");
 }
+
+/// The store's clock was ahead for a while: the number is held until then, and the error says what an operator can do.
+#[test]
+fn a_bound_that_no_right_clock_confirmed_is_told_from_a_holders() {
+    let told = |written: u64| {
+        let mut store = SimStore::new(Kind::Clocked, false);
+        drive(&mut only(1), &mut store, written, written + 1_000);
+        let mut second = only(2);
+        drive(&mut second, &mut store, 5_000, 9_000);
+        second.trouble().map(|error| (error.kind(), error.to_string()))
+    };
+    let (kind, text) = told(86_400_000).unwrap();
+    assert_eq!(kind, ErrorKind::NodeInUse);
+    assert!(text.starts_with("node number 1 is held by test:1 until 2025-01-03T") && text.contains("--accept"), "{text}");
+    assert_eq!(told(3_000), None, "a bound within W + A may pass");
+}

@@ -717,14 +717,15 @@ impl World {
     fn go_back(&mut self) {
         let knows = |process: &&Program| process.handles() > 0 && process.knows(self.store.meta());
         let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
-        // Where nobody began an incarnation on this one, nobody wrote there either.
-        let begun = self.store.is_begun();
-        if begun && knowing.is_empty() || !(0..self.processes.len()).all(|at| self.admits(at)) || !self.store.go_back() {
+        // Until somebody has begun an incarnation on the present one, nobody knows of it.
+        let known = self.store.is_begun() && !knowing.is_empty();
+        let ushered = (0..self.processes.len()).any(|at| !self.admits(at));
+        if !known || ushered || !self.store.go_back() {
             return;
         }
-        let first = begun.then(|| knowing[self.random.usize(..knowing.len())]);
-        self.note(|| format!("the server before answers again, as it was, and first to {first:?}"));
-        self.usher = first.zip(self.store.meta().cloned());
+        let first = knowing[self.random.usize(..knowing.len())];
+        self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
+        self.usher = self.store.meta().map(|meta| (first, meta.clone()));
         self.hasten();
         let again = self.random.u64(..self.reach_ms);
         if self.random.bool() {
