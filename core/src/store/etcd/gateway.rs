@@ -1,6 +1,6 @@
 //! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
 
-use super::super::hosts::{Failure, Hosts, said};
+use super::super::hosts::{Failure, Hosts, Login, said};
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -9,6 +9,8 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 
 /// More than a namespace of ten thousand slots; a server that sends more is none of ours.
 const LARGEST_ANSWER: u64 = 256 << 20;
+
+const LOGIN: &str = "/v3/auth/authenticate";
 
 /// The cluster's member that answered.
 pub(super) struct Gateway {
@@ -22,7 +24,7 @@ struct Member {
     scheme: &'static str,
     /// The host and its port.
     host: String,
-    login: Option<(String, String)>,
+    login: Option<Login>,
     token: Option<String>,
 }
 
@@ -82,10 +84,10 @@ impl Member {
     }
 
     fn log_in(&mut self, deadline: Instant) -> Result<(), Refusal> {
-        let Some((user, password)) = &self.login else { return Ok(()) };
-        let question = json!({ "name": user, "password": password });
+        let Some(Login { user, password }) = &self.login else { return Ok(()) };
+        let question = json!({ "name": user.expose(), "password": password.expose() });
         self.token = None;
-        match self.post("/v3/auth/authenticate", &question, deadline) {
+        match self.post(LOGIN, &question, deadline) {
             Ok(answer) => {
                 let token = answer["token"].as_str().ok_or_else(|| not_etcd(200, "a login without a token"))?;
                 self.token = Some(token.to_owned());
@@ -111,7 +113,9 @@ impl Member {
         let answer = serde_json::from_slice::<Value>(&body);
         match answer {
             Ok(answer) if status == 200 && answer.is_object() => Ok(answer),
-            Ok(answer) if answer.is_object() => Err(refused(status, &answer)),
+            Ok(answer) if answer.is_object() && (path != LOGIN || answer["code"].is_i64()) => Err(refused(status, &answer)),
+            // What is no etcd may send the question back, with the password in it.
+            _ if path == LOGIN => Err(not_etcd(status, "an answer to the login that is not shown")),
             _ => Err(not_etcd(status, &String::from_utf8_lossy(&body))),
         }
     }
@@ -226,10 +230,38 @@ fn refused(status: u16, answer: &Value) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     fn kind(status: u16, body: Value) -> (ErrorKind, bool) {
         let refusal = refused(status, &body);
         (refusal.failure.0, refusal.stale_token)
+    }
+
+    /// What is no etcd may send a login back, whole or in an error of its own.
+    #[test]
+    fn a_refused_login_repeats_nothing() {
+        for status in ["200 OK", "404 Not Found", "500 Internal Server Error"] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("etcd://me:s3cr3t@{}", listener.local_addr().unwrap());
+            let echo = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut question = Vec::new();
+                while !question.ends_with(b"}") {
+                    let mut bytes = [0; 1024];
+                    let count = stream.read(&mut bytes).unwrap();
+                    question.extend(&bytes[..count]);
+                }
+                let at = question.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+                let body = String::from_utf8(question.split_off(at + 4)).unwrap();
+                assert!(body.contains("s3cr3t"));
+                write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            });
+            let hosts = Hosts::parse(&url, 2379).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let error = Gateway::open(hosts, "/v3/kv/txn", &json!({}), deadline).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains("status") && !error.to_string().contains("s3cr"), "{error}");
+            echo.join().unwrap();
+        }
     }
 
     #[test]

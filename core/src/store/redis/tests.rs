@@ -82,6 +82,15 @@ fn malformed_addresses_name_no_secret() {
     }
 }
 
+/// A server without AUTH sends back what it was told.
+#[test]
+fn a_refused_login_repeats_nothing() {
+    for details in ["unknown command 'AUTH', with args beginning with: 'someone' 's3cr3t' ", "bad s3cr3t"] {
+        let error = refusal::server("redis://host:6379/0", "AUTH", "ERR", details);
+        assert!(error.kind() == ErrorKind::StoreAuth && !error.to_string().contains("s3cr"), "{error}");
+    }
+}
+
 #[test]
 fn refusals() {
     use ErrorKind::*;

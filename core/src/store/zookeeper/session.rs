@@ -1,6 +1,6 @@
 //! A session with one ZooKeeper server: blocking, and every wait ends at a deadline.
 
-use super::super::hosts::{Failure, said};
+use super::super::hosts::{Failure, Login, said};
 use super::wire::{OK, Reader, Request, Writer};
 use crate::error::ErrorKind;
 use std::io::{Read, Write};
@@ -42,7 +42,7 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects, and logs in. Making a session is itself a write that needs the majority.
-    pub(super) fn open(host: &str, login: Option<&(String, String)>, deadline: Instant) -> Result<Self, Failure> {
+    pub(super) fn open(host: &str, login: Option<&Login>, deadline: Instant) -> Result<Self, Failure> {
         let stream = dial(host, deadline)?;
         let mut session = Session { stream, xid: 0, used: Instant::now(), kept: SESSION };
         let millis = i32::try_from(SESSION.as_millis()).expect("half a minute fits");
@@ -67,9 +67,9 @@ impl Session {
         if answer.flag().unwrap_or(false) {
             return Err((ErrorKind::StoreReadonly, "this server is cut off from the majority and serves reads only".into()));
         }
-        if let Some((user, password)) = login {
+        if let Some(Login { user, password }) = login {
             let mut auth = Writer::default();
-            auth.int(AUTH_XID).int(100).int(0).bytes(b"digest").bytes(format!("{user}:{password}").as_bytes());
+            auth.int(AUTH_XID).int(100).int(0).bytes(b"digest").bytes(format!("{}:{}", user.expose(), password.expose()).as_bytes());
             session.write(&auth.framed(), deadline)?;
             let reply = session.reply(AUTH_XID, deadline)?;
             if reply.code != OK {
