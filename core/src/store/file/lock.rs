@@ -13,10 +13,11 @@
 //! clock, which is up to 10 ms behind (2 s on FAT, 1 s on an ext4 with inodes of 128 bytes). It comes back by a system call
 //! that no preloaded library sees: where libfaketime turns this process's clock, it turns fstat's answers too.
 
+use super::place::{Folder, Status, is_absent};
 use super::refusal::{self, Refuse};
 use crate::error::{Error, ErrorKind, Result};
-use rustix::fs::{Stat, fstat, stat};
-use std::fs::{File, OpenOptions, TryLockError};
+use rustix::fs::{fstat, lstat};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -32,16 +33,19 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Waits up to `timeout`; `None` if there is no such folder.
-    pub(super) fn take(dir: &Path, folder: &Path, timeout: Duration) -> Result<Option<Lock>> {
-        let path = folder.join(".lock");
+    /// Waits up to `timeout`; `None` if the folder was removed meanwhile.
+    pub(super) fn take(dir: &Path, folder: &Folder, timeout: Duration) -> Result<Option<Lock>> {
+        let path = folder.path.join(".lock");
         let (began, mut attempts) = (Instant::now(), 0);
         loop {
-            let file = match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path) {
-                Ok(file) => file,
-                Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+            let (file, status) = match folder.find_or_make(".lock") {
+                Ok(found) => found,
+                Err(why) if is_absent(&why) => return Ok(None),
                 Err(why) => return Err(why).refuse(dir, &path),
             };
+            if status.size > 1 {
+                return Err(refusal::misplaced("this is no lock: a lock is a file with nothing in it")).refuse(dir, &path);
+            }
             let locked = loop {
                 match file.try_lock() {
                     Ok(()) => break true,
@@ -55,26 +59,24 @@ impl Lock {
                 thread::sleep(PAUSE);
                 attempts += 1;
             };
-            let status = fstat(&file).map_err(io::Error::from).refuse(dir, &path)?;
             if !locked {
-                return Err(busy(dir, &path, timeout, status.st_ino));
+                return Err(busy(dir, &path, timeout, status.inode));
             }
             let lock = Lock { file, time_ms: 0 };
             if is_at(&path, &status) {
-                return lock.read_clock(&status).map(Some).refuse(dir, &path);
+                return lock.read_clock().map(Some).refuse(dir, &path);
             }
-            attempts += 1;
-            if began.elapsed() >= timeout || PAUSE * attempts >= timeout {
-                return Err(vanishing(dir, folder));
-            }
+            // The folder that is held open may be another by now.
+            return Ok(None);
         }
     }
 
-    fn read_clock(mut self, status: &Stat) -> io::Result<Lock> {
-        // An empty byte more or less: it takes no space, so a full disk does not stop the clock.
-        self.file.set_len(u64::from(status.st_size == 0))?;
-        let status = fstat(&self.file)?;
-        self.time_ms = status.st_mtime as i64 * 1000 + status.st_mtime_nsec as i64 / 1_000_000;
+    fn read_clock(mut self) -> io::Result<Lock> {
+        // An empty byte more or less: it takes no space, so a full disk does not stop the clock. By who had the lock before
+        // it may have changed since it was opened.
+        let empty = fstat(&self.file)?.st_size == 0;
+        self.file.set_len(u64::from(empty))?;
+        self.time_ms = Status::new(fstat(&self.file)?).modified_ms;
         Ok(self)
     }
 }
@@ -87,8 +89,8 @@ impl Drop for Lock {
 }
 
 /// Whether a name leads to this very file.
-fn is_at(path: &Path, status: &Stat) -> bool {
-    stat(path).is_ok_and(|there| (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino))
+fn is_at(path: &Path, status: &Status) -> bool {
+    lstat(path).is_ok_and(|there| Status::new(there).is_same_file(status))
 }
 
 fn busy(dir: &Path, path: &Path, timeout: Duration, inode: u64) -> Error {

@@ -26,6 +26,7 @@
 
 mod folder;
 mod lock;
+mod place;
 mod record;
 mod refusal;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use folder::Rules;
 use lock::Lock;
+use place::Folder;
 use record::{Content, Record};
 use refusal::Refuse;
 use std::path::{Path, PathBuf};
@@ -86,7 +88,7 @@ fn open(dir: &Path, rules: Rules, timeout: Duration) -> Result<Box<dyn Store>> {
 /// A namespace's folder while its lock is held.
 struct Locked<'a> {
     dir: &'a Path,
-    folder: PathBuf,
+    folder: Folder,
     lock: Lock,
     deadline: Instant,
 }
@@ -98,22 +100,28 @@ impl FileStore {
             let why = format!("namespace={namespace:?} cannot be the name of a folder in file:{}: choose another", self.dir.display());
             return Err(Error::new(ErrorKind::Spec, why));
         }
-        let folder = self.dir.join(namespace);
-        let lock = match Lock::take(&self.dir, &folder, self.timeout)? {
-            Some(lock) => lock,
-            None => {
-                folder::prepare(&self.dir, self.rules)?;
-                folder::make(&folder).refuse(&self.dir, &folder)?;
-                Lock::take(&self.dir, &folder, self.timeout)?.ok_or_else(|| lock::vanishing(&self.dir, &folder))?
+        let mut make = false;
+        // A folder that is removed while its lock is waited for is made again, once or twice.
+        for _ in 0..3 {
+            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)?
+                && let Some(lock) = Lock::take(&self.dir, &folder, self.timeout)?
+            {
+                return Ok(Locked { dir: &self.dir, folder, lock, deadline });
             }
-        };
-        Ok(Locked { dir: &self.dir, folder, lock, deadline })
+            folder::prepare(&self.dir, self.rules)?;
+            make = true;
+        }
+        Err(lock::vanishing(&self.dir, &self.dir.join(namespace)))
+    }
+
+    fn path(&self, namespace: &str, name: &str) -> PathBuf {
+        self.dir.join(namespace).join(name)
     }
 }
 
 impl Locked<'_> {
     fn read(&self, name: &str) -> Result<Content> {
-        record::read(&self.folder, name).refuse(self.dir, &self.folder.join(name))
+        record::read(&self.folder, name).refuse(self.dir, &self.folder.path.join(name))
     }
 
     fn meta(&self) -> Result<Option<Record>> {
@@ -121,8 +129,8 @@ impl Locked<'_> {
             Content::Absent => Ok(None),
             Content::Text(record) => Ok(Some(record)),
             Content::Corrupt(why) => {
-                let file = self.folder.join(META);
-                let why = format!("{why}; bring back the folder {} from a backup, or use another namespace", self.folder.display());
+                let file = self.folder.path.join(META);
+                let why = format!("{why}; bring back the folder {} from a backup, or use another namespace", self.folder.path.display());
                 Err(Error::new(ErrorKind::StoreCorrupt, format!("file:{}: {} is damaged: {why}", self.dir.display(), file.display())))
             }
         }
@@ -133,15 +141,14 @@ impl Locked<'_> {
             Content::Absent => None,
             Content::Text(record) => Some((node, record.text)),
             // No record of a lease starts so: this slot is out of use, and no other.
-            Content::Corrupt(why) => Some((node, format!("corrupt {:?}: {why}", self.folder.join(node.to_string())))),
+            Content::Corrupt(why) => Some((node, format!("corrupt {:?}: {why}", self.folder.path.join(node.to_string())))),
         })
     }
 
     fn all(&self) -> Result<Vec<(u64, String)>> {
         let mut slots = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).refuse(self.dir, &self.folder)? {
-            let name = entry.refuse(self.dir, &self.folder)?.file_name();
-            let Some(node) = name.to_str().and_then(node_of) else { continue };
+        for name in self.folder.names().refuse(self.dir, &self.folder.path)? {
+            let Some(node) = node_of(&name.refuse(self.dir, &self.folder.path)?) else { continue };
             if Instant::now() > self.deadline {
                 let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
                 return Err(Error::new(ErrorKind::StoreUnreachable, why + "use another namespace, or a faster disk"));
@@ -201,7 +208,7 @@ impl Store for FileStore {
             None => record::create(&locked.folder, &name, &swap.new),
             Some(old) => record::update(&locked.folder, &name, &old, &swap.new),
         };
-        written.refuse(&self.dir, &locked.folder.join(name))?;
+        written.refuse(&self.dir, &self.path(namespace, &name))?;
         Ok(Swapped::Done)
     }
 }

@@ -24,10 +24,10 @@
 //!
 //! Both halves are allocated from the start, so a full disk stops no update where blocks are written in place.
 
-use std::fs::{self, File, OpenOptions};
+use super::place::{Folder, is_absent};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"frazil1\n";
 const HALF: usize = 4096;
@@ -66,10 +66,10 @@ enum Found {
 }
 
 /// Reads a record, and puts it on the disk if it may not be there yet.
-pub(super) fn read(folder: &Path, name: &str) -> io::Result<Content> {
-    let bytes = match read_bytes(&folder.join(name)) {
+pub(super) fn read(folder: &Folder, name: &str) -> io::Result<Content> {
+    let bytes = match folder.read(name).and_then(read_bytes) {
         Ok(bytes) => bytes,
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Content::Absent),
+        Err(why) if is_absent(&why) => return Ok(Content::Absent),
         Err(why) if is_bad_disk(&why) => return Ok(Content::Corrupt("the disk cannot read it")),
         Err(why) => return Err(why),
     };
@@ -84,9 +84,9 @@ pub(super) fn read(folder: &Path, name: &str) -> io::Result<Content> {
     Ok(Content::Text(record))
 }
 
-fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
+fn read_bytes(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(2 * HALF + 1);
-    File::open(file)?.take(2 * HALF as u64).read_to_end(&mut bytes)?;
+    file.take(2 * HALF as u64).read_to_end(&mut bytes)?;
     // What a file was cut by reads as an empty half.
     bytes.resize(2 * HALF, 0);
     Ok(bytes)
@@ -158,10 +158,9 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 const FIRST: Record = Record { text: String::new(), sequence: 2, half: 0 };
 
 /// Writes a whole new file, and gives it its name when it is on the disk.
-pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
-    let new = folder.join(NEW);
+pub(super) fn create(folder: &Folder, name: &str, text: &str) -> io::Result<()> {
     step()?;
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
+    let file = folder.make_anew(NEW)?;
     let mut bytes = [0; 2 * HALF];
     bytes[..HALF].copy_from_slice(&encode(0, FIRST.sequence, text));
     // No record, but the place for a confirmation, which needs the magic.
@@ -171,7 +170,7 @@ pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     step()?;
     file.sync_data()?;
     step()?;
-    fs::rename(&new, folder.join(name))?;
+    folder.rename(NEW, name)?;
     step()?;
     sync_names(folder, name == super::META)?;
     confirm(&file, &FIRST);
@@ -179,10 +178,10 @@ pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 }
 
 /// Writes into the half that does not hold `old`.
-pub(super) fn update(folder: &Path, name: &str, old: &Record, text: &str) -> io::Result<()> {
+pub(super) fn update(folder: &Folder, name: &str, old: &Record, text: &str) -> io::Result<()> {
     let new = Record { text: String::new(), sequence: old.sequence.wrapping_add(1), half: 1 - old.half };
     step()?;
-    let file = OpenOptions::new().write(true).open(folder.join(name))?;
+    let file = folder.write(name)?;
     step()?;
     file.write_all_at(&encode(old.sequence, new.sequence, text), (new.half * HALF) as u64)?;
     step()?;
@@ -201,9 +200,9 @@ fn confirm(file: &File, record: &Record) {
 
 /// Puts a folder's entries on the disk; for the first record of all, also the entries of the folders that lead
 /// to it, as whoever made them may have been interrupted.
-fn sync_names(folder: &Path, all: bool) -> io::Result<()> {
-    let device = fs::metadata(folder)?.dev();
-    for (distance, folder) in folder.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
+fn sync_names(folder: &Folder, all: bool) -> io::Result<()> {
+    let device = folder.status()?.device;
+    for (distance, folder) in folder.path.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
         match File::open(folder) {
             Ok(entries) if entries.metadata()?.dev() == device => entries.sync_all()?,
             Ok(_) => break,

@@ -4,8 +4,10 @@
 //! What needs another process, a mount or fewer rights runs in one: this test binary again, with the
 //! scenario in a variable.
 
+mod hostile;
+
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
-use super::{Lock, connect, folder, record};
+use super::{FileStore, Lock, connect, folder, record};
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -55,6 +57,12 @@ impl Drop for Temp {
 
 fn at(dir: &Path) -> Box<dyn Store> {
     connect(dir, true, TIMEOUT).unwrap()
+}
+
+/// The namespace's lock, taken as a call does; dropped, it is given back.
+fn lock(dir: &Path, timeout: Duration) -> Result<Lock> {
+    let rules = folder::Rules { explicit: true, private: false };
+    FileStore { dir: dir.to_owned(), rules, timeout }.lock(NS).map(|locked| locked.lock)
 }
 
 fn set(store: &mut dyn Store, key: Key, old: Option<&str>, new: &str) -> Result<Swapped> {
@@ -135,7 +143,7 @@ fn scenario() {
     match scenario.as_str() {
         "count" => count(&mut *at(&dir), 50),
         "hold the lock" => {
-            let _lock = Lock::take(&dir, &dir.join(NS), TIMEOUT).unwrap().unwrap();
+            let _lock = lock(&dir, TIMEOUT).unwrap();
             fs::write(dir.join("held"), "").unwrap();
             std::thread::sleep(Duration::from_secs(60));
         }
@@ -260,21 +268,21 @@ fn a_held_lock_is_waited_for_and_then_reported() {
 fn a_lock_is_on_the_file_that_the_name_leads_to() {
     let temp = Temp::filled();
     let folder = temp.0.join(NS);
-    let old = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    let old = lock(&temp.0, TIMEOUT).unwrap();
     let waiter = std::thread::spawn({
-        let (dir, folder) = (temp.0.clone(), folder.clone());
-        move || Lock::take(&dir, &folder, TIMEOUT).unwrap().unwrap()
+        let dir = temp.0.clone();
+        move || lock(&dir, TIMEOUT).unwrap()
     });
     std::thread::sleep(Duration::from_millis(50));
     fs::remove_dir_all(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
-    let new = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    let new = lock(&temp.0, TIMEOUT).unwrap();
     drop(old);
     std::thread::sleep(Duration::from_millis(50));
     assert!(!waiter.is_finished(), "two locks at once");
     drop(new);
     let _third = waiter.join().unwrap();
-    assert!(Lock::take(&temp.0, &folder, Duration::ZERO).is_err());
+    assert!(lock(&temp.0, Duration::ZERO).is_err());
 }
 
 #[test]
@@ -289,7 +297,7 @@ fn a_call_that_takes_too_long_is_given_up() {
 #[test]
 fn a_forked_child_holds_no_lock() {
     let temp = Temp::filled();
-    let lock = Lock::take(&temp.0, &temp.0.join(NS), TIMEOUT).unwrap().unwrap();
+    let lock = lock(&temp.0, TIMEOUT).unwrap();
     // SAFETY: the child calls nothing but pause, which is async-signal-safe.
     let child = unsafe { libc::fork() };
     if child == 0 {
