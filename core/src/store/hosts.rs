@@ -1,9 +1,9 @@
 //! The URLs of stores that are several servers, and the way to one of them that answers:
 //! `scheme://[user:password@]host[:port][,host2...][/path][?name=value&...]`.
 
+use super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::secret::{self, Secret};
-use std::time::{Duration, Instant};
 
 /// What a server did instead of answering well, before the store's address is put to it.
 pub(super) type Failure = (ErrorKind, String);
@@ -69,13 +69,10 @@ impl Hosts {
     ///
     /// # Errors
     /// What each of them did, if none was good. Refused credentials end the search: they are refused by all.
-    pub(super) fn first_good<T>(&self, deadline: Instant, mut attempt: impl FnMut(&str, Instant) -> Result<T, Failure>) -> Result<T> {
+    pub(super) fn first_good<T>(&self, deadline: Deadline, mut attempt: impl FnMut(&str, Deadline) -> Result<T, Failure>) -> Result<T> {
         let mut failures: Vec<Failure> = Vec::new();
         for (tried, host) in self.hosts.iter().enumerate() {
-            // One that accepts and then keeps silent must leave time for the others.
-            let left = deadline.saturating_duration_since(Instant::now());
-            let share = left / u32::try_from(self.hosts.len() - tried).unwrap_or(u32::MAX);
-            match attempt(host, Instant::now() + share) {
+            match attempt(host, deadline.share(self.hosts.len() - tried)) {
                 Ok(good) => return Ok(good),
                 Err(failure) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(failure)),
                 Err((kind, text)) => failures.push((kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })),
@@ -134,12 +131,6 @@ fn decode(text: &str) -> Option<String> {
         });
     }
     String::from_utf8(bytes).ok()
-}
-
-/// When a call that may take `timeout` must stop to wait. Linux wakes a socket's waiter late, by up to an
-/// eighth of what it waited for.
-pub(super) fn deadline(timeout: Duration) -> Instant {
-    Instant::now() + (timeout - timeout / 8)
 }
 
 /// What a server said, shortened for an error's text.

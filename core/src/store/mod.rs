@@ -14,6 +14,10 @@ mod hosts;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(all(test, unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper"))]
+mod sigpipe;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+mod socket;
 #[cfg(feature = "sql")]
 mod sql;
 #[cfg(test)]

@@ -546,7 +546,8 @@ fn a_server_that_stops_answering() {
     refused(write(&mut *writing, &identity), ErrorKind::StoreUnreachable, &[&place, "within 400ms"]);
     refused(connect(&server.url(), limit), ErrorKind::StoreUnreachable, &[&place, "within 400ms"]);
     let took = began.elapsed();
-    assert!(took >= 3 * limit && took < 4 * limit, "{took:?}");
+    // A call stops to wait a little before its time is over.
+    assert!(2 * took >= 5 * limit && took < 4 * limit, "{took:?}");
     server.signal("-CONT");
     thread::sleep(Duration::from_millis(200));
     // The late reply to the load does not become the reply to the swap.

@@ -2,6 +2,7 @@ use super::*;
 use crate::error::Error;
 use crate::store::suite;
 use std::net::TcpListener;
+use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
