@@ -36,8 +36,6 @@ const CHECKED: usize = 24;
 const TEXT: usize = 36;
 /// The longest text that fits.
 pub(super) const LONGEST: usize = HALF - TEXT;
-/// The name of a new file until it is complete. One is enough, as the lock is held.
-const NEW: &str = ".new";
 
 /// A record that is known to be on the disk, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,23 +63,35 @@ enum Found {
     Corrupt(&'static str),
 }
 
-/// Reads a record, and puts it on the disk if it may not be there yet.
-pub(super) fn read(folder: &Folder, name: &str) -> io::Result<Content> {
-    let bytes = match folder.read(name).and_then(read_bytes) {
-        Ok(bytes) => bytes,
-        Err(why) if is_absent(&why) => return Ok(Content::Absent),
-        Err(why) if is_bad_disk(&why) => return Ok(Content::Corrupt("the disk cannot read it")),
-        Err(why) => return Err(why),
-    };
-    let record = match interpret(&bytes) {
-        Found::Confirmed(record) => record,
-        Found::Unconfirmed(record) => {
-            create(folder, name, &record.text)?;
-            Record { text: record.text, ..FIRST }
+/// Reads a record without its lock; `None` where it cannot be told from that what it is, as while it is written.
+pub(super) fn peek(folder: &Folder, name: &str) -> io::Result<Option<Content>> {
+    match find(folder, name)? {
+        None => Ok(Some(Content::Absent)),
+        Some(Found::Confirmed(record)) => Ok(Some(Content::Text(record))),
+        Some(Found::Unconfirmed(_) | Found::Corrupt(_)) => Ok(None),
+    }
+}
+
+/// Reads a record while its lock is held, and puts it on the disk if it may not be there yet.
+pub(super) fn read(folder: &Folder, name: &str, new: &str) -> io::Result<Content> {
+    Ok(match find(folder, name)? {
+        None => Content::Absent,
+        Some(Found::Confirmed(record)) => Content::Text(record),
+        Some(Found::Unconfirmed(record)) => {
+            create(folder, name, new, &record.text)?;
+            Content::Text(Record { text: record.text, ..FIRST })
         }
-        Found::Corrupt(why) => return Ok(Content::Corrupt(why)),
-    };
-    Ok(Content::Text(record))
+        Some(Found::Corrupt(why)) => Content::Corrupt(why),
+    })
+}
+
+fn find(folder: &Folder, name: &str) -> io::Result<Option<Found>> {
+    match folder.read(name).and_then(read_bytes) {
+        Ok(bytes) => Ok(Some(interpret(&bytes))),
+        Err(why) if is_absent(&why) => Ok(None),
+        Err(why) if is_bad_disk(&why) => Ok(Some(Found::Corrupt("the disk cannot read it"))),
+        Err(why) => Err(why),
+    }
 }
 
 fn read_bytes(file: File) -> io::Result<Vec<u8>> {
@@ -157,10 +167,10 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 /// Where a new file has its record. Sequence 1 of the other half is empty, and older than any.
 const FIRST: Record = Record { text: String::new(), sequence: 2, half: 0 };
 
-/// Writes a whole new file, and gives it its name when it is on the disk.
-pub(super) fn create(folder: &Folder, name: &str, text: &str) -> io::Result<()> {
+/// Writes a whole new file under the name `new`, and gives it its own when it is on the disk.
+pub(super) fn create(folder: &Folder, name: &str, new: &str, text: &str) -> io::Result<()> {
     step()?;
-    let file = folder.make_anew(NEW)?;
+    let file = folder.make_anew(new)?;
     let mut bytes = [0; 2 * HALF];
     bytes[..HALF].copy_from_slice(&encode(0, FIRST.sequence, text));
     // No record, but the place for a confirmation, which needs the magic.
@@ -170,7 +180,7 @@ pub(super) fn create(folder: &Folder, name: &str, text: &str) -> io::Result<()> 
     step()?;
     file.sync_data()?;
     step()?;
-    folder.rename(NEW, name)?;
+    folder.rename(new, name)?;
     step()?;
     sync_names(folder, name == super::META)?;
     confirm(&file, &FIRST);

@@ -4,10 +4,11 @@
 //! What needs another process, a mount or fewer rights runs in one: this test binary again, with the
 //! scenario in a variable.
 
+mod crowd;
 mod hostile;
 
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
-use super::{FileStore, Lock, connect, folder, record};
+use super::{FileStore, Lock, Taken, connect, folder, record};
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -59,10 +60,13 @@ fn at(dir: &Path) -> Box<dyn Store> {
     connect(dir, true, TIMEOUT).unwrap()
 }
 
-/// The namespace's lock, taken as a call does; dropped, it is given back.
+/// The namespace's lock, as a writer of the meta record has it; dropped, it is given back.
 fn lock(dir: &Path, timeout: Duration) -> Result<Lock> {
     let rules = folder::Rules { explicit: true, private: false };
-    FileStore { dir: dir.to_owned(), rules, timeout }.lock(NS).map(|locked| locked.lock)
+    FileStore { dir: dir.to_owned(), rules, timeout }.within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
+        Taken::Held(lock) => Ok(Some(lock)),
+        _ => Ok(None),
+    })
 }
 
 fn set(store: &mut dyn Store, key: Key, old: Option<&str>, new: &str) -> Result<Swapped> {
@@ -147,6 +151,7 @@ fn scenario() {
             fs::write(dir.join("held"), "").unwrap();
             std::thread::sleep(Duration::from_secs(60));
         }
+        "one of many" => crowd::one_of_many(&dir),
         "suite" => suite::run(&|| at(&dir)),
         "time" => {
             let here = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
@@ -250,7 +255,7 @@ fn a_held_lock_is_waited_for_and_then_reported() {
     }
     let mut store = connect(&temp.0, true, Duration::from_millis(300)).unwrap();
     let began = Instant::now();
-    let error = store.load(NS, Which::All).unwrap_err();
+    let error = set(&mut *store, Key::Slot(7), Some("old"), "new").unwrap_err();
     let took = began.elapsed();
     assert!((Duration::from_millis(250)..Duration::from_millis(600)).contains(&took), "{took:?}");
     expect(&error, ErrorKind::StoreUnreachable, &["300 ms", ".lock", "process"]);
@@ -413,14 +418,14 @@ fn rot_does_not_bring_back_the_record_before() {
 #[test]
 fn what_is_no_record_is_left_alone() {
     let temp = Temp::filled();
-    for name in [".new", "007", "-1", "+7", "7~", "notes.txt", "99999999999999999999", "meta.bak"] {
+    for name in [".new008", "007", "-1", "+7", "7~", "notes.txt", "99999999999999999999", "meta.bak"] {
         fs::write(temp.path(name), "left over").unwrap();
     }
     fs::create_dir(temp.path("folder")).unwrap();
     assert_eq!(temp.store().load(NS, Which::All).unwrap().slots, [(7, "old".to_owned())]);
     assert_eq!(set(&mut *temp.store(), Key::Slot(8), None, "new").unwrap(), Swapped::Done);
     assert_eq!(fs::metadata(temp.path("8")).unwrap().len(), 8192);
-    assert!(!temp.path(".new").exists(), "the left-over became the new record's file");
+    assert!(!temp.path(".new008").exists(), "the left-over became the new record's file");
 }
 
 #[test]
