@@ -413,6 +413,9 @@ fn memory() {
     let mend = "CONFIG SET maxmemory-policy noeviction";
     refused(connect(&server.url(), TIMEOUT), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
     refused(store.load(SPACE, Which::One(1)), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
+    // Who only writes sees it too, after a while.
+    thread::sleep(2 * LOOK_AGAIN);
+    refused(write(&mut *store, &identity), ErrorKind::StoreUnsuitable, &["allkeys-lru", mend]);
     server.tell(mend);
     assert_eq!(store.load(SPACE, Which::All).unwrap().slots.len(), 1);
     server.tell("CONFIG SET maxmemory 1mb");
