@@ -14,7 +14,8 @@ mod hosts;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(all(test, unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper"))]
+#[cfg(test)]
+#[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper"))]
 mod sigpipe;
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 mod socket;
