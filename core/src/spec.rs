@@ -217,7 +217,7 @@ pub(crate) fn resolve(key: &str, value: &str) -> Result<String> {
 /// # Errors
 /// `SPEC` for a URL without quotes that has a space in it: later errors would show its rest.
 fn check_end(value: &str, key: &str, rest: &str) -> Result<()> {
-    if !secret::goes_on(value, rest) {
+    if (key != "store" && !value.contains("://")) || !secret::goes_on(value, rest) {
         return Ok(());
     }
     let given = if key == "store" { secret::address(value) } else { secret::misplaced(value).into_owned() };

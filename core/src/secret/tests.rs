@@ -154,6 +154,20 @@ fn no_secret_is_shown_anywhere() {
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
+/// What has a colon in it is not taken for an address, and what has an @ in it not for the rest of a password.
+#[test]
+fn other_values_may_be_followed_by_an_at() {
+    for line in [
+        "exhausted=wait:1s rollback=ahead:1s layout=\"time:41@1ms node:10 sequence:12\" node=1",
+        "layout=\"node:10 time:41@1ms\"",
+        "start=random:16 layout='time:31@1s  node:10 sequence:22' store=redis://h:6379/0",
+        "store=redis://me:p@h:6379/0 layout=\"time:41@1ms node:10 sequence:12\" rollback=ahead:1s",
+        "store=file:/a:b rollback=x@y",
+    ] {
+        assert!(Spec::parse(line).is_ok(), "{line}");
+    }
+}
+
 /// The canonical line is still one: what is no secret stands in it unchanged, and it opens the same store.
 #[test]
 fn what_is_no_secret_is_shown() {
