@@ -1,5 +1,6 @@
 //! The one error table: every refusal of frazil, in every language, is a row of it.
 
+use crate::secret;
 use std::any::Any;
 use std::fmt;
 use std::time::Duration;
@@ -167,8 +168,13 @@ impl fmt::Debug for Error {
 
 impl std::error::Error for Error {}
 
-/// Shortens what the user gave, so that a megabyte of nonsense does not become a megabyte of error.
+/// Shortens what the user gave, so that a megabyte of nonsense does not become a megabyte of error; a store's URL that
+/// stands where none belongs shows nothing of its password.
 pub(crate) fn shown(value: &str) -> String {
+    shortened(&secret::misplaced(value))
+}
+
+fn shortened(value: &str) -> String {
     const LONGEST: usize = 60;
     match value.char_indices().nth(LONGEST) {
         None => format!("{value:?}"),

@@ -126,6 +126,7 @@ mod numbers;
 mod policy;
 mod preset;
 mod registry;
+mod secret;
 mod segment;
 mod snowflake;
 mod spec;

@@ -20,7 +20,8 @@
 mod gateway;
 
 use super::history::History;
-use super::hosts::{Hosts, deadline};
+use super::hosts::Hosts;
+use super::socket::Deadline;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -42,7 +43,7 @@ struct Etcd {
 /// # Errors
 /// `SPEC`, `STORE_*`.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
-    let deadline = deadline(timeout);
+    let deadline = Deadline::of_call(timeout);
     let hosts = Hosts::parse(url, 2379)?;
     if !hosts.path.is_empty() {
         return Err(hosts.wrong("etcd has no databases: expected nothing, or ?ca=FILE, after the host"));
@@ -59,7 +60,7 @@ impl Etcd {
     /// Asks, and checks that the answer belongs to the history that this process knows.
     fn ask(&mut self, question: &Value) -> Result<(String, Value)> {
         let floor = self.history.highest();
-        let answer = self.gateway.ask(TRANSACTION, question, deadline(self.timeout))?;
+        let answer = self.gateway.ask(TRANSACTION, question, Deadline::of_call(self.timeout))?;
         let (cluster, revision) = header(&self.gateway, &answer)?;
         if cluster == self.cluster {
             self.history.check(floor, revision).map_err(|(kind, text)| self.gateway.wrong(kind, &text))?;

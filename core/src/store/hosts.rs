@@ -1,21 +1,27 @@
 //! The URLs of stores that are several servers, and the way to one of them that answers:
 //! `scheme://[user:password@]host[:port][,host2...][/path][?name=value&...]`.
 
-use super::without_secret;
+use super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result, shown};
-use std::time::{Duration, Instant};
+use crate::secret::{self, Secret};
 
 /// What a server did instead of answering well, before the store's address is put to it.
 pub(super) type Failure = (ErrorKind, String);
 
+/// A user and the password.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Login {
+    pub(super) user: Secret,
+    pub(super) password: Secret,
+}
+
 /// A URL's parts, percent-decoded.
 #[derive(PartialEq, Eq)]
 pub(super) struct Hosts {
-    /// The URL without the user and the password, for the texts of errors.
+    /// The URL without what may be a secret, for the texts of errors.
     pub(super) shown: String,
     pub(super) scheme: String,
-    /// User and password.
-    pub(super) login: Option<(String, String)>,
+    pub(super) login: Option<Login>,
     /// Each `host:port`, with brackets around an IPv6 address.
     pub(super) hosts: Vec<String>,
     /// Without the slash before it and one behind it.
@@ -27,7 +33,7 @@ impl Hosts {
     /// # Errors
     /// `SPEC`, with a text that shows neither user nor password.
     pub(super) fn parse(url: &str, port: u16) -> Result<Self> {
-        let shown = without_secret(url).into_owned();
+        let shown = secret::address(url);
         let wrong = |why: &str| Error::new(ErrorKind::Spec, format!("store={shown}: {why}"));
         let (scheme, rest) = url.split_once("://").ok_or_else(|| wrong("expected scheme://host:port"))?;
         let (servers, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -39,7 +45,8 @@ impl Hosts {
             Some((login, servers)) => {
                 let (user, password) = login.split_once(':').unwrap_or((login, ""));
                 let decoded = decode(user).zip(decode(password)).filter(|(user, _)| !user.is_empty());
-                (Some(decoded.ok_or_else(|| wrong("expected user:password, with %25 for %, before the @"))?), servers)
+                let (user, password) = decoded.ok_or_else(|| wrong("expected user:password, with %25 for %, before the @"))?;
+                (Some(Login { user: Secret::new(user), password: Secret::new(password) }), servers)
             }
             None => (None, servers),
         };
@@ -62,13 +69,10 @@ impl Hosts {
     ///
     /// # Errors
     /// What each of them did, if none was good. Refused credentials end the search: they are refused by all.
-    pub(super) fn first_good<T>(&self, deadline: Instant, mut attempt: impl FnMut(&str, Instant) -> Result<T, Failure>) -> Result<T> {
+    pub(super) fn first_good<T>(&self, deadline: Deadline, mut attempt: impl FnMut(&str, Deadline) -> Result<T, Failure>) -> Result<T> {
         let mut failures: Vec<Failure> = Vec::new();
         for (tried, host) in self.hosts.iter().enumerate() {
-            // One that accepts and then keeps silent must leave time for the others.
-            let left = deadline.saturating_duration_since(Instant::now());
-            let share = left / u32::try_from(self.hosts.len() - tried).unwrap_or(u32::MAX);
-            match attempt(host, Instant::now() + share) {
+            match attempt(host, deadline.share(self.hosts.len() - tried)) {
                 Ok(good) => return Ok(good),
                 Err(failure) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(failure)),
                 Err((kind, text)) => failures.push((kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })),
@@ -129,12 +133,6 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// When a call that may take `timeout` must stop to wait. Linux wakes a socket's waiter late, by up to an
-/// eighth of what it waited for.
-pub(super) fn deadline(timeout: Duration) -> Instant {
-    Instant::now() + (timeout - timeout / 8)
-}
-
 /// What a server said, shortened for an error's text.
 pub(super) fn said(text: &str) -> String {
     shown(text.trim())
@@ -150,18 +148,21 @@ mod tests {
 
     #[test]
     fn parts() {
-        let url = parse("etcds://me:p%40s%25@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&n=").unwrap();
+        let login = |user: &str, password: &str| Some((Secret::new(user), Secret::new(password)));
+        let given = |url: Hosts| url.login.map(|login| (login.user, login.password));
+        let url = parse("etcds://me:p%40s%25@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&db=").unwrap();
         assert_eq!(url.scheme, "etcds");
-        assert_eq!(url.login, Some(("me".into(), "p@s%".into())));
         assert_eq!(url.hosts, ["a:2379", "b.c-d:1", "[::1]:2379", "[fe80::1]:65535"]);
         assert_eq!(url.path, "x/y z");
-        assert_eq!(url.options, [("ca".into(), "/etc/ca.pem".into()), ("n".into(), String::new())]);
-        assert_eq!(url.shown, "etcds://***@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&n=");
+        assert_eq!(url.options, [("ca".into(), "/etc/ca.pem".into()), ("db".into(), String::new())]);
+        assert_eq!(url.shown, "etcds://***@a,b.c-d:1,[::1],[fe80::1]:65535/x/y%20z/?ca=%2Fetc/ca.pem&db=");
+        assert!(given(url) == login("me", "p@s%"));
         let plain = parse("etcd://10.0.0.1").unwrap();
-        assert_eq!((plain.hosts, plain.login, plain.path, plain.options), (vec!["10.0.0.1:2379".to_owned()], None, String::new(), vec![]));
+        assert_eq!((plain.hosts, plain.path, plain.options), (vec!["10.0.0.1:2379".to_owned()], String::new(), vec![]));
+        assert!(plain.login.is_none());
         // A password may hold what needs no escape, and be empty.
-        assert_eq!(parse("etcd://u:a:b@c@h").unwrap().login, Some(("u".into(), "a:b@c".into())));
-        assert_eq!(parse("etcd://u@h").unwrap().login, Some(("u".into(), String::new())));
+        assert!(given(parse("etcd://u:a:b@c@h").unwrap()) == login("u", "a:b@c"));
+        assert!(given(parse("etcd://u@h").unwrap()) == login("u", ""));
     }
 
     #[test]

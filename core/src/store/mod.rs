@@ -14,6 +14,11 @@ mod hosts;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(test)]
+#[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper"))]
+mod sigpipe;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+mod socket;
 #[cfg(feature = "sql")]
 mod sql;
 #[cfg(test)]
@@ -25,7 +30,7 @@ mod zookeeper;
 pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::{Error, ErrorKind, Result, shown};
-use std::borrow::Cow;
+use crate::secret::{self, Secret};
 use std::fmt;
 use std::time::Duration;
 
@@ -120,7 +125,7 @@ pub(crate) trait Store {
 
 /// A store's address, as the spec names it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Address(String);
+pub(crate) struct Address(Secret);
 
 /// The kinds of store, and how each is named: a word, or the beginning of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,8 +174,11 @@ impl Address {
     /// # Errors
     /// `SPEC` for what names no store, `STORE_NOT_BUILT` for one that this build has no client for.
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let address = Address(text.to_owned());
+        let address = Address(Secret::new(text));
         let kind = address.kind()?;
+        if kind == Kind::File && text.contains("://") {
+            return Err(Error::new(ErrorKind::Spec, format!("store={address} names a folder and a URL: one store is meant here")));
+        }
         if kind.is_built() {
             return Ok(address);
         }
@@ -193,7 +201,7 @@ impl Address {
     /// The folder of `file:DIR`, if it is not there yet: a listing must not make it.
     #[cfg(feature = "cli")]
     pub(crate) fn missing_folder(&self) -> Option<&str> {
-        self.0.strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists())
+        self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists())
     }
 
     /// Whether the store is this process's own.
@@ -207,11 +215,15 @@ impl Address {
     }
 
     fn kind(&self) -> Result<Kind> {
-        let text = self.0.as_str();
+        let text = self.0.expose();
         let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) } else { text == name };
         KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| {
             // What is no known scheme may still hold a password.
-            let scheme = if text.contains('@') { "...".to_owned() } else { shown(text.split([':', '/']).next().unwrap_or_default()) };
+            let scheme = if text.contains(['@', ':']) && !text.contains("://") {
+                "...".to_owned()
+            } else {
+                shown(text.split([':', '/']).next().unwrap_or_default())
+            };
             let why = format!(
                 "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://"
             );
@@ -225,20 +237,21 @@ impl Address {
     /// `STORE_*`, naming the address without its credentials.
     #[cfg_attr(not(unix), allow(unused_variables, reason = "memory may be all that is left"))]
     pub(crate) fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
+        let text = self.0.expose();
         match self.kind()? {
             Kind::Memory => memory::connect(),
             #[cfg(unix)]
             Kind::Local => file::connect_local(timeout),
             #[cfg(unix)]
-            Kind::File => file::connect(self.0["file:".len()..].as_ref(), true, timeout),
+            Kind::File => file::connect(text["file:".len()..].as_ref(), true, timeout),
             #[cfg(feature = "redis")]
-            Kind::Redis => redis::connect(&self.0, timeout),
+            Kind::Redis => redis::connect(text, timeout),
             #[cfg(feature = "sql")]
-            Kind::Sql => sql::connect(&self.0, timeout),
+            Kind::Sql => sql::connect(text, timeout),
             #[cfg(feature = "etcd")]
-            Kind::Etcd => etcd::connect(&self.0, timeout),
+            Kind::Etcd => etcd::connect(text, timeout),
             #[cfg(feature = "zookeeper")]
-            Kind::ZooKeeper => zookeeper::connect(&self.0, timeout),
+            Kind::ZooKeeper => zookeeper::connect(text, timeout),
             #[allow(unreachable_patterns, reason = "with every feature on, no kind is left")]
             _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
         }
@@ -246,22 +259,14 @@ impl Address {
 }
 
 impl fmt::Display for Address {
-    /// Without the user and the password.
+    /// Without what may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&without_secret(&self.0))
+        f.write_str(&secret::address(self.0.expose()))
     }
 }
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// Hides the user and the password of a URL.
-pub(crate) fn without_secret(value: &str) -> Cow<'_, str> {
-    match (value.find("://"), value.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme < at => format!("{}***{}", &value[..scheme + 3], &value[at..]).into(),
-        _ => value.into(),
     }
 }

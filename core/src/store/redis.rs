@@ -39,7 +39,7 @@ use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
 use address::Target;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::Wire;
 
 const LOAD: &str = concat!(include_str!("redis/begin.lua"), include_str!("redis/load.lua"));
@@ -54,7 +54,11 @@ const NODES_END: u64 = 1 << 62;
 /// A connection to a server that was found suitable.
 struct Redis {
     wire: Wire,
+    looked: Instant,
 }
+
+/// How old the last look at the memory's policy may be; a load looks anyway.
+const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
 
 /// Connects, and looks whether the server can keep a lease.
 ///
@@ -62,7 +66,7 @@ struct Redis {
 /// `SPEC` for a malformed URL; `STORE_*` for everything else.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
     let target = Target::parse(url)?;
-    let mut redis = Redis { wire: Wire::open(&target, timeout)? };
+    let mut redis = Redis { wire: Wire::open(&target, timeout)?, looked: Instant::now() };
     let account = target.account();
     if let Some(password) = account.password() {
         redis.ask::<Value>("AUTH", cmd("AUTH").arg(account.username()).arg(password))?;
@@ -86,7 +90,6 @@ impl Redis {
     }
 
     fn run<T: FromRedisValue>(&mut self, script: &str, namespace: &str, arguments: &[&str]) -> Result<T> {
-        self.wire.restart_timeout();
         let mut command = cmd("EVAL");
         // Always the whole script: it is 2 KiB, and so nothing hangs on what the server still remembers.
         command.arg(script).arg(2).arg(format!("frazil:{{{namespace}}}:meta")).arg(format!("frazil:{{{namespace}}}:slots"));
@@ -183,8 +186,10 @@ impl Store for Redis {
             Which::All => String::new(),
             Which::One(node) => node.to_string(),
         };
+        self.wire.restart_timeout();
         let (server, time_ms, limit, policy, meta, fields): Reply = self.run(LOAD, namespace, &[&wanted])?;
         self.keeps(&limit, &policy)?;
+        self.looked = Instant::now();
         let mut slots = Vec::with_capacity(fields.len() / 2);
         let mut fields = fields.into_iter();
         while let (Some(field), Some(record)) = (fields.next(), fields.next()) {
@@ -200,6 +205,12 @@ impl Store for Redis {
         let (meta, old) = (optional(swap.meta.as_ref()), optional(swap.old.as_ref()));
         let (earliest, latest) = (swap.earliest_ms.to_string(), swap.latest_ms.to_string());
         let arguments = [&swap.server, &meta, &field(swap.key), &old, &swap.new, &earliest, &latest];
+        self.wire.restart_timeout();
+        if self.looked.elapsed() >= LOOK_AGAIN {
+            let info: String = self.ask("INFO", &cmd("INFO"))?;
+            self.suits(&info)?;
+            self.looked = Instant::now();
+        }
         let reply: String = self.run(SWAP, namespace, &arguments.map(String::as_str))?;
         match reply.as_str() {
             "done" => Ok(Swapped::Done),

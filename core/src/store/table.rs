@@ -90,7 +90,7 @@ impl Address {
     /// `STORE_*`, naming the address without its credentials.
     pub(crate) fn connect_table(&self, table: Table, timeout: Duration) -> Result<Box<dyn Rows>> {
         #[cfg(feature = "sql")]
-        return super::sql::connect_table(&self.0, table, timeout);
+        return super::sql::connect_table(self.0.expose(), table, timeout);
         #[cfg(not(feature = "sql"))]
         {
             let why = format!("table={}: store={self} is not in this build of frazil ({timeout:?})", table.name());

@@ -23,11 +23,12 @@ mod session;
 mod wire;
 
 use super::history::History;
-use super::hosts::{Failure, Hosts, deadline};
+use super::hosts::{Failure, Hosts};
+use super::socket::Deadline;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
 use session::{Reply, Session, no_zookeeper, refused, shown};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use wire::{Access, BAD_VERSION, Create, NO_NODE, NODE_EXISTS, OK, Reader, Request, Step};
 
 /// A store, and a session with one of its servers.
@@ -52,7 +53,7 @@ struct Open {
 struct Turn {
     open: Open,
     /// When the call must have ended.
-    deadline: Instant,
+    deadline: Deadline,
     /// How far the history had come before the call.
     floor: i64,
 }
@@ -67,7 +68,7 @@ struct Found {
 /// # Errors
 /// `SPEC`, `STORE_*`.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
-    let deadline = deadline(timeout);
+    let deadline = Deadline::of_call(timeout);
     let hosts = Hosts::parse(url, 2181)?;
     if !hosts.options.is_empty() {
         return Err(hosts.wrong("zookeeper:// has no options: expected nothing, or /chroot, after the host"));
@@ -94,7 +95,7 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 }
 
 impl ZooKeeper {
-    fn open(&self, deadline: Instant) -> Result<Open> {
+    fn open(&self, deadline: Deadline) -> Result<Open> {
         let born = self.history.highest();
         let session = self.hosts.first_good(deadline, |host, deadline| Session::open(host, self.hosts.login.as_ref(), deadline))?;
         Ok(Open { session, born })
@@ -102,7 +103,7 @@ impl ZooKeeper {
 
     /// Works with the session, which is kept only if all went well.
     fn with<T>(&mut self, work: impl FnOnce(&Self, &mut Turn) -> Result<T, Failure>) -> Result<T> {
-        let deadline = deadline(self.timeout);
+        let deadline = Deadline::of_call(self.timeout);
         // Nothing was asked yet that could be under way twice.
         let open = match self.session.take().filter(|open| !open.session.is_old()) {
             Some(open) => open,

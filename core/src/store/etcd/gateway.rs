@@ -1,14 +1,17 @@
 //! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
 
-use super::super::hosts::{Failure, Hosts, said};
+use super::super::hosts::{Failure, Hosts, Login, said};
+use super::super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
 /// More than a namespace of ten thousand slots; a server that sends more is none of ours.
 const LARGEST_ANSWER: u64 = 256 << 20;
+
+const NO_ANSWER: &str = "no answer in time";
+const LOGIN: &str = "/v3/auth/authenticate";
 
 /// The cluster's member that answered.
 pub(super) struct Gateway {
@@ -22,7 +25,7 @@ struct Member {
     scheme: &'static str,
     /// The host and its port.
     host: String,
-    login: Option<(String, String)>,
+    login: Option<Login>,
     token: Option<String>,
 }
 
@@ -39,7 +42,7 @@ impl Gateway {
     ///
     /// # Errors
     /// `STORE_*`: what each of the members said, if none was good.
-    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Instant) -> Result<(Self, Value)> {
+    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Deadline) -> Result<(Self, Value)> {
         let scheme = if hosts.scheme == "etcds" { "https" } else { "http" };
         let agent = agent(&hosts)?;
         let (member, answer) = hosts.first_good(deadline, |host, deadline| {
@@ -55,7 +58,7 @@ impl Gateway {
     ///
     /// # Errors
     /// `STORE_*`; whether etcd did what it was asked is not known.
-    pub(super) fn ask(&mut self, path: &str, question: &Value, deadline: Instant) -> Result<Value> {
+    pub(super) fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Value> {
         self.member.ask(path, question, deadline).map_err(|(kind, text)| self.wrong(kind, &text))
     }
 
@@ -72,7 +75,7 @@ impl Gateway {
 }
 
 impl Member {
-    fn ask(&mut self, path: &str, question: &Value, deadline: Instant) -> Result<Value, Failure> {
+    fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Value, Failure> {
         let mut answer = self.post(path, question, deadline);
         if matches!(&answer, Err(refusal) if refusal.stale_token) && self.login.is_some() {
             // Tokens end after some minutes, and with every change of the users.
@@ -81,11 +84,11 @@ impl Member {
         answer.map_err(|refusal| refusal.failure)
     }
 
-    fn log_in(&mut self, deadline: Instant) -> Result<(), Refusal> {
-        let Some((user, password)) = &self.login else { return Ok(()) };
-        let question = json!({ "name": user, "password": password });
+    fn log_in(&mut self, deadline: Deadline) -> Result<(), Refusal> {
+        let Some(Login { user, password }) = &self.login else { return Ok(()) };
+        let question = json!({ "name": user.expose(), "password": password.expose() });
         self.token = None;
-        match self.post("/v3/auth/authenticate", &question, deadline) {
+        match self.post(LOGIN, &question, deadline) {
             Ok(answer) => {
                 let token = answer["token"].as_str().ok_or_else(|| not_etcd(200, "a login without a token"))?;
                 self.token = Some(token.to_owned());
@@ -97,9 +100,8 @@ impl Member {
         }
     }
 
-    fn post(&self, path: &str, question: &Value, deadline: Instant) -> Result<Value, Refusal> {
-        // Zero would mean no time limit at all.
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    fn post(&self, path: &str, question: &Value, deadline: Deadline) -> Result<Value, Refusal> {
+        let left = deadline.left().map_err(|_| refusal(ErrorKind::StoreUnreachable, NO_ANSWER))?;
         let mut request = self.agent.post(format!("{}://{}{path}", self.scheme, self.host)).content_type("application/json");
         if let Some(token) = &self.token {
             request = request.header("Authorization", token);
@@ -111,7 +113,9 @@ impl Member {
         let answer = serde_json::from_slice::<Value>(&body);
         match answer {
             Ok(answer) if status == 200 && answer.is_object() => Ok(answer),
-            Ok(answer) if answer.is_object() => Err(refused(status, &answer)),
+            Ok(answer) if answer.is_object() && (path != LOGIN || answer["code"].is_i64()) => Err(refused(status, &answer)),
+            // What is no etcd may send the question back, with the password in it.
+            _ if path == LOGIN => Err(not_etcd(status, "an answer to the login that is not shown")),
             _ => Err(not_etcd(status, &String::from_utf8_lossy(&body))),
         }
     }
@@ -165,7 +169,7 @@ fn refusal(kind: ErrorKind, text: impl Into<String>) -> Refusal {
 /// Nothing that can be read came back.
 fn lost(error: &ureq::Error) -> Refusal {
     let text = match error {
-        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+        ureq::Error::Timeout(_) => NO_ANSWER.to_owned(),
         ureq::Error::HostNotFound => "the host's name is not known".to_owned(),
         ureq::Error::Io(error) => error.to_string(),
         other => said(&other.to_string()),
@@ -226,10 +230,38 @@ fn refused(status: u16, answer: &Value) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
 
     fn kind(status: u16, body: Value) -> (ErrorKind, bool) {
         let refusal = refused(status, &body);
         (refusal.failure.0, refusal.stale_token)
+    }
+
+    /// What is no etcd may send a login back, whole or in an error of its own.
+    #[test]
+    fn a_refused_login_repeats_nothing() {
+        for status in ["200 OK", "404 Not Found", "500 Internal Server Error"] {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let url = format!("etcd://me:s3cr3t@{}", listener.local_addr().unwrap());
+            let echo = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut question = Vec::new();
+                while !question.ends_with(b"}") {
+                    let mut bytes = [0; 1024];
+                    let count = stream.read(&mut bytes).unwrap();
+                    question.extend(&bytes[..count]);
+                }
+                let at = question.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
+                let body = String::from_utf8(question.split_off(at + 4)).unwrap();
+                assert!(body.contains("s3cr3t"));
+                write!(stream, "HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+            });
+            let hosts = Hosts::parse(&url, 2379).unwrap();
+            let deadline = Deadline::of_call(std::time::Duration::from_secs(10));
+            let error = Gateway::open(hosts, "/v3/kv/txn", &json!({}), deadline).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains("status") && !error.to_string().contains("s3cr"), "{error}");
+            echo.join().unwrap();
+        }
     }
 
     #[test]

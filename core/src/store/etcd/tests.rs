@@ -209,3 +209,23 @@ fn values_that_are_no_text() {
     assert!(error.to_string().contains("/frazil/n/meta"), "{error}");
     assert_eq!(store.load("n", Which::All).unwrap().meta.as_deref(), Some("\u{e4}"));
 }
+
+/// A process with a number of its own loads all slots, as etcd has no clock: how long that takes in a large namespace.
+#[test]
+#[ignore = "needs FRAZIL_TEST_ETCD, and takes a while: tests/servers runs it"]
+fn a_hundred_thousand_slots() {
+    let namespace = format!("large-{:?}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
+    let mut store = connect(&server(), Duration::from_secs(120)).unwrap();
+    let deadline = Deadline::of_call(Duration::from_secs(300));
+    let hosts = Hosts::parse(&server(), 2379).unwrap();
+    let (mut gateway, _) = Gateway::open(hosts, TRANSACTION, &reading(vec![range("/frazil/?")]), deadline).unwrap();
+    let text = base64(&"x".repeat(150));
+    for first in (0..100_000u64).step_by(100) {
+        let put = |node| json!({ "request_put": { "key": base64(&key(&namespace, Key::Slot(node))), "value": text } });
+        gateway.ask(TRANSACTION, &json!({ "success": (first..first + 100).map(put).collect::<Vec<_>>() }), deadline).unwrap();
+    }
+    let began = Instant::now();
+    let loaded = store.load(&namespace, Which::All).unwrap();
+    println!("etcd: {} slots in {:?}", loaded.slots.len(), began.elapsed());
+    assert_eq!(loaded.slots.len(), 100_000);
+}

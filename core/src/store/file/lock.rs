@@ -1,6 +1,8 @@
-//! The lock of a namespace, and the clock that comes with it.
+//! The locks of a namespace, and the clock that comes with them.
 //!
-//! `flock(2)` on a file of its own, as records are replaced by renaming, and a lock on a replaced file guards nothing.
+//! Whoever writes a slot's record has the lock of its part of the slots, so that several can wait for the disk at the same time, and shares that
+//! of the namespace, which a writer of the meta record has alone: what a swap has compared stays so until it has written.
+//! `flock(2)` on files of their own, as records are replaced by renaming, and a lock on a replaced file guards nothing.
 //! - **Fork.** A child gets a duplicate of the descriptor. The lock belongs to both, and is over when either
 //!   unlocks it: that is why [`Lock`] unlocks, and does not merely close. A child unlocks nothing, as it does not have
 //!   the thread that would. Only where the parent is killed within the milliseconds of a call, and had forked
@@ -13,82 +15,173 @@
 //! clock, which is up to 10 ms behind (2 s on FAT, 1 s on an ext4 with inodes of 128 bytes). It comes back by a system call
 //! that no preloaded library sees: where libfaketime turns this process's clock, it turns fstat's answers too.
 
+use super::place::{Folder, Status, is_absent};
 use super::refusal::{self, Refuse};
 use crate::error::{Error, ErrorKind, Result};
-use rustix::fs::{Stat, fstat, stat};
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::store::Key;
+use rustix::fs::{fstat, lstat};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two attempts: much shorter than an fdatasync, for which a lock is usually held.
+/// Between two attempts at first: shorter than an fdatasync, for which a lock is usually held.
 const PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause: hundreds of processes that look every millisecond would leave the holder no time to work.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(12);
+/// How many locks the slots of a namespace share.
+const PARTS: u64 = 1024;
 
-/// A held lock, and the time at which it was taken.
+/// The name of a namespace's own lock file.
+const WHOLE: &str = ".lock";
+
+/// What guards one record, and the time at which all of it was held.
 pub(super) struct Lock {
-    file: File,
+    /// Given back in this order.
+    _whole: Held,
+    _part: Option<Held>,
     pub(super) time_ms: i64,
 }
 
-impl Lock {
-    /// Waits up to `timeout`; `None` if there is no such folder.
-    pub(super) fn take(dir: &Path, folder: &Path, timeout: Duration) -> Result<Option<Lock>> {
-        let path = folder.join(".lock");
-        let (began, mut attempts) = (Instant::now(), 0);
-        loop {
-            let file = match OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path) {
-                Ok(file) => file,
-                Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
-                Err(why) => return Err(why).refuse(dir, &path),
-            };
-            let locked = loop {
-                match file.try_lock() {
-                    Ok(()) => break true,
-                    Err(TryLockError::Error(why)) => return Err(why).refuse(dir, &path),
-                    Err(TryLockError::WouldBlock) => {}
-                }
-                // Attempts are counted too, for where somebody holds the monotonic clock still.
-                if began.elapsed() >= timeout || PAUSE * attempts >= timeout {
-                    break false;
-                }
-                thread::sleep(PAUSE);
-                attempts += 1;
-            };
-            let status = fstat(&file).map_err(io::Error::from).refuse(dir, &path)?;
-            if !locked {
-                return Err(busy(dir, &path, timeout, status.st_ino));
-            }
-            let lock = Lock { file, time_ms: 0 };
-            if is_at(&path, &status) {
-                return lock.read_clock(&status).map(Some).refuse(dir, &path);
-            }
-            attempts += 1;
-            if began.elapsed() >= timeout || PAUSE * attempts >= timeout {
-                return Err(vanishing(dir, folder));
-            }
-        }
-    }
+/// What came of waiting for a lock.
+pub(super) enum Taken {
+    Held(Lock),
+    /// The caller has said so meanwhile.
+    NotNeeded,
+    /// The folder was removed, or another stands in its place.
+    Removed,
+}
 
-    fn read_clock(mut self, status: &Stat) -> io::Result<Lock> {
-        // An empty byte more or less: it takes no space, so a full disk does not stop the clock.
-        self.file.set_len(u64::from(status.st_size == 0))?;
-        let status = fstat(&self.file)?;
-        self.time_ms = status.st_mtime as i64 * 1000 + status.st_mtime_nsec as i64 / 1_000_000;
-        Ok(self)
+/// A file that is locked.
+struct Held(File);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // It cannot fail on a lock that is held; and the descriptor closes right after.
+        let _ = self.0.unlock();
     }
 }
 
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // It cannot fail on a lock that is held; and the descriptor closes right after.
-        let _ = self.file.unlock();
+/// What is left to wait.
+struct Patience {
+    began: Instant,
+    timeout: Duration,
+    /// Counted too, for where somebody holds the monotonic clock still.
+    paused: Duration,
+}
+
+impl Patience {
+    fn is_over(&self) -> bool {
+        self.began.elapsed() >= self.timeout || self.paused >= self.timeout
     }
+
+    /// Ever longer, and never in step with the others.
+    fn pause(&mut self) {
+        let longest = (self.paused / 4).clamp(PAUSE, LONGEST_PAUSE);
+        let pause = PAUSE.max(longest.mul_f64(0.5 + fastrand::f64() / 2.0));
+        thread::sleep(pause);
+        self.paused += pause;
+    }
+}
+
+impl Lock {
+    /// Waits up to `timeout`, and no longer than the lock is `needed`.
+    pub(super) fn take(dir: &Path, folder: &Folder, key: Key, timeout: Duration, needed: impl Fn() -> Result<bool>) -> Result<Taken> {
+        let mut patience = Patience { began: Instant::now(), timeout, paused: Duration::ZERO };
+        let open = |name: String| open(dir, folder, &folder.path.join(name));
+        let mut hold = |opened: Option<Opened>, attempt: Attempt| match opened {
+            Some(opened) => opened.hold(dir, attempt, &mut patience, &needed),
+            None => Ok(Waited::Removed),
+        };
+        let whole = open(WHOLE.to_owned())?;
+        // The slot's before the namespace's, for which a writer of the meta record waits until nobody has it.
+        let part = match key {
+            Key::Meta => None,
+            Key::Slot(node) => match hold(open(format!("{WHOLE}{}", part(node)))?, File::try_lock)? {
+                Waited::Held(held) => Some(held),
+                Waited::NotNeeded => return Ok(Taken::NotNeeded),
+                Waited::Removed => return Ok(Taken::Removed),
+            },
+        };
+        let whole = match hold(whole, if part.is_some() { File::try_lock_shared } else { File::try_lock })? {
+            Waited::Held(held) => held,
+            Waited::NotNeeded => return Ok(Taken::NotNeeded),
+            Waited::Removed => return Ok(Taken::Removed),
+        };
+        let time_ms = read_clock(&whole.0).refuse(dir, &folder.path.join(WHOLE))?;
+        Ok(Taken::Held(Lock { _whole: whole, _part: part, time_ms }))
+    }
+}
+
+/// Which of the locks a slot shares, and which file it is made in.
+pub(super) fn part(node: u64) -> String {
+    format!("{:03x}", node % PARTS)
+}
+
+/// The store's time, which needs no lock; `None` if the folder was removed meanwhile.
+pub(super) fn clock(dir: &Path, folder: &Folder) -> Result<Option<i64>> {
+    match open(dir, folder, &folder.path.join(WHOLE))? {
+        Some(lock) => read_clock(&lock.file).map(Some).refuse(dir, &lock.path),
+        None => Ok(None),
+    }
+}
+
+/// A file of a lock, which is not held yet.
+struct Opened {
+    file: File,
+    status: Status,
+    path: PathBuf,
+}
+
+fn open(dir: &Path, folder: &Folder, path: &Path) -> Result<Option<Opened>> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let (file, status) = match folder.find_or_make(name) {
+        Err(why) if is_absent(&why) => return Ok(None),
+        found => found.refuse(dir, path)?,
+    };
+    if status.size > 1 {
+        return Err(refusal::misplaced("this is no lock: a lock is a file with nothing in it")).refuse(dir, path);
+    }
+    Ok(Some(Opened { file, status, path: path.to_owned() }))
+}
+
+type Attempt = fn(&File) -> std::result::Result<(), TryLockError>;
+
+enum Waited {
+    Held(Held),
+    NotNeeded,
+    Removed,
+}
+
+impl Opened {
+    fn hold(self, dir: &Path, attempt: Attempt, patience: &mut Patience, needed: &impl Fn() -> Result<bool>) -> Result<Waited> {
+        let Opened { file, status, path } = self;
+        loop {
+            match attempt(&file) {
+                Ok(()) => break,
+                Err(TryLockError::Error(why)) => return Err(why).refuse(dir, &path),
+                Err(TryLockError::WouldBlock) if !needed()? => return Ok(Waited::NotNeeded),
+                Err(TryLockError::WouldBlock) if patience.is_over() => return Err(busy(dir, &path, patience.timeout, status.inode)),
+                Err(TryLockError::WouldBlock) => patience.pause(),
+            }
+        }
+        let held = Held(file);
+        Ok(if is_at(&path, &status) { Waited::Held(held) } else { Waited::Removed })
+    }
+}
+
+/// An empty byte more or less: it takes no space, so a full disk does not stop the clock. Where another process is faster
+/// the size may not change here, but then it has changed since this call began.
+fn read_clock(file: &File) -> io::Result<i64> {
+    let empty = fstat(file)?.st_size == 0;
+    file.set_len(u64::from(empty))?;
+    Ok(Status::new(fstat(file)?).modified_ms)
 }
 
 /// Whether a name leads to this very file.
-fn is_at(path: &Path, status: &Stat) -> bool {
-    stat(path).is_ok_and(|there| (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino))
+fn is_at(path: &Path, status: &Status) -> bool {
+    lstat(path).is_ok_and(|there| Status::new(there).is_same_file(status))
 }
 
 fn busy(dir: &Path, path: &Path, timeout: Duration, inode: u64) -> Error {
@@ -97,7 +190,9 @@ fn busy(dir: &Path, path: &Path, timeout: Duration, inode: u64) -> Error {
         None => "another process holds it, perhaps stopped or waiting for the disk".to_owned(),
     };
     let (path, waited) = (path.display(), timeout.as_millis());
-    refusal::error(dir, ErrorKind::StoreUnreachable, format!("{path} stayed locked for {waited} ms: {holder}"))
+    let busy = refusal::error(dir, ErrorKind::StoreUnreachable, format!("{path} stayed locked for {waited} ms: {holder}"));
+    // Told apart from a disk that fails: it may be free at once.
+    busy.retry_in(LONGEST_PAUSE)
 }
 
 /// The process that the kernel's table names for a lock, as far as it can be seen from here.

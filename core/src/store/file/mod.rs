@@ -1,10 +1,11 @@
 //! `store=file:DIR` and `store=local`: records in a folder, for the processes of one machine.
 //!
 //! ```text
-//! DIR/NAMESPACE/.lock    empty or one byte: flock(2) on it guards the namespace, its mtime is the store's clock
+//! DIR/NAMESPACE/.lock    empty or one byte: flock(2) on it guards the meta record, its mtime is the store's clock
+//!               .lock000 to .lock3ff: each guards one of 1024 parts of the slots
 //!               meta     the namespace's meta record
 //!               7        the record of node number 7
-//!               .new     a record on its way to its name; left over after a crash, overwritten by the next
+//!               .new     and .new000 to .new3ff: a record on its way to its name; left over after a crash, replaced by the next
 //! ```
 //! A record is a file of 8 KiB, whose format is drawn in [`record`]. One file a slot: a write touches
 //! nothing of its neighbours, and what is torn or lost by a bad disk is one slot. A namespace of 1000
@@ -13,9 +14,11 @@
 //! A namespace's folder is made when it is first asked for, also by a load. Where a file system takes `a` and
 //! `A` for the same name, so does the store: such namespaces share their slots.
 //!
-//! **The lock** is taken for one load or one compare-and-set and given back before the call returns, so
+//! **The locks** are taken for one compare-and-set and given back before the call returns, so
 //! nobody waits for a process longer than for its disk. Nothing is kept between calls: no descriptor, and no
-//! record that could be out of date.
+//! record that could be out of date. A load takes none: it reads the meta record before the slots and again behind them,
+//! and the slots one after the other; each is guarded by its own swap. Only a record that is being written, or was left so, is
+//! waited for, and then read under its lock.
 //!
 //! **The clock** is the kernel's, read from the lock file's mtime, see [`lock`]. All processes see the same
 //! one, also those whose own clock is faked. A folder has no identity: one that was copied or brought back from
@@ -26,6 +29,7 @@
 
 mod folder;
 mod lock;
+mod place;
 mod record;
 mod refusal;
 #[cfg(test)]
@@ -36,10 +40,12 @@ pub(super) use folder::local_dir;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use folder::Rules;
-use lock::Lock;
+use lock::{Lock, Taken};
+use place::Folder;
 use record::{Content, Record};
 use refusal::Refuse;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 const META: &str = "meta";
@@ -83,72 +89,217 @@ fn open(dir: &Path, rules: Rules, timeout: Duration) -> Result<Box<dyn Store>> {
     Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout }))
 }
 
-/// A namespace's folder while its lock is held.
-struct Locked<'a> {
+/// How often a record that is being written is read again before its lock is waited for.
+const LOOKS: u32 = 8;
+
+/// A namespace's folder, held open for one call.
+struct Space<'a> {
     dir: &'a Path,
-    folder: PathBuf,
-    lock: Lock,
+    folder: Folder,
+    timeout: Duration,
     deadline: Instant,
 }
 
 impl FileStore {
-    fn lock(&self, namespace: &str) -> Result<Locked<'_>> {
+    /// Works in a namespace's folder, which is made where it is not there. Where it is removed under the work, which then says `None`, it is
+    /// made again, once or twice.
+    fn within<T>(&self, namespace: &str, mut work: impl FnMut(&Space<'_>) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + self.timeout;
         if namespace.is_empty() || namespace == "." || namespace == ".." {
             let why = format!("namespace={namespace:?} cannot be the name of a folder in file:{}: choose another", self.dir.display());
             return Err(Error::new(ErrorKind::Spec, why));
         }
-        let folder = self.dir.join(namespace);
-        let lock = match Lock::take(&self.dir, &folder, self.timeout)? {
-            Some(lock) => lock,
-            None => {
-                folder::prepare(&self.dir, self.rules)?;
-                folder::make(&folder).refuse(&self.dir, &folder)?;
-                Lock::take(&self.dir, &folder, self.timeout)?.ok_or_else(|| lock::vanishing(&self.dir, &folder))?
+        let mut make = false;
+        for _ in 0..3 {
+            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)?
+                && let Some(done) = work(&Space { dir: &self.dir, folder, timeout: self.timeout, deadline })?
+            {
+                return Ok(done);
             }
-        };
-        Ok(Locked { dir: &self.dir, folder, lock, deadline })
+            folder::prepare(&self.dir, self.rules)?;
+            make = true;
+        }
+        Err(lock::vanishing(&self.dir, &self.dir.join(namespace)))
     }
 }
 
-impl Locked<'_> {
-    fn read(&self, name: &str) -> Result<Content> {
-        record::read(&self.folder, name).refuse(self.dir, &self.folder.join(name))
+impl Space<'_> {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path.join(name)
     }
 
-    fn meta(&self) -> Result<Option<Record>> {
-        match self.read(META)? {
+    fn lock(&self, key: Key, needed: impl Fn() -> Result<bool>) -> Result<Taken> {
+        Lock::take(self.dir, &self.folder, key, self.timeout, needed)
+    }
+
+    /// Reads a record while its lock is held.
+    fn locked(&self, key: Key) -> Result<Content> {
+        record::read(&self.folder, &name(key), &new(key)).refuse(self.dir, &self.path(&name(key)))
+    }
+
+    fn peek(&self, key: Key) -> Result<Option<Content>> {
+        record::peek(&self.folder, &name(key)).refuse(self.dir, &self.path(&name(key)))
+    }
+
+    /// Reads a record, waiting for who writes it; `None` if the folder was removed.
+    fn read(&self, key: Key) -> Result<Option<Content>> {
+        for _ in 0..LOOKS {
+            if let Some(content) = self.peek(key)? {
+                return Ok(Some(content));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        loop {
+            match self.lock(key, || Ok(self.peek(key)?.is_none()))? {
+                Taken::Held(_lock) => return self.locked(key).map(Some),
+                Taken::Removed => return Ok(None),
+                Taken::NotNeeded => {}
+            }
+            if let Some(content) = self.peek(key)? {
+                return Ok(Some(content));
+            }
+        }
+    }
+
+    fn meta(&self, content: Content) -> Result<Option<Record>> {
+        match content {
             Content::Absent => Ok(None),
             Content::Text(record) => Ok(Some(record)),
             Content::Corrupt(why) => {
-                let file = self.folder.join(META);
-                let why = format!("{why}; bring back the folder {} from a backup, or use another namespace", self.folder.display());
+                let file = self.path(META);
+                let why = format!("{why}; bring back the folder {} from a backup, or use another namespace", self.folder.path.display());
                 Err(Error::new(ErrorKind::StoreCorrupt, format!("file:{}: {} is damaged: {why}", self.dir.display(), file.display())))
             }
         }
     }
 
-    fn slot(&self, node: u64) -> Result<Option<(u64, String)>> {
-        Ok(match self.read(&node.to_string())? {
+    fn slot(&self, node: u64, content: Content) -> Option<(u64, String)> {
+        match content {
             Content::Absent => None,
             Content::Text(record) => Some((node, record.text)),
             // No record of a lease starts so: this slot is out of use, and no other.
-            Content::Corrupt(why) => Some((node, format!("corrupt {:?}: {why}", self.folder.join(node.to_string())))),
-        })
+            Content::Corrupt(why) => Some((node, format!("corrupt {:?}: {why}", self.path(&node.to_string())))),
+        }
     }
 
-    fn all(&self) -> Result<Vec<(u64, String)>> {
-        let mut slots = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).refuse(self.dir, &self.folder)? {
-            let name = entry.refuse(self.dir, &self.folder)?.file_name();
-            let Some(node) = name.to_str().and_then(node_of) else { continue };
-            if Instant::now() > self.deadline {
-                let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
-                return Err(Error::new(ErrorKind::StoreUnreachable, why + "use another namespace, or a faster disk"));
+    /// The slots that are there; `None` if the folder was removed.
+    fn slots(&self, which: Which) -> Result<Option<Vec<(u64, String)>>> {
+        let mut nodes = Vec::new();
+        match which {
+            Which::One(node) => nodes.push(node),
+            Which::All => {
+                for name in self.folder.names().refuse(self.dir, &self.folder.path)? {
+                    nodes.extend(node_of(&name.refuse(self.dir, &self.folder.path)?));
+                }
             }
-            slots.extend(self.slot(node)?);
         }
-        Ok(slots)
+        let (mut slots, mut unsettled) = (Vec::with_capacity(nodes.len()), Vec::new());
+        for node in nodes {
+            if which == Which::All && Instant::now() > self.deadline {
+                let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
+                let why = why + "use another namespace, or a faster disk";
+                return Err(Error::new(ErrorKind::StoreUnreachable, why).retry_in(lock::LONGEST_PAUSE));
+            }
+            match self.peek(Key::Slot(node))? {
+                Some(content) => slots.extend(self.slot(node, content)),
+                None => unsettled.push(node),
+            }
+        }
+        // By now most of them are written.
+        for node in unsettled {
+            let Some(content) = self.read(Key::Slot(node))? else { return Ok(None) };
+            slots.extend(self.slot(node, content));
+        }
+        Ok(Some(slots))
+    }
+
+    fn load(&self, which: Which) -> Result<Option<Loaded>> {
+        loop {
+            let Some(time_ms) = lock::clock(self.dir, &self.folder)? else { return Ok(None) };
+            let Some(before) = self.read(Key::Meta)? else { return Ok(None) };
+            let Some(slots) = self.slots(which)? else { return Ok(None) };
+            if self.read(Key::Meta)?.as_ref() == Some(&before) {
+                let meta = self.meta(before)?.map(|record| record.text);
+                return Ok(Some(Loaded { meta, server: String::new(), time_ms: Some(time_ms), slots }));
+            }
+            if Instant::now() > self.deadline {
+                return Err(refusal::error(self.dir, ErrorKind::StoreUnreachable, "the meta record is written all the time"));
+            }
+        }
+    }
+
+    /// Whether a record is there, is whole, and has another text: then nothing needs to be locked to say so.
+    fn differs(&self, key: Key, expected: Option<&String>) -> Result<bool> {
+        Ok(matches!(self.peek(key)?, Some(Content::Text(record)) if Some(&record.text) != expected))
+    }
+
+    fn swap(&self, swap: &Swap) -> Result<Option<Swapped>> {
+        let differs = || Ok(self.differs(Key::Meta, swap.meta.as_ref())? || self.differs(swap.key, swap.old.as_ref())?);
+        // Of many that start a namespace one writes its record, and the others need not wait in line to see that.
+        let lock = match if differs()? { Taken::NotNeeded } else { self.lock(swap.key, || Ok(!differs()?))? } {
+            Taken::Held(lock) => lock,
+            Taken::NotNeeded => return Ok(Some(Swapped::Differs)),
+            Taken::Removed => return Ok(None),
+        };
+        let text = |record: &Option<Record>| record.as_ref().map(|record| record.text.clone());
+        // Not written by others while the namespace's lock is shared; one that was left unconfirmed needs all of it.
+        let meta = match (swap.key, self.peek(Key::Meta)?) {
+            (_, Some(content)) => self.meta(content)?,
+            (Key::Meta, None) => self.meta(self.locked(Key::Meta)?)?,
+            (Key::Slot(_), None) => {
+                drop(lock);
+                // It is read, and put on the disk, under its own lock; then the caller's expectation is compared anew.
+                return match self.read(Key::Meta)? {
+                    Some(Content::Corrupt(why)) => self.meta(Content::Corrupt(why)).map(|_| None),
+                    Some(_) => self.swap(swap),
+                    None => Ok(None),
+                };
+            }
+        };
+        let old = match swap.key {
+            Key::Meta => meta.clone(),
+            Key::Slot(_) => match self.locked(swap.key)? {
+                Content::Absent => None,
+                Content::Text(record) => Some(record),
+                // Nothing equals what nobody can read, so nothing is written over it.
+                Content::Corrupt(_) => return Ok(Some(Swapped::Differs)),
+            },
+        };
+        if text(&meta) != swap.meta || text(&old) != swap.old || !swap.server.is_empty() {
+            return Ok(Some(Swapped::Differs));
+        }
+        // The time of taking the lock is the time of the whole call: nobody can tell them apart.
+        let now = lock.time_ms;
+        if now < swap.earliest_ms || now >= swap.latest_ms {
+            return Ok(Some(Swapped::OutOfTime(now)));
+        }
+        if swap.new.len() > record::LONGEST {
+            let (length, dir) = (swap.new.len(), self.dir.display());
+            let why = format!("file:{dir}: a record of {length} bytes does not fit into its {} bytes", record::LONGEST);
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        }
+        let written = match old {
+            None => record::create(&self.folder, &name(swap.key), &new(swap.key), &swap.new),
+            Some(old) => record::update(&self.folder, &name(swap.key), &old, &swap.new),
+        };
+        written.refuse(self.dir, &self.path(&name(swap.key)))?;
+        Ok(Some(Swapped::Done))
+    }
+}
+
+/// The file that holds a record.
+fn name(key: Key) -> String {
+    match key {
+        Key::Meta => META.to_owned(),
+        Key::Slot(node) => node.to_string(),
+    }
+}
+
+/// The name of a new file until it is complete: one for each lock, which is held.
+fn new(key: Key) -> String {
+    match key {
+        Key::Meta => ".new".to_owned(),
+        Key::Slot(node) => format!(".new{}", lock::part(node)),
     }
 }
 
@@ -159,49 +310,10 @@ fn node_of(name: &str) -> Option<u64> {
 
 impl Store for FileStore {
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        let locked = self.lock(namespace)?;
-        let meta = locked.meta()?.map(|record| record.text);
-        let slots = match which {
-            Which::All => locked.all()?,
-            Which::One(node) => locked.slot(node)?.into_iter().collect(),
-        };
-        Ok(Loaded { meta, server: String::new(), time_ms: Some(locked.lock.time_ms), slots })
+        self.within(namespace, |space| space.load(which))
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
-        let locked = self.lock(namespace)?;
-        let meta = locked.meta()?;
-        let (name, old) = match swap.key {
-            Key::Meta => (META.to_owned(), meta.clone()),
-            Key::Slot(node) => {
-                let name = node.to_string();
-                match locked.read(&name)? {
-                    Content::Absent => (name, None),
-                    Content::Text(record) => (name, Some(record)),
-                    // Nothing equals what nobody can read, so nothing is written over it.
-                    Content::Corrupt(_) => return Ok(Swapped::Differs),
-                }
-            }
-        };
-        let text = |record: &Option<Record>| record.as_ref().map(|record| record.text.clone());
-        if text(&meta) != swap.meta || text(&old) != swap.old || !swap.server.is_empty() {
-            return Ok(Swapped::Differs);
-        }
-        // The time of taking the lock is the time of the whole call: nobody can tell them apart.
-        let now = locked.lock.time_ms;
-        if now < swap.earliest_ms || now >= swap.latest_ms {
-            return Ok(Swapped::OutOfTime(now));
-        }
-        if swap.new.len() > record::LONGEST {
-            let (length, dir) = (swap.new.len(), self.dir.display());
-            let why = format!("file:{dir}: a record of {length} bytes does not fit into its {} bytes", record::LONGEST);
-            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
-        }
-        let written = match old {
-            None => record::create(&locked.folder, &name, &swap.new),
-            Some(old) => record::update(&locked.folder, &name, &old, &swap.new),
-        };
-        written.refuse(&self.dir, &locked.folder.join(name))?;
-        Ok(Swapped::Done)
+        self.within(namespace, |space| space.swap(swap))
     }
 }

@@ -24,10 +24,10 @@
 //!
 //! Both halves are allocated from the start, so a full disk stops no update where blocks are written in place.
 
-use std::fs::{self, File, OpenOptions};
+use super::place::{Folder, is_absent};
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"frazil1\n";
 const HALF: usize = 4096;
@@ -36,8 +36,6 @@ const CHECKED: usize = 24;
 const TEXT: usize = 36;
 /// The longest text that fits.
 pub(super) const LONGEST: usize = HALF - TEXT;
-/// The name of a new file until it is complete. One is enough, as the lock is held.
-const NEW: &str = ".new";
 
 /// A record that is known to be on the disk, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,28 +63,40 @@ enum Found {
     Corrupt(&'static str),
 }
 
-/// Reads a record, and puts it on the disk if it may not be there yet.
-pub(super) fn read(folder: &Path, name: &str) -> io::Result<Content> {
-    let bytes = match read_bytes(&folder.join(name)) {
-        Ok(bytes) => bytes,
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Content::Absent),
-        Err(why) if is_bad_disk(&why) => return Ok(Content::Corrupt("the disk cannot read it")),
-        Err(why) => return Err(why),
-    };
-    let record = match interpret(&bytes) {
-        Found::Confirmed(record) => record,
-        Found::Unconfirmed(record) => {
-            create(folder, name, &record.text)?;
-            Record { text: record.text, ..FIRST }
-        }
-        Found::Corrupt(why) => return Ok(Content::Corrupt(why)),
-    };
-    Ok(Content::Text(record))
+/// Reads a record without its lock; `None` where it cannot be told from that what it is, as while it is written.
+pub(super) fn peek(folder: &Folder, name: &str) -> io::Result<Option<Content>> {
+    match find(folder, name)? {
+        None => Ok(Some(Content::Absent)),
+        Some(Found::Confirmed(record)) => Ok(Some(Content::Text(record))),
+        Some(Found::Unconfirmed(_) | Found::Corrupt(_)) => Ok(None),
+    }
 }
 
-fn read_bytes(file: &Path) -> io::Result<Vec<u8>> {
+/// Reads a record while its lock is held, and puts it on the disk if it may not be there yet.
+pub(super) fn read(folder: &Folder, name: &str, new: &str) -> io::Result<Content> {
+    Ok(match find(folder, name)? {
+        None => Content::Absent,
+        Some(Found::Confirmed(record)) => Content::Text(record),
+        Some(Found::Unconfirmed(record)) => {
+            create(folder, name, new, &record.text)?;
+            Content::Text(Record { text: record.text, ..FIRST })
+        }
+        Some(Found::Corrupt(why)) => Content::Corrupt(why),
+    })
+}
+
+fn find(folder: &Folder, name: &str) -> io::Result<Option<Found>> {
+    match folder.read(name).and_then(read_bytes) {
+        Ok(bytes) => Ok(Some(interpret(&bytes))),
+        Err(why) if is_absent(&why) => Ok(None),
+        Err(why) if is_bad_disk(&why) => Ok(Some(Found::Corrupt("the disk cannot read it"))),
+        Err(why) => Err(why),
+    }
+}
+
+fn read_bytes(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(2 * HALF + 1);
-    File::open(file)?.take(2 * HALF as u64).read_to_end(&mut bytes)?;
+    file.take(2 * HALF as u64).read_to_end(&mut bytes)?;
     // What a file was cut by reads as an empty half.
     bytes.resize(2 * HALF, 0);
     Ok(bytes)
@@ -157,11 +167,10 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
 /// Where a new file has its record. Sequence 1 of the other half is empty, and older than any.
 const FIRST: Record = Record { text: String::new(), sequence: 2, half: 0 };
 
-/// Writes a whole new file, and gives it its name when it is on the disk.
-pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
-    let new = folder.join(NEW);
+/// Writes a whole new file under the name `new`, and gives it its own when it is on the disk.
+pub(super) fn create(folder: &Folder, name: &str, new: &str, text: &str) -> io::Result<()> {
     step()?;
-    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
+    let file = folder.make_anew(new)?;
     let mut bytes = [0; 2 * HALF];
     bytes[..HALF].copy_from_slice(&encode(0, FIRST.sequence, text));
     // No record, but the place for a confirmation, which needs the magic.
@@ -171,7 +180,7 @@ pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     step()?;
     file.sync_data()?;
     step()?;
-    fs::rename(&new, folder.join(name))?;
+    folder.rename(new, name)?;
     step()?;
     sync_names(folder, name == super::META)?;
     confirm(&file, &FIRST);
@@ -179,10 +188,10 @@ pub(super) fn create(folder: &Path, name: &str, text: &str) -> io::Result<()> {
 }
 
 /// Writes into the half that does not hold `old`.
-pub(super) fn update(folder: &Path, name: &str, old: &Record, text: &str) -> io::Result<()> {
+pub(super) fn update(folder: &Folder, name: &str, old: &Record, text: &str) -> io::Result<()> {
     let new = Record { text: String::new(), sequence: old.sequence.wrapping_add(1), half: 1 - old.half };
     step()?;
-    let file = OpenOptions::new().write(true).open(folder.join(name))?;
+    let file = folder.write(name)?;
     step()?;
     file.write_all_at(&encode(old.sequence, new.sequence, text), (new.half * HALF) as u64)?;
     step()?;
@@ -201,9 +210,9 @@ fn confirm(file: &File, record: &Record) {
 
 /// Puts a folder's entries on the disk; for the first record of all, also the entries of the folders that lead
 /// to it, as whoever made them may have been interrupted.
-fn sync_names(folder: &Path, all: bool) -> io::Result<()> {
-    let device = fs::metadata(folder)?.dev();
-    for (distance, folder) in folder.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
+fn sync_names(folder: &Folder, all: bool) -> io::Result<()> {
+    let device = folder.status()?.device;
+    for (distance, folder) in folder.path.ancestors().enumerate().take_while(|(distance, _)| all || *distance == 0) {
         match File::open(folder) {
             Ok(entries) if entries.metadata()?.dev() == device => entries.sync_all()?,
             Ok(_) => break,

@@ -1,8 +1,9 @@
 //! What the operating system refuses, as a row of the error table.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::fmt;
 use std::io::{self, ErrorKind as Io};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Names the store and the file in an I/O error.
 pub(super) trait Refuse<T> {
@@ -15,6 +16,38 @@ impl<T> Refuse<T> for io::Result<T> {
     }
 }
 
+/// Something that stands where only a file or a folder of frazil's own may.
+#[derive(Debug)]
+pub(super) struct Misplaced(pub(super) String);
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misplaced {}
+
+pub(super) fn misplaced(why: impl Into<String>) -> io::Error {
+    io::Error::other(Misplaced(why.into()))
+}
+
+/// An error of another file than the one that the call is about.
+#[derive(Debug)]
+struct Elsewhere(PathBuf, io::Error);
+
+impl fmt::Display for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.display(), self.1)
+    }
+}
+
+impl std::error::Error for Elsewhere {}
+
+pub(super) fn elsewhere(file: PathBuf, why: io::Error) -> io::Error {
+    io::Error::new(why.kind(), Elsewhere(file, why))
+}
+
 /// An error that begins with the store's address.
 pub(super) fn error(dir: &Path, kind: ErrorKind, why: impl AsRef<str>) -> Error {
     Error::new(kind, format!("file:{}: {}", dir.display(), why.as_ref()))
@@ -22,13 +55,24 @@ pub(super) fn error(dir: &Path, kind: ErrorKind, why: impl AsRef<str>) -> Error 
 
 fn explain(dir: &Path, file: &Path, why: &io::Error) -> Error {
     use rustix::io::Errno;
-    let open_files = [Errno::MFILE, Errno::NFILE].iter().any(|errno| why.raw_os_error() == Some(errno.raw_os_error()));
+    if let Some(Elsewhere(file, why)) = why.get_ref().and_then(|inner| inner.downcast_ref()) {
+        return explain(dir, file, why);
+    }
+    if let Some(misplaced) = why.get_ref().and_then(|inner| inner.downcast_ref::<Misplaced>()) {
+        return error(dir, ErrorKind::StoreUnsuitable, format!("{}: {misplaced}", file.display()));
+    }
+    let is = |among: &[Errno]| among.iter().any(|errno| why.raw_os_error() == Some(errno.raw_os_error()));
+    let open_files = is(&[Errno::MFILE, Errno::NFILE]);
     let (kind, hint) = match why.kind() {
+        // EMLINK is FreeBSD's word for the first.
+        _ if is(&[Errno::LOOP, Errno::MLINK]) => (ErrorKind::StoreUnsuitable, "no link is followed here: remove it"),
+        // A socket, or a device without a driver.
+        _ if is(&[Errno::NXIO, Errno::NODEV, Errno::OPNOTSUPP]) => (ErrorKind::StoreUnsuitable, "a file is needed here: remove it"),
         Io::PermissionDenied => (ErrorKind::StoreAuth, "this account must be able to read and write there"),
         Io::ReadOnlyFilesystem => (ErrorKind::StoreReadonly, "remount it for writing, or name another folder"),
         Io::StorageFull | Io::QuotaExceeded => (ErrorKind::StoreReadonly, "no space left: free some, or name another folder"),
         Io::NotADirectory | Io::AlreadyExists => {
-            (ErrorKind::StoreUnsuitable, "a file stands where a folder is needed: name another folder")
+            (ErrorKind::StoreUnsuitable, "a file or a link stands where a folder is needed: name another folder")
         }
         Io::IsADirectory => (ErrorKind::StoreUnsuitable, "a folder stands where a file is needed: remove it"),
         Io::InvalidFilename | Io::InvalidInput => (ErrorKind::Spec, "name another folder"),

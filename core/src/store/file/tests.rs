@@ -4,8 +4,11 @@
 //! What needs another process, a mount or fewer rights runs in one: this test binary again, with the
 //! scenario in a variable.
 
+mod crowd;
+mod hostile;
+
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
-use super::{Lock, connect, folder, record};
+use super::{FileStore, Lock, Taken, connect, folder, record};
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -55,6 +58,15 @@ impl Drop for Temp {
 
 fn at(dir: &Path) -> Box<dyn Store> {
     connect(dir, true, TIMEOUT).unwrap()
+}
+
+/// The namespace's lock, as a writer of the meta record has it; dropped, it is given back.
+fn lock(dir: &Path, timeout: Duration) -> Result<Lock> {
+    let rules = folder::Rules { explicit: true, private: false };
+    FileStore { dir: dir.to_owned(), rules, timeout }.within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
+        Taken::Held(lock) => Ok(Some(lock)),
+        _ => Ok(None),
+    })
 }
 
 fn set(store: &mut dyn Store, key: Key, old: Option<&str>, new: &str) -> Result<Swapped> {
@@ -135,10 +147,11 @@ fn scenario() {
     match scenario.as_str() {
         "count" => count(&mut *at(&dir), 50),
         "hold the lock" => {
-            let _lock = Lock::take(&dir, &dir.join(NS), TIMEOUT).unwrap().unwrap();
+            let _lock = lock(&dir, TIMEOUT).unwrap();
             fs::write(dir.join("held"), "").unwrap();
             std::thread::sleep(Duration::from_secs(60));
         }
+        "one of many" => crowd::one_of_many(&dir),
         "suite" => suite::run(&|| at(&dir)),
         "time" => {
             let here = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
@@ -242,7 +255,7 @@ fn a_held_lock_is_waited_for_and_then_reported() {
     }
     let mut store = connect(&temp.0, true, Duration::from_millis(300)).unwrap();
     let began = Instant::now();
-    let error = store.load(NS, Which::All).unwrap_err();
+    let error = set(&mut *store, Key::Slot(7), Some("old"), "new").unwrap_err();
     let took = began.elapsed();
     assert!((Duration::from_millis(250)..Duration::from_millis(600)).contains(&took), "{took:?}");
     expect(&error, ErrorKind::StoreUnreachable, &["300 ms", ".lock", "process"]);
@@ -260,21 +273,21 @@ fn a_held_lock_is_waited_for_and_then_reported() {
 fn a_lock_is_on_the_file_that_the_name_leads_to() {
     let temp = Temp::filled();
     let folder = temp.0.join(NS);
-    let old = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    let old = lock(&temp.0, TIMEOUT).unwrap();
     let waiter = std::thread::spawn({
-        let (dir, folder) = (temp.0.clone(), folder.clone());
-        move || Lock::take(&dir, &folder, TIMEOUT).unwrap().unwrap()
+        let dir = temp.0.clone();
+        move || lock(&dir, TIMEOUT).unwrap()
     });
     std::thread::sleep(Duration::from_millis(50));
     fs::remove_dir_all(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
-    let new = Lock::take(&temp.0, &folder, TIMEOUT).unwrap().unwrap();
+    let new = lock(&temp.0, TIMEOUT).unwrap();
     drop(old);
     std::thread::sleep(Duration::from_millis(50));
     assert!(!waiter.is_finished(), "two locks at once");
     drop(new);
     let _third = waiter.join().unwrap();
-    assert!(Lock::take(&temp.0, &folder, Duration::ZERO).is_err());
+    assert!(lock(&temp.0, Duration::ZERO).is_err());
 }
 
 #[test]
@@ -289,7 +302,7 @@ fn a_call_that_takes_too_long_is_given_up() {
 #[test]
 fn a_forked_child_holds_no_lock() {
     let temp = Temp::filled();
-    let lock = Lock::take(&temp.0, &temp.0.join(NS), TIMEOUT).unwrap().unwrap();
+    let lock = lock(&temp.0, TIMEOUT).unwrap();
     // SAFETY: the child calls nothing but pause, which is async-signal-safe.
     let child = unsafe { libc::fork() };
     if child == 0 {
@@ -405,14 +418,14 @@ fn rot_does_not_bring_back_the_record_before() {
 #[test]
 fn what_is_no_record_is_left_alone() {
     let temp = Temp::filled();
-    for name in [".new", "007", "-1", "+7", "7~", "notes.txt", "99999999999999999999", "meta.bak"] {
+    for name in [".new008", "007", "-1", "+7", "7~", "notes.txt", "99999999999999999999", "meta.bak"] {
         fs::write(temp.path(name), "left over").unwrap();
     }
     fs::create_dir(temp.path("folder")).unwrap();
     assert_eq!(temp.store().load(NS, Which::All).unwrap().slots, [(7, "old".to_owned())]);
     assert_eq!(set(&mut *temp.store(), Key::Slot(8), None, "new").unwrap(), Swapped::Done);
     assert_eq!(fs::metadata(temp.path("8")).unwrap().len(), 8192);
-    assert!(!temp.path(".new").exists(), "the left-over became the new record's file");
+    assert!(!temp.path(".new008").exists(), "the left-over became the new record's file");
 }
 
 #[test]

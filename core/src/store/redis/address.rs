@@ -1,7 +1,7 @@
 //! The URL of a Redis server, strictly: nothing in it is ignored, and nothing secret leaves it.
 
-use super::super::without_secret;
-use crate::error::{Error, ErrorKind, Result, shown};
+use crate::error::{Error, ErrorKind, Result};
+use crate::secret;
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, parse_redis_url};
 
 /// Where to connect to, and as whom.
@@ -17,9 +17,7 @@ impl Target {
     /// `SPEC`, saying what the URL may look like.
     pub(super) fn parse(url: &str) -> Result<Self> {
         let refuse = |why: &str| {
-            let url = without_secret(url);
-            // A password may stand in a query too.
-            let url = shown(url.split(['?', '#']).next().unwrap_or_default());
+            let url = secret::address(url);
             let allowed = "redis[s]://[user:password@]host[:port][/database] or redis+unix:///path[?db=N], \
                            with percent-encoding for what is special in a URL";
             Error::new(ErrorKind::Spec, format!("store={url} {why}: write {allowed}"))
@@ -39,7 +37,7 @@ impl Target {
         // Without its own TLS the crate does not take `rediss`; the rest of the URL is the same.
         let tls = matches!(parsed.scheme(), "rediss" | "valkeys");
         let plain = parsed.as_str().replacen("s://", "://", usize::from(tls));
-        let info = plain.into_connection_info().map_err(|error| refuse(&format!("cannot be understood ({error})")))?;
+        let info = plain.into_connection_info().map_err(|_| refuse("cannot be understood"))?;
         let db = info.redis_settings().db();
         if db < 0 {
             return Err(refuse(&format!("has the database number {db}, the first is 0")));

@@ -50,7 +50,11 @@ pub(super) fn server(address: &str, command: &str, code: &str, details: &str) ->
     }
     let said = shown(&format!("{code} {details}"));
     match command {
-        "AUTH" => refuse(ErrorKind::StoreAuth, &format!("refuses the user and password: {said}")),
+        // Its text may repeat what it was told: a server without the command quotes the arguments.
+        "AUTH" if details.contains("without any password") => {
+            refuse(ErrorKind::StoreAuth, "has no password set, and was told one: AUTH was called without any password configured there")
+        }
+        "AUTH" => refuse(ErrorKind::StoreAuth, "refuses the user and password"),
         "SELECT" => refuse(ErrorKind::Spec, &format!("has no such database: {said}; its setting `databases` says how many there are")),
         _ => refuse(ErrorKind::StoreUnsuitable, &format!("refuses {command}, which frazil needs: {said}")),
     }

@@ -1,21 +1,18 @@
 //! One connection, one request at a time, and one timeout for all of it.
 //!
-//! The `redis` crate's own connection limits each system call, so that a name server or a slow reply
-//! could take many times the timeout. Here the limit is on the whole, from the name's look-up to the
+//! The `redis` crate's own connection limits each system call. Here the limit is on the whole, from the name's look-up to the
 //! reply's last byte; the crate packs the commands and parses the replies.
 
+use super::super::socket::{Deadline, Timed};
 use super::address::Target;
 use super::refusal;
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, ConnectionAddr, Parser, Value};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A connection. After a failure it is of no use: a late reply must not answer the next request.
 pub(super) struct Wire {
@@ -33,22 +30,19 @@ impl Wire {
     /// `STORE_UNREACHABLE`.
     pub(super) fn open(target: &Target, timeout: Duration) -> Result<Self> {
         let address = target.shown.clone();
-        let clock = Clock { started: Instant::now(), timeout };
+        let deadline = Deadline::of_call(timeout);
         let failed = |error| refusal::io(&address, timeout, &error);
         let stream: Box<dyn Stream> = match target.place() {
             ConnectionAddr::Tcp(host, port) => {
                 let session = if target.tls { Some(session(host, &address)?) } else { None };
-                let timed = Timed { socket: dial(host, *port, clock).map_err(failed)?, clock };
+                let timed = Timed::dial(host, *port, deadline).map_err(failed)?;
                 match session {
                     Some(session) => Box::new(StreamOwned::new(session, timed)),
                     None => Box::new(timed),
                 }
             }
             #[cfg(unix)]
-            ConnectionAddr::Unix(path) => {
-                let socket = SockAddr::unix(path).and_then(|place| dial_one(Domain::UNIX, &place, clock.left()?));
-                Box::new(Timed { socket: socket.map_err(failed)?, clock })
-            }
+            ConnectionAddr::Unix(path) => Box::new(Timed::dial_unix(path, deadline).map_err(failed)?),
             _ => return Err(Error::new(ErrorKind::Spec, format!("store={address} cannot be used on this system"))),
         };
         Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address })
@@ -62,7 +56,7 @@ impl Wire {
     /// Gives the requests from here on the whole timeout again.
     pub(super) fn restart_timeout(&mut self) {
         if let Some(stream) = &mut self.stream {
-            stream.timed().clock.started = Instant::now();
+            stream.timed().deadline = Deadline::of_call(self.timeout);
         }
     }
 
@@ -89,52 +83,6 @@ impl Wire {
         };
         let refusal = if stream.handshaking() { refusal::handshake } else { refusal::io };
         Err(refusal(&self.address, self.timeout, &broken))
-    }
-}
-
-/// How long a call may still take.
-#[derive(Clone, Copy)]
-struct Clock {
-    started: Instant,
-    timeout: Duration,
-}
-
-impl Clock {
-    /// Never zero, which would mean for ever.
-    fn left(&self) -> io::Result<Duration> {
-        match self.timeout.saturating_sub(self.started.elapsed()) {
-            Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => Ok(left),
-        }
-    }
-}
-
-/// A socket whose reads and writes end in time, taken together.
-struct Timed {
-    socket: Socket,
-    clock: Clock,
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            self.socket.set_read_timeout(Some(self.clock.left()?))?;
-            match self.socket.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
-        }
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.set_write_timeout(Some(self.clock.left()?))?;
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -178,44 +126,6 @@ impl Read for Remembering<'_> {
             kind.into()
         })
     }
-}
-
-/// Tries the host's addresses in turn, each for its share of the time.
-fn dial(host: &str, port: u16, clock: Clock) -> io::Result<Socket> {
-    let places = resolve(host, port, clock)?;
-    let mut failed = io::Error::other("the name has no address");
-    for (tried, place) in places.iter().enumerate() {
-        let share = clock.left()? / u32::try_from(places.len() - tried).unwrap_or(u32::MAX);
-        match dial_one(Domain::for_address(*place), &(*place).into(), share) {
-            Ok(socket) => {
-                socket.set_tcp_nodelay(true)?;
-                return Ok(socket);
-            }
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
-}
-
-fn dial_one(domain: Domain, place: &SockAddr, limit: Duration) -> io::Result<Socket> {
-    let socket = Socket::new(domain, Type::STREAM, None)?;
-    socket.connect_timeout(place, limit)?;
-    Ok(socket)
-}
-
-/// Looks a name up; the system's resolver takes no timeout, so it is left behind on a thread.
-fn resolve(host: &str, port: u16, clock: Clock) -> io::Result<Vec<SocketAddr>> {
-    if let Ok(ip) = host.parse::<IpAddr>() {
-        return Ok(vec![(ip, port).into()]);
-    }
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let host = host.to_owned();
-    thread::Builder::new().name("frazil-resolve".into()).spawn(move || {
-        let found = (host.as_str(), port).to_socket_addrs().map(|places| places.collect());
-        // Nobody listens any more if it took too long.
-        drop(sender.send(found));
-    })?;
-    receiver.recv_timeout(clock.left()?).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// TLS that trusts the system's roots. The provider is named here: the process-wide default may be

@@ -69,6 +69,11 @@ impl Link {
         self.timeout * 3 / 4
     }
 
+    /// How long for a lock alone: less, so that the server tells it from a statement that takes long.
+    pub(super) fn patience_for_locks(&self) -> Duration {
+        self.patience() * 2 / 3
+    }
+
     /// Sends a text, and returns all its rows. Deadlocks and their like are tried again.
     ///
     /// # Errors

@@ -42,20 +42,47 @@ use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use link::Link;
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The texts that a database understands.
 trait Texts {
     /// Rows of: clock in ms, server, slot, record; the last two NULL where there are none.
     fn load(&self, namespace: &str, which: Which) -> String;
 
-    /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. A lock is waited for no longer than `patience`.
-    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String;
+    /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. Nothing takes longer than `patience`, and no lock
+    /// is waited for longer than `for_locks`.
+    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String;
 }
 
 struct Sql {
     link: Link,
     texts: Box<dyn Texts>,
+    inspect: Inspect,
+    looked: Instant,
+}
+
+/// Looks whether the database keeps what it acknowledges, and at a table.
+type Inspect = fn(&mut Link, &str) -> Result<Option<String>>;
+
+/// How old that look may become: settings can be changed while a connection is open.
+const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
+
+impl Sql {
+    /// A call begins: its time runs from now.
+    fn start(&mut self) -> Result<()> {
+        self.link.start();
+        look_again(&mut self.link, self.inspect, "frazil", &mut self.looked)
+    }
+}
+
+/// # Errors
+/// `STORE_*`, where the settings, or the table, are no longer what they must be.
+fn look_again(link: &mut Link, inspect: Inspect, table: &str, looked: &mut Instant) -> Result<()> {
+    if looked.elapsed() >= LOOK_AGAIN {
+        inspect(link, table)?;
+        *looked = Instant::now();
+    }
+    Ok(())
 }
 
 /// Connects, looks whether the database keeps what it acknowledges, and makes the table.
@@ -63,16 +90,16 @@ struct Sql {
 /// # Errors
 /// `STORE_*`, `SPEC`; all name the address.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
-    let (link, texts): (Link, Box<dyn Texts>) = if url.starts_with("postgres") {
+    let (link, texts, inspect): (Link, Box<dyn Texts>, Inspect) = if url.starts_with("postgres") {
         let mut link = Link::connect(url::postgresql(url)?, timeout)?;
         let texts = postgresql::prepare(&mut link)?;
-        (link, Box::new(texts))
+        (link, Box::new(texts), postgresql::inspect)
     } else {
         let mut link = Link::connect(url::mysql(url)?, timeout)?;
         let texts = mysql::prepare(&mut link)?;
-        (link, Box::new(texts))
+        (link, Box::new(texts), mysql::inspect)
     };
-    Ok(Box::new(Sql { link, texts }))
+    Ok(Box::new(Sql { link, texts, inspect, looked: Instant::now() }))
 }
 
 /// The slot under which the meta record is kept.
@@ -80,7 +107,7 @@ const META: i64 = -1;
 
 impl Store for Sql {
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        self.link.start();
+        self.start()?;
         let rows = self.link.ask(&self.texts.load(namespace, which))?;
         let mut loaded = Loaded::default();
         for row in rows {
@@ -97,12 +124,12 @@ impl Store for Sql {
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
-        self.link.start();
+        self.start()?;
         if swap.new.len() > LONGEST {
             let why = format!("a record of {} bytes is too long for the store {}: {LONGEST} at most", swap.new.len(), self.link);
             return Err(Error::new(ErrorKind::StoreUnsuitable, why));
         }
-        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience()))?;
+        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience(), self.link.patience_for_locks()))?;
         let row = rows.last().map(Vec::as_slice).unwrap_or_default();
         match self.link.text(row, 0)?.as_str() {
             "done" => Ok(Swapped::Done),

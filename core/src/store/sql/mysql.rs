@@ -4,7 +4,7 @@
 //! plain SELECT, and that is the one that compares: it begins after the locks are held, so it sees the newest records, and nobody
 //! else can change them before the commit. The INSERTs are the locks: one that meets the row locks it, IGNORE
 //! shared and ON DUPLICATE KEY UPDATE exclusively. Settings are made anew in each text, for proxies that
-//! share sessions; `autocommit`, because a server that has it off would keep showing the first load's snapshot.
+//! share sessions; `completion_type`, because with CHAIN a commit begins the next transaction, in which nothing can be set; `autocommit`, because a server that has it off would keep showing the first load's snapshot.
 //!
 //! The server is told by `@@server_uuid` (MySQL) or `@@server_uid` (newer MariaDB: the machine's network
 //! card and the port), else by server_id, host name and port: that shows a promoted replica, but not a backup or a dump that
@@ -30,12 +30,15 @@ const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONC
 /// The statement's time, in UTC whatever the session's time zone is.
 const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
+/// How each text begins.
+pub(super) const SESSION: &str = "SET SESSION autocommit = 1, SESSION completion_type = 0";
+
 /// 0 or 1, or a word in newer servers.
 pub(super) const WRITABLE: &str = "(CONCAT(@@global.read_only) IN ('0', 'OFF'))";
 
 pub(super) struct Mysql {
     /// The identity's expression.
-    server: &'static str,
+    pub(super) server: &'static str,
 }
 
 /// Looks at the server, and makes the table where there is none.
@@ -119,16 +122,16 @@ impl Texts for Mysql {
             Which::One(node) => format!("AND slot IN ({META}, {})", number(node)),
         };
         format!(
-            "SET SESSION autocommit = 1; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
+            "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
              SELECT now.ms, now.server, slot, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
              LEFT JOIN frazil ON namespace = {namespace} AND record IS NOT NULL {one} ORDER BY slot"
         )
     }
 
-    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String {
+    fn swap(&self, namespace: &str, swap: &Swap, _patience: Duration, for_locks: Duration) -> String {
         let Swap { earliest_ms, latest_ms, .. } = swap;
         // In seconds; less than one cannot be said.
-        let (namespace, slot, seconds) = (text(namespace), slot(swap.key), patience.as_secs().max(1));
+        let (namespace, slot, seconds) = (text(namespace), slot(swap.key), for_locks.as_secs().max(1));
         let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
         let (expected, server, new) = (text(&swap.server), self.server, text(&swap.new));
         let old = if slot == META { &meta } else { &old };
@@ -137,14 +140,14 @@ impl Texts for Mysql {
         let shared = format!("INSERT IGNORE INTO frazil (namespace, slot) VALUES ({namespace}, {META});");
         let locks = if slot == META { exclusive } else { shared + &exclusive };
         format!(
-            "SET SESSION autocommit = 1, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+            "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
              SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; \
              {locks} \
              SELECT {CLOCK}, CAST({server} AS BINARY) = {expected} \
               AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {META} AND record <=> {meta}) \
               AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {slot} AND record <=> {old}) \
               INTO @frazil_ms, @frazil_same; \
-             SET @frazil_says = CASE WHEN NOT {WRITABLE} THEN 'readonly' WHEN NOT @frazil_same THEN 'differs' \
+             SET @frazil_says = CASE WHEN {WRITABLE} IS NOT TRUE THEN 'readonly' WHEN @frazil_same IS NOT TRUE THEN 'differs' \
               WHEN @frazil_ms >= {earliest_ms} AND @frazil_ms < {latest_ms} THEN 'done' ELSE 'late' END; \
              UPDATE frazil SET record = {new} WHERE namespace = {namespace} AND slot = {slot} AND @frazil_says = 'done'; \
              SELECT @frazil_says, @frazil_ms; \

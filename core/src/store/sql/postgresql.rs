@@ -8,7 +8,10 @@
 //! The server is told by the cluster's system identifier, its timeline, which changes when a replica is promoted or a
 //! backup is restored to a point in time, and the OIDs of the database and of the table, which change when a dump is restored.
 //! Where the user may not read the first two they are left out, and what they show goes unseen; let all programs connect with the
-//! same rights, or they take each other's server for another one. A file system snapshot that is put back shows in none of them.
+//! same rights, or they take each other's server for another one.
+//!
+//! `fsync=off` is refused, `full_page_writes=off` is not: file systems that copy on write, and services with a storage of their own, have
+//! it off and tear no page. A file system snapshot that is put back shows in none of them.
 
 use super::link::Link;
 use super::{META, Texts, hex, number, slot};
@@ -79,7 +82,10 @@ pub(super) fn inspect(link: &mut Link, table: &str) -> Result<Option<String>> {
         return Err(link.readonly());
     }
     if link.text(row, 2)? == "off" {
-        return Err(link.unsuitable("fsync=off loses acknowledged writes when the machine crashes; set fsync=on"));
+        return Err(link.unsuitable(
+            "fsync=off loses acknowledged writes when the machine crashes; set fsync=on (a service whose storage is \
+             durable all the same, and that shows fsync=off, cannot be told from one that loses them: take another store)",
+        ));
     }
     let Some(Some(kind)) = row.get(3) else { return Ok(None) };
     if kind != "rp" {
@@ -119,9 +125,10 @@ impl Texts for Postgresql {
         )
     }
 
-    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration) -> String {
+    fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String {
         let Swap { earliest_ms, latest_ms, .. } = swap;
-        let (namespace, slot, ms) = (text(namespace), slot(swap.key), patience.as_millis().max(1));
+        let (namespace, slot) = (text(namespace), slot(swap.key));
+        let (ms, lock_ms) = (patience.as_millis().max(1), for_locks.as_millis().max(1));
         let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
         let (expected, server, new) = (text(&swap.server), &self.server, text(&swap.new));
         let old = if slot == META { &meta } else { &old };
@@ -136,7 +143,7 @@ impl Texts for Postgresql {
         let locks = if slot == META { lock(META, lock_meta) } else { lock(META, lock_meta) + &lock(slot, "FOR UPDATE") };
         format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; \
-             SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; \
+             SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {ms}; \
              {locks} \
              WITH now AS (SELECT {CLOCK} AS ms), same AS (SELECT {server} = {expected} \
               AND EXISTS (SELECT FROM frazil WHERE namespace = {namespace} AND slot = {META} AND record IS NOT DISTINCT FROM {meta}) \

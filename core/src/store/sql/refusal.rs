@@ -48,7 +48,18 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
             (StoreReadonly, format!("the store {to} takes no writes ({code}: {message}): name the primary, or let it take writes"))
         }
         "53100" | "1021" | "1114" => (StoreReadonly, format!("the store {to} has no room left ({code}): make room on its disk")),
-        "55P03" | "57014" | "1205" | "1969" | "3024" => (
+        "57014" if message.contains("user request") => {
+            (StoreUnreachable, format!("in the store {to} somebody cancelled it ({code}: pg_cancel_backend, or a pooler's time limit)"))
+        }
+        "57014" | "1969" | "3024" => (
+            StoreUnreachable,
+            format!(
+                "the store {to} took longer than its time limit for a statement ({code}): it is overloaded, or the limit that is set for \
+                 the user or the database is too short: {}",
+                if code == "57014" { "statement_timeout" } else { "max_statement_time, max_execution_time" }
+            ),
+        ),
+        "55P03" | "1205" => (
             StoreUnreachable,
             format!(
                 "the store {to} did not get to it in time ({code}): another session holds the table {} or a row of it locked",

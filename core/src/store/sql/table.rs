@@ -6,10 +6,11 @@
 //! step, and so is a comparison and a write in one statement. Neither sees the other in the middle of it.
 
 use super::link::{Link, Values};
-use super::{hex, mysql, postgresql, url};
+use super::mysql::SESSION;
+use super::{Inspect, hex, look_again, mysql, postgresql, url};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::table::{Rest, Row, Rows, Table};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
@@ -17,10 +18,20 @@ enum Dialect {
     Mysql,
 }
 
+impl Dialect {
+    fn inspect(self) -> Inspect {
+        match self {
+            Dialect::Postgresql => postgresql::inspect,
+            Dialect::Mysql => mysql::inspect,
+        }
+    }
+}
+
 struct SqlRows {
     link: Link,
     dialect: Dialect,
     table: Table,
+    looked: Instant,
 }
 
 /// Connects, and looks whether the database keeps what it acknowledges and has the table.
@@ -34,15 +45,12 @@ pub(in super::super) fn connect(address: &str, table: Table, timeout: Duration) 
         (Dialect::Mysql, url::mysql(address)?)
     };
     let mut link = Link::connect(login.for_table(table.name()), timeout)?;
-    let columns = match dialect {
-        Dialect::Postgresql => postgresql::inspect(&mut link, table.name())?,
-        Dialect::Mysql => mysql::inspect(&mut link, table.name())?,
-    };
+    let columns = dialect.inspect()(&mut link, table.name())?;
     if columns.is_none() {
         let why = format!("the store {link} shows the user no table {}; it is made by: {}", table.name(), creation(table, dialect));
         return Err(Error::new(ErrorKind::StoreUnsuitable, why));
     }
-    Ok(Box::new(SqlRows { link, dialect, table }))
+    Ok(Box::new(SqlRows { link, dialect, table, looked: Instant::now() }))
 }
 
 /// The statement that the other system's manual has, without its comments; for PostgreSQL the same in its words.
@@ -77,6 +85,12 @@ fn creation(table: Table, dialect: Dialect) -> &'static str {
 }
 
 impl SqlRows {
+    /// A call begins: its time runs from now.
+    fn start(&mut self) -> Result<()> {
+        self.link.start();
+        look_again(&mut self.link, self.dialect.inspect(), self.table.name(), &mut self.looked)
+    }
+
     /// A comparison with the tag, as the column compares.
     fn tag(&self, tag: &str) -> String {
         let tag = match self.dialect {
@@ -99,7 +113,7 @@ impl SqlRows {
 
 impl Rows for SqlRows {
     fn read(&mut self, tag: &str) -> Result<Option<Row>> {
-        self.link.start();
+        self.start()?;
         let columns = match self.table {
             Table::Leaf => &["max_id", "step"][..],
             Table::Tinyid => &["max_id", "step", "delta", "remainder", "id", "version"],
@@ -109,7 +123,7 @@ impl Rows for SqlRows {
             Dialect::Postgresql => format!("SELECT {}::text FROM {table} WHERE {tag}", columns.join("::text, ")),
             // Each read sees what is committed, whatever the server's defaults are.
             Dialect::Mysql => format!(
-                "SET SESSION autocommit = 1; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}",
+                "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT {} FROM {table} WHERE {tag}",
                 columns.join(", ")
             ),
         };
@@ -124,8 +138,9 @@ impl Rows for SqlRows {
     }
 
     fn advance(&mut self, tag: &str, from: &Row, max_id: i64) -> Result<bool> {
-        self.link.start();
-        let (table, tag, patience) = (self.table.name(), self.tag(tag), self.link.patience());
+        self.start()?;
+        let (table, tag) = (self.table.name(), self.tag(tag));
+        let (patience, for_locks) = (self.link.patience(), self.link.patience_for_locks());
         let (more, only) = match from.rest {
             None => (String::new(), String::new()),
             Some(Rest { id, version, .. }) => {
@@ -136,19 +151,19 @@ impl Rows for SqlRows {
         let writable = mysql::WRITABLE;
         let text = match self.dialect {
             Dialect::Postgresql => {
-                let ms = patience.as_millis().max(1);
+                let (ms, lock_ms) = (patience.as_millis().max(1), for_locks.as_millis().max(1));
                 format!(
                     "BEGIN ISOLATION LEVEL READ COMMITTED; \
-                     SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {ms}; SET LOCAL statement_timeout = {ms}; \
+                     SET LOCAL synchronous_commit = on; SET LOCAL lock_timeout = {lock_ms}; SET LOCAL statement_timeout = {ms}; \
                      WITH done AS ({update} RETURNING 1) SELECT count(*)::text FROM done; COMMIT"
                 )
             }
             // A primary that was demoted meanwhile stops only those without the right to write nevertheless. In a variable,
             // which a log of statements takes along.
             Dialect::Mysql => {
-                let seconds = patience.as_secs().max(1);
+                let seconds = for_locks.as_secs().max(1);
                 format!(
-                    "SET SESSION autocommit = 1, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+                    "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
                      SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; SET @frazil_writable = {writable}; \
                      {update} AND @frazil_writable; SELECT ROW_COUNT(), @frazil_writable; COMMIT"
                 )

@@ -1,7 +1,7 @@
 //! The URLs: what each database's users write, and nothing that would be ignored in silence.
 
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::store::without_secret;
+use crate::error::{Error, ErrorKind, Result};
+use crate::secret;
 use sqlx::ConnectOptions;
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
@@ -76,7 +76,7 @@ const AUTHORITY: &[&str] = &["sslrootcert", "ssl-root-cert", "ssl-ca", "sslca"];
 /// `SPEC`
 pub(super) fn postgresql(url: &str) -> Result<Login> {
     let authority = check(url, POSTGRESQL)?;
-    let mut options = PgConnectOptions::from_str(url).map_err(|error| malformed(url, &error))?.disable_statement_logging();
+    let mut options = PgConnectOptions::from_str(url).map_err(|_| malformed(url))?.disable_statement_logging();
     // PgBouncer refuses a login with this parameter.
     options = options.extra_float_digits(None);
     options = match (options.get_ssl_mode(), authority) {
@@ -103,14 +103,14 @@ pub(super) fn postgresql(url: &str) -> Result<Login> {
 /// `SPEC`
 pub(super) fn mysql(url: &str) -> Result<Login> {
     let authority = check(url, MYSQL)?;
-    let mut options = MySqlConnectOptions::from_str(url).map_err(|error| malformed(url, &error))?.disable_statement_logging();
+    let mut options = MySqlConnectOptions::from_str(url).map_err(|_| malformed(url))?.disable_statement_logging();
     if authority && matches!(options.get_ssl_mode(), MySqlSslMode::Preferred | MySqlSslMode::Required) {
         options = options.ssl_mode(MySqlSslMode::VerifyCa);
     }
     let host = options.get_host().trim_matches(['[', ']']).to_owned();
     let options = options.host(&host).pipes_as_concat(false);
     let Some(database) = options.get_database().map(str::to_owned) else {
-        return Err(Error::new(ErrorKind::Spec, format!("store={} names no database: mysql://HOST/DATABASE", without_secret(url))));
+        return Err(Error::new(ErrorKind::Spec, format!("store={} names no database: mysql://HOST/DATABASE", secret::address(url))));
     };
     Ok(Login {
         endpoint: endpoint(&host, options.get_port(), options.get_socket().map(AsRef::as_ref)),
@@ -134,8 +134,10 @@ fn check(url: &str, known: &[&str]) -> Result<bool> {
     let query = url.split_once('?').map(|(_, query)| query.split('#').next().unwrap_or_default()).unwrap_or_default();
     let mut names = query.split('&').filter(|part| !part.is_empty()).map(|part| part.split('=').next().unwrap_or_default());
     if let Some(name) = names.clone().find(|name| !known.contains(name)) {
-        // The value is not shown: it may be a password.
-        let why = format!("{} is no parameter of store={}: it takes {}", shown(name), scheme(url), known.join(", "));
+        // The value is not shown: it may be a password, and so may be a name that was cut out of one.
+        let cut = query.contains('@') || !secret::is_name(name);
+        let name = if cut { "what follows the ?".to_owned() } else { format!("{name:?}") };
+        let why = format!("{name} is no parameter of store={}: it takes {}", scheme(url), known.join(", "));
         return Err(Error::new(ErrorKind::Spec, why));
     }
     Ok(names.any(|name| AUTHORITY.contains(&name)))
@@ -145,6 +147,9 @@ fn scheme(url: &str) -> &str {
     url.split_inclusive("://").next().unwrap_or_default()
 }
 
-fn malformed(url: &str, error: &sqlx::Error) -> Error {
-    Error::new(ErrorKind::Spec, format!("store={} is no URL that can be used: {error}", without_secret(url)))
+/// Without the client's own text, which quotes parts of the URL.
+fn malformed(url: &str) -> Error {
+    let why = "is no URL that can be used: the port is a number, the mode of TLS one that the database has, and \
+               what is special in a user or a password is percent-encoded";
+    Error::new(ErrorKind::Spec, format!("store={} {why}", secret::address(url)))
 }

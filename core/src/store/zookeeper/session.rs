@@ -1,12 +1,10 @@
 //! A session with one ZooKeeper server: blocking, and every wait ends at a deadline.
 
-use super::super::hosts::{Failure, said};
+use super::super::hosts::{Failure, Login, said};
+use super::super::socket::{Deadline, Timed};
 use super::wire::{OK, Reader, Request, Writer};
 use crate::error::ErrorKind;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::mpsc;
-use std::thread;
+use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
 /// How long the server is asked to keep a session that says nothing. Nothing hangs on a session, so it is
@@ -33,7 +31,7 @@ pub(super) struct Reply {
 }
 
 pub(super) struct Session {
-    stream: TcpStream,
+    stream: Timed,
     xid: i32,
     used: Instant,
     /// How long the server keeps it.
@@ -42,8 +40,10 @@ pub(super) struct Session {
 
 impl Session {
     /// Connects, and logs in. Making a session is itself a write that needs the majority.
-    pub(super) fn open(host: &str, login: Option<&(String, String)>, deadline: Instant) -> Result<Self, Failure> {
-        let stream = dial(host, deadline)?;
+    pub(super) fn open(host: &str, login: Option<&Login>, deadline: Deadline) -> Result<Self, Failure> {
+        let (name, port) = host.rsplit_once(':').ok_or_else(|| away("the host has no port"))?;
+        let port = port.parse().map_err(|_| away("the port is no number"))?;
+        let stream = Timed::dial(name.trim_matches(['[', ']']), port, deadline).map_err(|error| lost(&error))?;
         let mut session = Session { stream, xid: 0, used: Instant::now(), kept: SESSION };
         let millis = i32::try_from(SESSION.as_millis()).expect("half a minute fits");
         let mut hello = Writer::default();
@@ -67,9 +67,9 @@ impl Session {
         if answer.flag().unwrap_or(false) {
             return Err((ErrorKind::StoreReadonly, "this server is cut off from the majority and serves reads only".into()));
         }
-        if let Some((user, password)) = login {
+        if let Some(Login { user, password }) = login {
             let mut auth = Writer::default();
-            auth.int(AUTH_XID).int(100).int(0).bytes(b"digest").bytes(format!("{user}:{password}").as_bytes());
+            auth.int(AUTH_XID).int(100).int(0).bytes(b"digest").bytes(format!("{}:{}", user.expose(), password.expose()).as_bytes());
             session.write(&auth.framed(), deadline)?;
             let reply = session.reply(AUTH_XID, deadline)?;
             if reply.code != OK {
@@ -85,7 +85,7 @@ impl Session {
     }
 
     /// The replies in the order of the requests.
-    pub(super) fn ask(&mut self, requests: &[Request<'_>], deadline: Instant) -> Result<Vec<Reply>, Failure> {
+    pub(super) fn ask(&mut self, requests: &[Request<'_>], deadline: Deadline) -> Result<Vec<Reply>, Failure> {
         let mut replies = Vec::with_capacity(requests.len());
         for requests in requests.chunks(TOGETHER) {
             let first = self.xid;
@@ -106,11 +106,11 @@ impl Session {
     }
 
     /// One request and its reply.
-    pub(super) fn ask_one(&mut self, request: Request<'_>, deadline: Instant) -> Result<Reply, Failure> {
+    pub(super) fn ask_one(&mut self, request: Request<'_>, deadline: Deadline) -> Result<Reply, Failure> {
         self.ask(&[request], deadline)?.pop().ok_or_else(|| away("no reply"))
     }
 
-    fn reply(&mut self, xid: i32, deadline: Instant) -> Result<Reply, Failure> {
+    fn reply(&mut self, xid: i32, deadline: Deadline) -> Result<Reply, Failure> {
         loop {
             let message = self.read(deadline)?;
             let mut reader = Reader(&message);
@@ -122,83 +122,32 @@ impl Session {
         }
     }
 
-    fn write(&mut self, mut bytes: &[u8], deadline: Instant) -> Result<(), Failure> {
-        while !bytes.is_empty() {
-            let left = left(deadline)?;
-            let done = self.stream.set_write_timeout(Some(left)).and_then(|()| self.stream.write(bytes));
-            bytes = &bytes[progress(done)?..];
-        }
-        Ok(())
+    fn write(&mut self, bytes: &[u8], deadline: Deadline) -> Result<(), Failure> {
+        self.stream.deadline = deadline;
+        self.stream.write_all(bytes).map_err(|error| lost(&error))
     }
 
-    fn read(&mut self, deadline: Instant) -> Result<Vec<u8>, Failure> {
+    fn read(&mut self, deadline: Deadline) -> Result<Vec<u8>, Failure> {
         let mut length = [0; 4];
-        self.fill(&mut length, deadline)?;
+        self.stream.deadline = deadline;
+        self.stream.read_exact(&mut length).map_err(|error| lost(&error))?;
         let length = u32::from_be_bytes(length) as usize;
         if length > LARGEST {
             return Err(no_zookeeper("an answer without a length"));
         }
         let mut message = vec![0; length];
-        self.fill(&mut message, deadline)?;
+        self.stream.read_exact(&mut message).map_err(|error| lost(&error))?;
         Ok(message)
     }
-
-    fn fill(&mut self, buffer: &mut [u8], deadline: Instant) -> Result<(), Failure> {
-        let mut filled = 0;
-        while filled < buffer.len() {
-            let left = left(deadline)?;
-            let done = self.stream.set_read_timeout(Some(left)).and_then(|()| self.stream.read(&mut buffer[filled..]));
-            filled += progress(done)?;
-        }
-        Ok(())
-    }
 }
 
-/// What is left until the deadline, never zero: that would mean to wait for ever.
-fn left(deadline: Instant) -> Result<Duration, Failure> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left < Duration::from_micros(1) { Err(away("no answer in time")) } else { Ok(left) }
-}
-
-fn progress(done: std::io::Result<usize>) -> Result<usize, Failure> {
-    use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
-    match done {
+fn lost(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut if error.get_ref().is_none() => away("no answer in time"),
         // A server without a majority does so too, and one that is starting.
-        Ok(0) => Err(away("the server closed the connection")),
-        Ok(count) => Ok(count),
-        // The deadline is looked at before the next attempt.
-        Err(error) if matches!(error.kind(), Interrupted | TimedOut | WouldBlock) => Ok(0),
-        Err(error) => Err(away(&error.to_string())),
+        io::ErrorKind::UnexpectedEof => away("the server closed the connection"),
+        _ => away(&error.to_string()),
     }
-}
-
-fn dial(host: &str, deadline: Instant) -> Result<TcpStream, Failure> {
-    let mut failure = away("the host's name is not known");
-    for address in resolve(host, deadline)? {
-        match TcpStream::connect_timeout(&address, left(deadline)?) {
-            Ok(stream) => {
-                // A question is one small packet that nothing follows.
-                stream.set_nodelay(true).map_err(|error| away(&error.to_string()))?;
-                return Ok(stream);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => failure = away("no answer in time"),
-            Err(error) => failure = away(&error.to_string()),
-        }
-    }
-    Err(failure)
-}
-
-/// Looks a name up in a thread of its own, since the system's look-up knows no deadline.
-fn resolve(host: &str, deadline: Instant) -> Result<Vec<SocketAddr>, Failure> {
-    if let Ok(address) = host.parse() {
-        return Ok(vec![address]);
-    }
-    let (sender, receiver) = mpsc::channel();
-    let name = host.to_owned();
-    let look_up = move || drop(sender.send(name.to_socket_addrs().map(Vec::from_iter)));
-    thread::Builder::new().name("frazil-resolve".into()).spawn(look_up).map_err(|error| away(&error.to_string()))?;
-    let found = receiver.recv_timeout(left(deadline)?).map_err(|_| away("the host's name was not found in time"))?;
-    found.map_err(|error| away(&error.to_string()))
 }
 
 fn away(text: &str) -> Failure {

@@ -2,6 +2,7 @@ use super::*;
 use crate::error::Error;
 use crate::store::suite;
 use std::net::TcpListener;
+use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -113,4 +114,27 @@ fn names() {
     for other in ["7", "+0000000000000000007", "99999999999999999999", "", "meta"] {
         assert_eq!(node(other), None, "{other}");
     }
+}
+
+/// A process with a number of its own loads all slots, as ZooKeeper has no clock: how long that takes in a large namespace.
+#[test]
+#[ignore = "needs FRAZIL_TEST_ZOOKEEPER, and takes a while: tests/servers runs it"]
+fn a_hundred_thousand_slots() {
+    let namespace = format!("large-{}", std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos());
+    let mut store = connect(&server(), Duration::from_secs(120)).unwrap();
+    assert_eq!(store.swap(&namespace, &first("", "m")).unwrap(), Swapped::Done);
+    let hosts = Hosts::parse(&server(), 2181).unwrap();
+    let deadline = Deadline::of_call(Duration::from_secs(300));
+    let mut session = Session::open(&hosts.hosts[0], hosts.login.as_ref(), deadline).unwrap();
+    let root = if hosts.path.is_empty() { "/frazil".to_owned() } else { format!("/{}/frazil", hosts.path) };
+    let text = "x".repeat(150);
+    let paths: Vec<_> = (0..100_000).map(|node| format!("{root}/{namespace}/slots/{node:020}")).collect();
+    for paths in paths.chunks(100) {
+        let requests: Vec<_> = paths.iter().map(|path| Request::Create(Create { path, data: &text, access: Access::Everybody })).collect();
+        assert!(session.ask(&requests, deadline).unwrap().iter().all(|reply| reply.code == OK));
+    }
+    let began = Instant::now();
+    let loaded = store.load(&namespace, Which::All).unwrap();
+    println!("ZooKeeper: {} slots in {:?}", loaded.slots.len(), began.elapsed());
+    assert_eq!(loaded.slots.len(), 100_000);
 }

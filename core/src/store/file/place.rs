@@ -1,0 +1,154 @@
+//! Folders and files that are opened as what they are, or not at all.
+//!
+//! Other accounts may be able to write here, and put a link, a FIFO or a second name of somebody's file in the place of
+//! a record: what is opened through it would be read, waited for or overwritten. So a namespace's folder is held open, and files are
+//! opened in it without following links and without waiting; then the file that was opened is looked at, not its name.
+
+use super::refusal::{elsewhere, misplaced};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, renameat, statat, unlinkat};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// A namespace's folder, held open.
+pub(super) struct Folder {
+    fd: OwnedFd,
+    /// For errors, and to see whether the name still leads here.
+    pub(super) path: PathBuf,
+}
+
+/// What the kernel says of a file, in the same types on every system.
+#[derive(Clone, Copy)]
+pub(super) struct Status {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) owner: u32,
+    pub(super) group: u32,
+    /// Without the type.
+    pub(super) mode: u32,
+    pub(super) size: u64,
+    pub(super) modified_ms: i64,
+    kind: FileType,
+    names: u64,
+}
+
+impl Status {
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion, reason = "the types differ from system to system")]
+    pub(super) fn new(stat: Stat) -> Self {
+        Status {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            owner: stat.st_uid,
+            group: stat.st_gid,
+            mode: u32::from(stat.st_mode) & 0o7777,
+            size: stat.st_size as u64,
+            modified_ms: stat.st_mtime as i64 * 1000 + stat.st_mtime_nsec as i64 / 1_000_000,
+            kind: FileType::from_raw_mode(stat.st_mode),
+            names: stat.st_nlink as u64,
+        }
+    }
+
+    pub(super) fn is_link(&self) -> bool {
+        self.kind == FileType::Symlink
+    }
+
+    pub(super) fn is_same_file(&self, other: &Status) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// # Errors
+    /// For what is no file, or a file that has another name, where it may be somebody else's.
+    fn check_file(&self) -> io::Result<()> {
+        match self.kind {
+            FileType::RegularFile if self.names <= 1 => Ok(()),
+            FileType::RegularFile => Err(misplaced(format!(
+                "the file has {} names (hard links), and may be something else as well: replace it by a copy",
+                self.names
+            ))),
+            FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
+            _ => Err(misplaced("a file is needed here, and this is a FIFO, a socket or a device: remove it")),
+        }
+    }
+}
+
+pub(super) fn is_absent(why: &io::Error) -> bool {
+    why.kind() == io::ErrorKind::NotFound
+}
+
+/// Opens a folder by its path, on which links are followed.
+pub(super) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
+    // Where passing through it is all that the account may do, and the system has a way to say so.
+    #[cfg(target_os = "linux")]
+    let access = OFlags::PATH;
+    #[cfg(not(target_os = "linux"))]
+    let access = OFlags::RDONLY;
+    Ok(openat(CWD, path, access | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+impl Folder {
+    pub(super) fn open(above: &OwnedFd, name: &str, path: PathBuf) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(Folder { fd: openat(above, name, flags, Mode::empty())?, path })
+    }
+
+    pub(super) fn status(&self) -> io::Result<Status> {
+        Ok(Status::new(fstat(&self.fd)?))
+    }
+
+    /// The names of all that is in it, those that are text.
+    pub(super) fn names(&self) -> io::Result<impl Iterator<Item = io::Result<String>>> {
+        let entries = Dir::read_from(&self.fd)?;
+        Ok(entries.filter_map(|entry| match entry {
+            Ok(entry) => entry.file_name().to_str().ok().map(|name| Ok(name.to_owned())),
+            Err(why) => Some(Err(why.into())),
+        }))
+    }
+
+    /// Opens a file that is there.
+    pub(super) fn read(&self, name: &str) -> io::Result<File> {
+        self.open_file(name, OFlags::RDONLY).map(|(file, _)| file)
+    }
+
+    /// Opens a file that is there, to write to it; nothing is cut off.
+    pub(super) fn write(&self, name: &str) -> io::Result<File> {
+        // For writing alone a FIFO cannot be opened without a reader.
+        self.open_file(name, OFlags::RDWR).map(|(file, _)| file)
+    }
+
+    /// Opens a file, or makes it, and says what it is.
+    pub(super) fn find_or_make(&self, name: &str) -> io::Result<(File, Status)> {
+        self.open_file(name, OFlags::RDWR | OFlags::CREATE)
+    }
+
+    /// Makes a file in the place of one that an interrupted call may have left.
+    pub(super) fn make_anew(&self, name: &str) -> io::Result<File> {
+        self.try_make_anew(name).map_err(|why| elsewhere(self.path.join(name), why))
+    }
+
+    fn try_make_anew(&self, name: &str) -> io::Result<File> {
+        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).map(Status::new) {
+            Ok(left) if left.is_link() => return Err(misplaced("no link is followed here: remove it")),
+            Ok(left) => {
+                left.check_file()?;
+                unlinkat(&self.fd, name, AtFlags::empty())?;
+            }
+            Err(rustix::io::Errno::NOENT) => {}
+            Err(why) => return Err(why.into()),
+        }
+        self.open_file(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL).map(|(file, _)| file)
+    }
+
+    /// Gives a file another name, in the place of what has that name.
+    pub(super) fn rename(&self, old: &str, new: &str) -> io::Result<()> {
+        Ok(renameat(&self.fd, old, &self.fd, new)?)
+    }
+
+    fn open_file(&self, name: &str, flags: OFlags) -> io::Result<(File, Status)> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = openat(self.fd.as_fd(), name, flags, Mode::from_raw_mode(0o666))?;
+        let status = Status::new(fstat(&file)?);
+        status.check_file()?;
+        Ok((file.into(), status))
+    }
+}

@@ -1,0 +1,187 @@
+//! Sockets, connections and look-ups of names that all end at one deadline.
+//!
+//! A socket's own timeout limits each system call, so that a slow name server or an answer that trickles in could take
+//! many times as long; and a timeout of zero, to which a rest of less than a microsecond is rounded, means to wait for ever.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+/// What is less than this counts as nothing: no timer of the system is finer.
+const LEAST: Duration = Duration::from_millis(1);
+
+/// When a call must stop to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    /// Of a call that may take `timeout`. Linux wakes a socket's waiter late, by up to an eighth of what it waited for.
+    pub(super) fn of_call(timeout: Duration) -> Self {
+        Deadline(Instant::now() + (timeout - timeout / 8))
+    }
+
+    /// What is left, never so little that it would be rounded to nothing.
+    ///
+    /// # Errors
+    /// `TimedOut` where nothing is.
+    pub(super) fn left(self) -> io::Result<Duration> {
+        self.left_at(Instant::now())
+    }
+
+    fn left_at(self, now: Instant) -> io::Result<Duration> {
+        match self.0.saturating_duration_since(now) {
+            left if left < LEAST => Err(io::ErrorKind::TimedOut.into()),
+            left => Ok(left),
+        }
+    }
+
+    /// The end of the first of `parts` equal parts of what is left, so that one that keeps silent leaves time for the others.
+    pub(super) fn share(self, parts: usize) -> Self {
+        let now = Instant::now();
+        Deadline(now + self.0.saturating_duration_since(now) / u32::try_from(parts).unwrap_or(u32::MAX).max(1))
+    }
+}
+
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+pub(super) use timed::Timed;
+
+#[cfg(any(feature = "redis", feature = "zookeeper"))]
+mod timed {
+    use super::Deadline;
+    use socket2::{Domain, SockAddr, Socket, Type};
+    use std::io::{self, Read, Write};
+    use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    /// Without it a write to a connection that has ended kills a program that does not ignore SIGPIPE.
+    /// On Apple's systems, and where there is no such signal, the socket itself was told so when it was made.
+    #[cfg(all(unix, not(target_vendor = "apple")))]
+    const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
+    #[cfg(not(all(unix, not(target_vendor = "apple"))))]
+    const NO_SIGNAL: i32 = 0;
+
+    /// A connection whose reads and writes end at its deadline, taken together.
+    pub(in crate::store) struct Timed {
+        socket: Socket,
+        pub(in crate::store) deadline: Deadline,
+    }
+
+    impl Timed {
+        /// Tries the host's addresses in turn, each for its share of the time.
+        ///
+        /// # Errors
+        /// `TimedOut`, and what the system says.
+        pub(in crate::store) fn dial(host: &str, port: u16, deadline: Deadline) -> io::Result<Self> {
+            let places = resolve(host, port, deadline)?;
+            let mut failed = io::Error::other("the name has no address");
+            for (tried, place) in places.iter().enumerate() {
+                match dial_one(Domain::for_address(*place), &(*place).into(), deadline.share(places.len() - tried)) {
+                    Ok(socket) => {
+                        // A question is one small packet that nothing follows.
+                        socket.set_tcp_nodelay(true)?;
+                        return Ok(Timed { socket, deadline });
+                    }
+                    Err(error) => failed = error,
+                }
+            }
+            Err(failed)
+        }
+
+        #[cfg(unix)]
+        #[cfg_attr(not(feature = "redis"), allow(dead_code, reason = "only Redis has such addresses here"))]
+        pub(in crate::store) fn dial_unix(path: &std::path::Path, deadline: Deadline) -> io::Result<Self> {
+            let socket = dial_one(Domain::UNIX, &SockAddr::unix(path)?, deadline)?;
+            Ok(Timed { socket, deadline })
+        }
+
+        /// Does it again, after what says nothing of the connection, as long as there is time.
+        fn until_done(
+            &self,
+            set: fn(&Socket, Option<Duration>) -> io::Result<()>,
+            mut work: impl FnMut() -> io::Result<usize>,
+        ) -> io::Result<usize> {
+            loop {
+                set(&self.socket, Some(self.deadline.left()?))?;
+                match work() {
+                    Err(error)
+                        if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+                    result => return result,
+                }
+            }
+        }
+    }
+
+    impl Read for Timed {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.until_done(Socket::set_read_timeout, || (&self.socket).read(buffer))
+        }
+    }
+
+    impl Write for Timed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.until_done(Socket::set_write_timeout, || self.socket.send_with_flags(bytes, NO_SIGNAL))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn dial_one(domain: Domain, place: &SockAddr, deadline: Deadline) -> io::Result<Socket> {
+        let socket = Socket::new(domain, Type::STREAM, None)?;
+        socket.connect_timeout(place, deadline.left()?)?;
+        Ok(socket)
+    }
+
+    /// Looks a name up; the system's resolver takes no timeout, so it is left behind on a thread.
+    fn resolve(host: &str, port: u16, deadline: Deadline) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(vec![(ip, port).into()]);
+        }
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let host = host.to_owned();
+        thread::Builder::new().name("frazil-resolve".into()).spawn(move || {
+            let found = (host.as_str(), port).to_socket_addrs().map(|places| places.collect());
+            // Nobody listens any more if it took too long.
+            drop(sender.send(found));
+        })?;
+        let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the host's name was not found in time"));
+        receiver.recv_timeout(deadline.left()?).unwrap_or_else(late)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use std::net::TcpListener;
+        use std::time::Instant;
+
+        /// Less than a microsecond would be rounded to nothing, which a socket takes for "no timeout".
+        #[test]
+        fn no_rest_becomes_an_endless_wait() {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            let now = Instant::now();
+            for nanos in [0, 1, 499, 500, 999, 1000, 1001, 999_999, 1_000_000, 1_000_001, 1_500_000_000] {
+                let Ok(left) = Deadline(now + Duration::from_nanos(nanos)).left_at(now) else { continue };
+                socket.set_read_timeout(Some(left)).unwrap();
+                socket.set_write_timeout(Some(left)).unwrap();
+                assert!(socket.read_timeout().unwrap().is_some() && socket.write_timeout().unwrap().is_some(), "{nanos} ns");
+            }
+            assert!(Deadline(now).left_at(now).is_err());
+            assert!(Deadline(now + Duration::from_secs(1)).left_at(now).is_ok());
+        }
+
+        #[test]
+        fn a_silent_peer_is_given_up_at_the_deadline() {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let deadline = Deadline::of_call(Duration::from_millis(200));
+            let mut timed = Timed::dial("127.0.0.1", listener.local_addr().unwrap().port(), deadline).unwrap();
+            let _silent = listener.accept().unwrap();
+            assert_eq!(timed.read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+            // Buffers end, and then nobody takes what is written.
+            timed.deadline = Deadline::of_call(Duration::from_millis(200));
+            assert_eq!(timed.write_all(&vec![0; 64 << 20]).unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert_eq!(timed.read(&mut [0; 8]).unwrap_err().kind(), io::ErrorKind::TimedOut, "nothing is left");
+        }
+    }
+}
