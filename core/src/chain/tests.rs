@@ -165,7 +165,7 @@ fn places_do_not_come_round() {
 
 #[test]
 fn whoever_takes_the_low_place_has_the_next_range_prepared() {
-    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (chain, tell, needs) = chain(Levels { low: 1, high: 1 }, None);
     tell.send(Ok(Span { first: 0, stride: 1, count: 4, low: 2, made_ms: 0 })).unwrap();
     assert_eq!(chain.take(1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
