@@ -24,7 +24,14 @@ else
     cp $tools .venv/installed
 fi
 
+# A second demo in a row needs no new wheel.
+if [ $profile = demo ] && [ -e .venv/demo ] &&
+    [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
+    exit
+fi
+rm -f .venv/demo
 wheels=build/wheels
 rm -f "$wheels"/frazil-*.whl
 .venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" --features aligned --profile $profile
 pip install --no-deps --force-reinstall "$wheels"/frazil-*.whl
+[ $profile != demo ] || : > .venv/demo

@@ -5,12 +5,13 @@ set -euo pipefail
 
 step "Tools and disk space"
 run scripts/setup.sh --demo
-step "Building the core and the libraries for C, Python and Node: a few minutes the first time"
-run cargo build --locked --profile demo -p frazil-c -p frazil-node -p frazil-python --features "$ALIGNED"
-step "Putting them where the programs find them"
-run c-api/build.sh --demo
-run python/build.sh --demo
+step "Building the core and the addon for Node, which takes two minutes the first time"
 run node/build.sh --demo
-run c++ -std=c++17 -O2 -Ibuild/c/include demo/game.cpp -Lbuild/c/lib -lfrazil -Wl,-rpath,"$PWD/build/c/lib" -o build/game
+step "Building the wheel for Python"
+run python/build.sh --demo
+step "Building the library for C and C++"
+run c-api/build.sh --demo
+[ build/game -nt demo/game.cpp ] && [ build/game -nt include/frazil.hpp ] ||
+    run c++ -std=c++17 -O2 -Ibuild/c/include demo/game.cpp -Lbuild/c/lib -lfrazil -Wl,-rpath,"$PWD/build/c/lib" -o build/game
 step "The programs"
 run .venv/bin/python demo/run.py

@@ -22,7 +22,7 @@ import pytest
 from conftest import ascends, open_manual
 
 # A number that is held is told after 1.5 x renew. A busy machine may keep the thread that extends a lease from running for a second.
-QUICK = {"window": "2s", "renew": "400ms", "rollback": "error"}
+QUICK = {"window": "4s", "renew": "1s", "rollback": "error"}
 # A call to the store that blocks does so for 5 s, and one that does not returns well before that, even on a busy machine.
 SLOW = {"window": "32s", "renew": "8s"}
 NOT_BLOCKED_S = 2.5
