@@ -70,10 +70,10 @@ absent=()
 [ ${#missing[@]} = 0 ] || absent+=("these packages: ${missing[*]}; root installs them with: apt-get install ${missing[*]}")
 command -v cargo >/dev/null || absent+=("Rust 1.94 or later: see rustup.rs")
 if command -v python3 >/dev/null; then
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version)")
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version || true)")
 fi
 if wanted demo test && command -v node >/dev/null; then
-    node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version)")
+    node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version || true)")
 fi
 # GB, less where it has been built before.
 case $purpose in --demo) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
