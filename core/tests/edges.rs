@@ -17,7 +17,11 @@ fn the_name_of_a_field_has_32_characters() {
     assert_eq!(layout(32).unwrap().node_fields()[0].name().len(), 32);
     assert_eq!(layout(33).unwrap_err().kind(), ErrorKind::LayoutInvalid);
     for name in ["Node", "1node", "_node", "no-de", "nöde"] {
-        assert_eq!(Layout::parse(&format!("time:41@1ms {name}:10 sequence:12 epoch:2025-01-01")).unwrap_err().kind(), ErrorKind::LayoutInvalid, "{name}");
+        assert_eq!(
+            Layout::parse(&format!("time:41@1ms {name}:10 sequence:12 epoch:2025-01-01")).unwrap_err().kind(),
+            ErrorKind::LayoutInvalid,
+            "{name}"
+        );
     }
 }
 
@@ -46,10 +50,13 @@ fn a_foreign_table_says_how_long_its_tags_are() {
 
 #[test]
 fn a_start_has_a_number_of_digits_alone() {
-    for start in ["random:", "random:x", "random:+5", "random:-5", "random: 5", "random:5 ", "random", "alternate:", "continue:+1", "zeros"] {
+    for start in ["random:", "random:x", "random:+5", "random:-5", "random: 5", "random:5 ", "random", "alternate:", "continue:+1", "zeros"]
+    {
         assert_eq!(refusal(&format!("standard node=920 start='{start}'")), ErrorKind::Spec, "{start}");
     }
-    for (start, kind) in [("random:0", ErrorKind::OutOfRange), ("random:4097", ErrorKind::OutOfRange), ("alternate:4096", ErrorKind::OutOfRange)] {
+    for (start, kind) in
+        [("random:0", ErrorKind::OutOfRange), ("random:4097", ErrorKind::OutOfRange), ("alternate:4096", ErrorKind::OutOfRange)]
+    {
         assert_eq!(refusal(&format!("standard node=920 start={start}")), kind, "{start}");
     }
     for (node, start) in [(921, "random:4096"), (922, "alternate:4095"), (923, "alternate:0"), (924, "continue:4096")] {
@@ -99,7 +106,10 @@ fn a_canonical_line_has_one_order() {
     assert_eq!(told, line(&format!("{layout} epoch=2025-01-01 node=5 rollback=error")));
     let places: Vec<_> = ["layout=", "epoch=", "node=", "rollback="].iter().map(|key| told.find(key).unwrap()).collect();
     assert!(places[0] == 0 && places.is_sorted(), "{told}");
-    assert_eq!(line("standard store=memory epoch=2025-01-01 rollback=error"), line("standard rollback=error epoch=2025-01-01 store=memory"));
+    assert_eq!(
+        line("standard store=memory epoch=2025-01-01 rollback=error"),
+        line("standard rollback=error epoch=2025-01-01 store=memory")
+    );
     assert!(line("standard store=memory epoch=2025-01-01").starts_with("standard epoch="));
 }
 

@@ -232,9 +232,7 @@ def check_wiped(kind, url, server):
         assert refusal(lambda: frazil.Segment(spec)).name == "STORE_CHANGED", "another handle knows it, too"
         if kind == "zookeeper":
             assert "start this process again" in str(error), error
-            subprocess.run(
-                [*FRAZIL, "segment", url, "orders", "--namespace=wiped", f"--start={N}"], check=True, timeout=60
-            )
+            subprocess.run([*FRAZIL, "segment", url, "orders", "--namespace=wiped", f"--start={N}"], check=True, timeout=60)
         else:
             obey(error, url, N)
             segment.renew()
