@@ -10,9 +10,9 @@ if command -v flock >/dev/null && ! flock --nonblock 9; then
     flock 9
 fi
 
-# Servers run under accounts of their own, and pass through.
+# Servers run under accounts of their own, and write there as in /tmp.
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
-chmod 711 "$scratch"
+chmod 1777 "$scratch"
 export TMPDIR=$scratch
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
