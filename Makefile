@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo test bench soak package install uninstall lint fmt generate
+.PHONY: help demo check test bench soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
@@ -7,6 +7,9 @@ help: ## this list
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
+
+check: ## the core and the Python binding, without servers: the short loop
+	@scripts/check.sh
 
 test: ## every suite in every language
 	@scripts/test.sh

@@ -1,7 +1,12 @@
 #!/bin/sh
 # Builds the libraries and puts them, with the headers, where a C compiler finds them: build/c.
-# usage: c-api/build.sh [--release] [--lean]
+# usage: c-api/build.sh [--release | --demo] [--lean]
 set -eu
 cd "$(dirname "$0")/.."
+# What is half made is nobody's.
+rm -rf build/c.new
+c-api/install.sh --aligned "$@" build/c.new
+mkdir -p build/c
 rm -rf build/c/lib build/c/include build/c/share
-c-api/install.sh "$@" build/c
+mv build/c.new/* build/c
+rmdir build/c.new

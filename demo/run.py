@@ -1,4 +1,4 @@
-"""Runs the shop, the API and the game server at the same time, kills the API half-way, then checks every ID.
+"""Runs the shop, the API and the game server at the same time, kills the API meanwhile, then checks every ID.
 
 No node number is written anywhere: each process leases one from `store=local`, here a folder that ends with the demo.
 """
@@ -14,17 +14,17 @@ import time
 import frazil
 
 ROOT = pathlib.Path(__file__).parent.parent
-SECONDS = 14
-HALF = SECONDS / 2
+SECONDS = 8
+KILL = 3
 # Shortly before the end, when the killed process's lease is over.
-LOOK = SECONDS - 2
+LOOK = 7
 PROGRAMS = {
     "shop": [sys.executable, ROOT / "demo/shop.py"],
     "api": ["node", ROOT / "demo/api.mjs"],
     "game": [ROOT / "build/game"],
 }
 CLOSING = """\
-api: killed (kill -9) after {half:g} s with {killed}, which nobody gave back: it was reserved up to its bound.
+api: killed (kill -9) after {kill} s with {killed}, which nobody gave back: it was reserved up to its bound.
 api, again: started at once, with its clock set back an hour. It leased {again} and goes on, an hour behind by its stamps;
   to the store's clock its bound has passed, so another process may take that number, and would begin above the bound.
 """
@@ -50,14 +50,14 @@ class Demo:
         begin = time.monotonic()
         for name in PROGRAMS:
             self.start(name, SECONDS)
-        time.sleep(HALF)
+        time.sleep(KILL)
         api = self.running.pop("api")
         api.kill()
         api.communicate()
         # MT: the plain library takes no lock.
         library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"))
         clock = {"LD_PRELOAD": str(library), "FAKETIME": "-1h", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        self.start("api, again", HALF, **clock)
+        self.start("api, again", SECONDS - KILL, **clock)
         time.sleep(max(0, begin + LOOK - time.monotonic()))
         listings = [self.list_nodes(), self.list_nodes("--namespace", "items")]
         told = {}
@@ -66,7 +66,7 @@ class Demo:
             if process.returncode != 0:
                 sys.exit(f"{name} failed with status {process.returncode}")
             told[name] = json.loads(output.strip().splitlines()[-1])
-        killed = told["api, again"] | {"count": None, "seconds": HALF, "note": None}
+        killed = told["api, again"] | {"count": None, "seconds": KILL, "note": None}
         return {"shop": told["shop"], "api": killed, "api, again": told["api, again"], "game": told["game"]}, listings
 
     def check(self, told):
@@ -107,7 +107,7 @@ def main():
     print(f"\nThe store {SECONDS - LOOK} s before the end:\n")
     print("\n".join(listings))
     print("\n".join(f"{name}: {result['note']}" for name, result in told.items() if result["note"]))
-    print(CLOSING.format(half=HALF, killed=rows[1][3], again=rows[2][3]))
+    print(CLOSING.format(kill=KILL, killed=rows[1][3], again=rows[2][3]))
     duplicates = sum(row[-1] for row in rows)
     total = sum(row[4] for row in rows)
     print(f"{total:,} IDs from three languages at once, {duplicates} duplicates")

@@ -1,12 +1,16 @@
 #!/bin/sh
 # Builds the addon into node/frazil.node, frazil/lite into node/lite, and installs what the tests need.
-# usage: node/build.sh [--release]
+# usage: node/build.sh [--release | --demo]; the demo needs the addon alone
 set -eu
 cd "$(dirname "$0")/.."
-cargo build --quiet --package frazil-node "$@"
-profile=debug
-for argument; do [ "$argument" = --release ] && profile=release; done
-from="${CARGO_TARGET_DIR:-target}/$profile"
+profile=dev folder=debug
+case ${1:-} in
+    '') ;;
+    --release | --demo) profile=${1#--} folder=${1#--} ;;
+    *) echo "node/build.sh: $1 is none of: --release, --demo" >&2; exit 2 ;;
+esac
+cargo build --quiet --package frazil-node --features aligned --profile $profile
+from="${CARGO_TARGET_DIR:-target}/$folder"
 case "$(uname)" in
     Darwin) library=libfrazil_node.dylib ;;
     MINGW* | MSYS*) library=frazil_node.dll ;;
@@ -16,5 +20,13 @@ esac
 # A new file, not new content: a running process keeps the old one.
 cp "$from/$library" node/frazil.node.new
 mv node/frazil.node.new node/frazil.node
-npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
+[ $profile != demo ] || exit 0
+
+# npm empties the folder first, so the mark stands for all of it.
+locked=tests/node/package-lock.json installed=tests/node/node_modules/.installed
+if ! cmp -s $locked $installed; then
+    echo "Installing what the tests in Node need" >&2
+    npm ci --prefix tests/node --no-audit --no-fund --loglevel=error
+    cp $locked $installed
+fi
 node/lite/build.sh

@@ -1,13 +1,37 @@
 #!/bin/sh
-# Builds the wheel into build/wheels and installs it into .venv: python/build.sh [--release]
+# Builds the wheel into build/wheels and installs it into .venv, with what the tests need.
+# usage: python/build.sh [--release | --demo]; the demo needs the wheel alone
 set -eu
 cd "$(dirname "$0")/.."
+case ${1:-} in
+    '') profile=dev ;;
+    --release | --demo) profile=${1#--} ;;
+    *) echo "python/build.sh: $1 is none of: --release, --demo" >&2; exit 2 ;;
+esac
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "frazil needs python3 of version 3.11 or later" >&2; exit 1; }
-[ -x .venv/bin/python ] || python3 -m venv .venv
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/python/requirements.txt
+pip() { .venv/bin/python -m pip --quiet --disable-pip-version-check "$@"; }
+# The marks come last: what is half made is made again.
+[ -e .venv/made ] || { rm -rf .venv && python3 -m venv .venv && : > .venv/made; }
+tools=tests/python/requirements.txt
+if cmp -s $tools .venv/installed; then
+    :
+elif [ $profile = demo ]; then
+    [ -x .venv/bin/maturin ] || pip install "$(grep '^maturin==' $tools)"
+else
+    echo "Installing what the tests in Python need" >&2
+    pip install --requirement $tools
+    cp $tools .venv/installed
+fi
 
+# A second demo in a row needs no new wheel.
+if [ $profile = demo ] && [ -e .venv/demo ] &&
+    [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
+    exit
+fi
+rm -f .venv/demo
 wheels=build/wheels
 rm -f "$wheels"/frazil-*.whl
-.venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" "$@"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
+.venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" --features aligned --profile $profile
+pip install --no-deps --force-reinstall "$wheels"/frazil-*.whl
+[ $profile != demo ] || : > .venv/demo

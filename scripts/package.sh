@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # Builds what is released for this machine, shows its sizes, and installs and runs all of it in clean environments.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-step() { printf '\n== %s\n' "$*"; }
+. "$(dirname "$0")/begin.sh"
 
-scripts/setup.sh --package
+step "Tools, servers, ports and disk space"
+run scripts/setup.sh --package
 for language in c-api python node; do
     step "Release artefacts: $language"
-    $language/package.sh
+    run $language/package.sh
 done
 
 step "Sizes, against 6 MB for each library and 1 MB for the lean one"
-python3 scripts/sizes.py build/package
+run python3 scripts/sizes.py build/package
 
 step "Installed and run in clean environments"
 # The tests' own tools.
-python/build.sh
-FRAZIL_PACKAGES=build/package .venv/bin/python -m pytest -q -rs tests/package
+run python/build.sh
+run env FRAZIL_PACKAGES=build/package .venv/bin/python -m pytest -q -rs tests/package

@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # Everything that randomness decides, at length: models, round trips, interleavings, three languages at once.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-scripts/setup.sh
-python/build.sh --release
-node/build.sh --release
-c-api/build.sh --release
-PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test models --test roundtrip
-FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
-tests/mutants/run.py
-LOOM_MAX_PREEMPTIONS=5 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked --release -p frazil --lib loom
-FRAZIL_CROSS_IDS=30000000 .venv/bin/python -m pytest -q tests/cross
-FRAZIL_FAULTS=200 FRAZIL_FAULT_IDS=10000000 FRAZIL_FAULT_WINDOW=60000 FRAZIL_FAULT_RENEW=10000 .venv/bin/python tests/faults
-FRAZIL_FAULTS=100 FRAZIL_FAULT_IDS=30000000 .venv/bin/python tests/faults segments
+. "$(dirname "$0")/begin.sh"
+
+step "Tools, servers, ports and disk space"
+run scripts/setup.sh
+step "Builds"
+run python/build.sh --release
+run node/build.sh --release
+run c-api/build.sh --release
+step "Models and round trips"
+run env PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test models --test roundtrip
+step "The lease's protocol in its simulation, and bugs planted into it"
+run env FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
+run tests/mutants/run.py
+step "loom"
+run env LOOM_MAX_PREEMPTIONS=5 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked --release -p frazil --lib loom
+step "Three languages at once"
+run env FRAZIL_CROSS_IDS=30000000 .venv/bin/python -m pytest -q tests/cross
+step "Faults"
+run env FRAZIL_FAULTS=200 FRAZIL_FAULT_IDS=10000000 FRAZIL_FAULT_WINDOW=60000 FRAZIL_FAULT_RENEW=10000 .venv/bin/python tests/faults
+run env FRAZIL_FAULTS=100 FRAZIL_FAULT_IDS=30000000 .venv/bin/python tests/faults segments

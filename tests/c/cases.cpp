@@ -23,9 +23,10 @@ namespace {
 
 const frazil::time_point NOW{milliseconds(1800000000000)};
 /// Whether a number is held is told after 1.5 x renew.
-const std::string QUICK = " window=400ms renew=100ms rollback=error";
+const std::string QUICK = " window=4s renew=1s rollback=error";
 /// Two node numbers, and generators that share none.
-const std::string TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory detached=true" + QUICK;
+const std::string TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory detached=true"
+                        " window=8s renew=2s rollback=error";
 const format FORMATS[] = {format::decimal, format::base62, format::base32, format::hex};
 
 template <std::size_t N>
@@ -511,6 +512,7 @@ CASE(lease_named_slot) {
 
 CASE(lease_file_store) {
     const folder in;
+    const barrier all_have_theirs;
     int pipes[2][2];
     pid_t children[2];
     constexpr std::size_t EACH = 20000;
@@ -529,8 +531,7 @@ CASE(lease_file_store) {
                 bytes += sent;
                 left -= static_cast<std::size_t>(sent);
             }
-            // The others have their numbers by then.
-            std::this_thread::sleep_for(milliseconds(500));
+            all_have_theirs.meet();
             ids.close();
             end_child(true);
         }
@@ -553,8 +554,9 @@ CASE(lease_file_store) {
         theirs.pop_back();
         CHECK(ascending(theirs));
         all.insert(all.end(), theirs.begin(), theirs.end());
-        CHECK(ended_well(children[i]));
     }
+    all_have_theirs.meet();
+    for (const pid_t child : children) CHECK(ended_well(child));
     std::sort(all.begin(), all.end());
     CHECK(nodes.size() == 3 && all.size() == 3 * EACH && ascending(all));
 }

@@ -55,7 +55,7 @@ static bool all_differ(int64_t *numbers, size_t count) {
 /* Whether so many lie ready, or soon will. */
 static bool has_prepared(const frazil_numbers *numbers, uint64_t wanted) {
     uint64_t prepared = 0;
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 6000; ++i) {
         if (frazil_numbers_prepared(numbers, &prepared) != FRAZIL_OK) return false;
         if (prepared >= wanted) return true;
         pause_ms(10);
@@ -483,7 +483,7 @@ CASE(buffered) {
     OK(frazil_snowflake_set_time(clock, NOW));
     OK(frazil_buffered_open(EIGHT " size=4 empty=error", &ring));
     size_t count = 0;
-    for (int i = 0; i < 500 && count < 8; ++i) {
+    for (int i = 0; i < 6000 && count < 8; ++i) {
         frazil_status status = frazil_numbers_next(ring, &got[count]);
         CHECK(status == FRAZIL_OK || status == FRAZIL_EXHAUSTED);
         if (status == FRAZIL_OK) ++count;

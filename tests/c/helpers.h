@@ -49,24 +49,43 @@ static inline int64_t wall_ms(void) {
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Ends a forked child, which failed or not: by a signal, because valgrind makes a failure of any exit status, for what the stacks of the
+/* Ends a forked child, which failed or not: by a signal that nobody else sends, because valgrind makes a failure of any exit status, for what the stacks of the
    parent's threads held is lost in the child. */
 static inline void end_child(int failed) {
     if (failed != 0) printf("# child: %d: %s\n", failed, frazil_last_error());
     fflush(stdout);
-    kill(getpid(), failed == 0 ? SIGKILL : SIGTERM);
+    kill(getpid(), failed == 0 ? SIGUSR1 : SIGTERM);
     for (;;) pause();
 }
 
 /* Waits for a child, and whether it ended well. */
 static inline bool ended_well(pid_t child) {
     int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1;
 }
 
 static inline void pause_ms(int ms) {
     struct timespec pause = {ms / 1000, ms % 1000 * 1000000L};
     nanosleep(&pause, NULL);
+}
+
+/* Where processes meet: made before they are forked, and each of them goes there once. */
+struct barrier {
+    int ends[2];
+};
+
+static inline struct barrier make_barrier(void) {
+    struct barrier barrier;
+    if (pipe(barrier.ends) != 0) abort();
+    return barrier;
+}
+
+/* Waits until each process has come here or has ended: the pipe is at its end when nobody can write any more. */
+static inline void meet(struct barrier barrier) {
+    char none;
+    close(barrier.ends[1]);
+    while (read(barrier.ends[0], &none, 1) < 0) {}
+    close(barrier.ends[0]);
 }
 
 /* A folder of this case's own for `store=file:`. */
@@ -75,7 +94,10 @@ struct folder {
 };
 
 static inline struct folder make_folder(void) {
-    struct folder folder = {"/tmp/frazil-c-XXXXXX"};
+    struct folder folder;
+    const char *place = getenv("TMPDIR");
+    if (place == NULL || strlen(place) > 40) place = "/tmp";
+    snprintf(folder.path, sizeof folder.path, "%s/frazil-c-XXXXXX", place);
     if (mkdtemp(folder.path) == NULL) abort();
     return folder;
 }

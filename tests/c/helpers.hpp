@@ -49,29 +49,48 @@ inline bool ascending(const std::vector<std::int64_t> &ids) {
     return std::adjacent_find(ids.begin(), ids.end(), std::greater_equal<>()) == ids.end();
 }
 
-/// Ends a forked child, well or not: by a signal, because valgrind makes a failure of any exit status, for what the
+/// Ends a forked child, well or not: by a signal that nobody else sends, because valgrind makes a failure of any exit status, for what the
 /// stacks of the parent's threads held is lost in the child.
 [[noreturn]] inline void end_child(bool well) {
-    kill(getpid(), well ? SIGKILL : SIGTERM);
+    kill(getpid(), well ? SIGUSR1 : SIGTERM);
     for (;;) pause();
 }
 
 /// Waits for a child, and whether it ended well.
 inline bool ended_well(pid_t child) {
     int status = 0;
-    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1;
 }
 
 template <typename F>
 bool in_time(F condition) {
-    for (int i = 0; i < 500 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(10));
     return condition();
 }
+
+/// Where processes meet: made before they are forked, and each of them goes there once.
+class barrier {
+public:
+    barrier() {
+        if (pipe(ends_) != 0) std::abort();
+    }
+
+    /// Waits until each process has come here or has ended: the pipe is at its end when nobody can write any more.
+    void meet() const {
+        char none = 0;
+        close(ends_[1]);
+        while (read(ends_[0], &none, 1) < 0) {}
+        close(ends_[0]);
+    }
+
+private:
+    int ends_[2];
+};
 
 /// A folder of this case's own for `store=file:`.
 class folder {
 public:
-    folder() : path_("/tmp/frazil-cpp-XXXXXX") {
+    folder() : path_((std::filesystem::temp_directory_path() / "frazil-cpp-XXXXXX").string()) {
         if (mkdtemp(path_.data()) == nullptr) std::abort();
     }
     /// The thread behind a handle that was just freed may write once more.

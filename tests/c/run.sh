@@ -57,9 +57,12 @@ for suite in cases_c cases_c_static cases_numbers_c cases_cpp cases_numbers_cpp 
     echo "== $suite"
     "$out/$suite"
 done
-for suite in cases_c cases_numbers_c cases_cpp cases_numbers_cpp cases_results; do
-    echo "== $suite under valgrind"
-    # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
+# Two at a time; what each says in one piece.
+# Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
+printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_results | xargs -P 2 -I{} sh -c '
+    status=0
     valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
-        --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$out/$suite"
-done
+        --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$0/{}" > "$0/{}.valgrind" 2>&1 || status=1
+    printf "== %s under valgrind\n%s\n" "{}" "$(cat "$0/{}.valgrind")"
+    exit $status
+' "$out"

@@ -1,15 +1,22 @@
-"""Mints IDs from a given instant on: mint.py SPEC COUNT START_UNIX_MS FILE"""
+"""Mints IDs, half of them when a line has come, and the others after another one: mint.py SPEC COUNT FILE"""
 
 import array
 import sys
-import time
 
 import frazil
 
-spec, count, start, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+
+def meet(place):
+    """Says where it is, and waits for a line."""
+    print(place, flush=True)
+    input()
+
+
+spec, count, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 ids = frazil.Snowflake(spec)
-time.sleep(max(0, start / 1000 - time.time()))
+meet("ready")
 minted = array.array("q", (ids.next() for _ in range(count // 2)))
+meet("half")
 while len(minted) < count:
     minted.extend(ids.batch(min(1000, count - len(minted))))
 with open(path, "wb") as file:

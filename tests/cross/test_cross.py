@@ -4,7 +4,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import time
 
 import frazil
 import numpy
@@ -25,12 +24,18 @@ def test_three_languages_mint_at_once(tmp_path):
         "c": [c],
     }
     count = TOTAL // len(commands)
-    # Late enough for the slowest interpreter to be ready.
-    start = int(time.time() * 1000) + 3000
     running = {}
     for node, (language, command) in enumerate(commands.items(), start=1):
         spec, path = f"standard node={node}", tmp_path / f"{language}.ids"
-        running[language] = subprocess.Popen([*command, spec, str(count), str(start), path])
+        running[language] = subprocess.Popen([*command, spec, str(count), path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # Nobody begins before all are ready, and nobody mints a second half before all have minted a first one.
+    for place in ("ready", "half"):
+        assert {language: process.stdout.readline() for language, process in running.items()} == dict.fromkeys(commands, f"{place}\n")
+        for process in running.values():
+            print("go", file=process.stdin, flush=True)
+    for process in running.values():
+        process.stdin.close()
+        process.stdout.close()
     assert {language: process.wait(600) for language, process in running.items()} == dict.fromkeys(commands, 0)
 
     layout = frazil.Layout("standard")

@@ -25,7 +25,7 @@ def main(arguments):
     unknown = set(names) - set(RUNS)
     if unknown:
         sys.exit(f"no such run: {', '.join(unknown)}; there are: {', '.join(RUNS)}, and all of: {', '.join(GROUPS)}")
-    process.exit_on_sigterm()
+    process.exit_on_signals()
     good = True
     for name in names:
         path = tempfile.mkdtemp(prefix=f"frazil-faults-{name.replace(':', '-')}-")

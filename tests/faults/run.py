@@ -151,7 +151,8 @@ class Run:
         return self.random.uniform(0.3, 1.5 * self.window_ms / 1000), self.server.resume
 
     def cut_connections(self):
-        self.proxy.cut()
+        """Those of this instant; where nobody has one, the next."""
+        self.proxy.cut(or_next=True)
 
     def lose_answers(self):
         """What was asked is done, and nobody learns it."""

@@ -85,6 +85,11 @@ class SegmentRun(Run):
         else:
             self.say_where_to_go_on()
 
+    def missing(self):
+        """Redis was another server, or had lost the tag: at least one of those who went on must have been told."""
+        told = self.store != "redis" or any("STORE_CHANGED " in log.read_text(errors="replace") for log in self.folder.glob("*.log"))
+        return super().missing() + ([] if told else ["STORE_CHANGED"])
+
     # Redis is another server after each of these, or has lost the tag: nothing goes on until the operator has spoken.
 
     def restart_server(self):

@@ -11,7 +11,18 @@ import servers
 STORES = ("file", *servers.KINDS)
 
 
-@pytest.fixture(scope="session", params=STORES)
+def pytest_configure(config):
+    config.addinivalue_line("markers", "stores(*kinds): the stores that a test is about; all of them without it")
+
+
+def pytest_generate_tests(metafunc):
+    if "store" in metafunc.fixturenames:
+        marker = metafunc.definition.get_closest_marker("stores")
+        kinds = [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in (marker.args if marker else STORES)]
+        metafunc.parametrize("store", kinds, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
 def store(request, tmp_path_factory):
     """A store's kind, its URL, and its server."""
     if request.param == "file":

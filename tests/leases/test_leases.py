@@ -1,16 +1,23 @@
 """The same behaviour on every store, with real servers: leasing, giving back, refusing, and what goes wrong in the open."""
 
+import base64
 import contextlib
 import json
 import os
 import time
+import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import frazil
 import pytest
+import servers
 from helper import elsewhere
 
-TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error window=1200ms renew=400ms"
+# For whatever comes by itself, on a busy machine.
+PATIENCE_S = 60
+# A call to a store may take 4/5 of renew.
+LEASE = "window=4s renew=1s"
+TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' rollback=error " + LEASE
 
 
 @pytest.fixture
@@ -63,14 +70,14 @@ def test_a_crashed_holders_number_comes_free(spec):
     begin = time.monotonic()
     with frazil.Snowflake(line) as ids:
         assert ids.next() > theirs
-    assert time.monotonic() - begin < 30, "the bound was waited for, and no longer"
+    assert time.monotonic() - begin < PATIENCE_S, "the bound was waited for, and no longer"
 
 
 def test_a_lease_is_extended(spec):
     with frazil.Snowflake(spec) as ids:
         before = ids.lease.bound
-        begin = time.monotonic()
-        while time.monotonic() - begin < 2.5:
+        until = time.monotonic() + PATIENCE_S
+        while ids.lease.bound == before and time.monotonic() < until:
             ids.next()
             time.sleep(0.005)
         assert ids.lease.bound > before and ids.lease.healthy
@@ -83,7 +90,7 @@ def test_a_namespace_has_one_layout(spec):
 
 
 def test_disposable_numbers(store, spec):
-    line = spec.replace("window=1200ms renew=400ms", "lease=disposable detached=true")
+    line = spec.replace(LEASE, "lease=disposable detached=true")
     if store[0] == "redis":
         error = refusal(line)
         assert error.name == "STORE_UNSUITABLE" and "disposable" in str(error), error
@@ -107,7 +114,7 @@ def test_a_renewed_lease_is_given_back_at_once(spec):
 def test_an_observed_id_moves_the_bound_on(store, spec):
     # An unbounded drift would make the first start on Redis wait for more than a minute.
     ahead, seconds, allowed = {"redis": ("ahead:2s", 2, "2s"), "file": ("ahead", 3600, "1h")}.get(store[0], ("ahead", 60, "1m"))
-    with frazil.Snowflake(spec.replace("window=1200ms renew=400ms", "window=4s renew=600ms") + f" exhausted={ahead}") as ids:
+    with frazil.Snowflake(spec.replace(LEASE, "window=8s renew=1500ms") + f" exhausted={ahead}") as ids:
         now = datetime.now(UTC)
         with pytest.raises(frazil.OutOfRangeError, match=f"allow {allowed}$"):
             ids.observe(ids.layout.min_id(now + timedelta(seconds=seconds + 1)))
@@ -130,32 +137,35 @@ def test_a_clock_that_is_far_ahead_is_refused(store, spec):
     assert (node == "CLOCK_SKEW" and "leases begin at" in why) if store[0] == "redis" else node in (0, 1), why
 
 
+@pytest.mark.stores(*servers.KINDS)
 def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
-    _kind, _url, server = store
-    if server is None:
-        return
+    server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:
         server.pause()
         try:
             begin = time.monotonic()
             error = refusal(f"{spec} detached=true")
             assert error.name == "STORE_UNREACHABLE" and f"127.0.0.1:{server.port}" in str(error), error
-            assert time.monotonic() - begin < 10, "a call takes 4/5 of renew at most"
+            assert time.monotonic() - begin < PATIENCE_S, "a call takes 4/5 of renew at most, and a frozen server never answers"
+            begin = time.monotonic()
             with pytest.raises(frazil.LeaseExhaustedError, match="could not be extended since"):
-                while time.monotonic() - begin < 10:
+                while time.monotonic() - begin < PATIENCE_S:
                     ids.next()
                     time.sleep(0.005)
             begin = time.monotonic()
             with pytest.raises(frazil.LeaseExhaustedError):
                 ids.next()
-            assert time.monotonic() - begin < 10
+            assert time.monotonic() - begin < PATIENCE_S
             assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.StoreUnreachableError)
         finally:
             server.resume()
-        with contextlib.suppress(frazil.FrazilError):
-            time.sleep(2)
-            ids.next()
-        assert ids.next() and ids.lease.healthy, "it goes on by itself"
+        until = time.monotonic() + PATIENCE_S
+        minted = None
+        while not (minted and ids.lease.healthy) and time.monotonic() < until:
+            with contextlib.suppress(frazil.LeaseExhaustedError):
+                minted = ids.next()
+            time.sleep(0.02)
+        assert minted and ids.lease.healthy, "it goes on by itself"
 
 
 @pytest.mark.parametrize("scheme, path", [("redis", "/0"), ("postgresql", "/ids"), ("mysql", "/ids"), ("etcd", ""), ("zookeeper", "")])
@@ -163,25 +173,20 @@ def test_nobody_listens(scheme, path):
     begin = time.monotonic()
     error = refusal(f"{TWO} store={scheme}://frazil:hushhush@127.0.0.1:9{path}")
     assert error.name == "STORE_UNREACHABLE" and "127.0.0.1:9" in str(error) and "hushhush" not in str(error), error
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < PATIENCE_S
 
 
+@pytest.mark.stores("redis", "postgresql", "mariadb")
 def test_wrong_credentials(store, spec):
     kind, url, _ = store
-    if kind not in ("redis", "postgresql", "mariadb"):
-        return
     wrong = url.replace("frazil:secret@", "frazil:hushhush@") if kind != "redis" else url.replace("://", "://frazil:hushhush@")
     error = refusal(spec.replace(url, wrong))
     assert error.name == "STORE_AUTH" and "hushhush" not in str(error), error
 
 
+@pytest.mark.stores("etcd")
 def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
-    kind, _url, server = store
-    if kind != "etcd":
-        return
-    import base64
-    import urllib.request
-
+    server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:
         ids.next()
         prefix = f"/frazil/{spec.rsplit('=', 1)[1]}/".encode()
@@ -190,7 +195,7 @@ def test_a_wiped_store_without_a_clock_is_noticed(store, spec):
         urllib.request.urlopen(f"http://127.0.0.1:{server.port}/v3/kv/deleterange", body, timeout=10).read()
         begin = time.monotonic()
         with pytest.raises(frazil.LeaseExhaustedError, match="the store is not the one that held the leases"):
-            while time.monotonic() - begin < 10:
+            while time.monotonic() - begin < PATIENCE_S:
                 ids.next()
                 time.sleep(0.005)
         assert ids.lease.last_error.name == "STORE_CHANGED"

@@ -39,7 +39,7 @@ def install(packages, tmp_path_factory):
                 archive.extractall(folder, filter="data")
         else:
             name = "installed"
-            run(ROOT / "c-api/install.sh", *["--lean"] * bool(suffix), folder / name)
+            run(ROOT / "c-api/install.sh", *(["--lean"] if suffix else ["--aligned"]), folder / name)
         return (folder / name).rename(folder / "moved")
 
     return install

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import json
 import multiprocessing
@@ -20,8 +21,11 @@ import frazil
 import pytest
 from conftest import ascends, open_manual
 
-# A number that is held is told after 1.5 x renew.
-QUICK = {"window": "400ms", "renew": "100ms", "rollback": "error"}
+# A number that is held is told after 1.5 x renew. A busy machine may keep the thread that extends a lease from running for a second.
+QUICK = {"window": "4s", "renew": "1s", "rollback": "error"}
+# A call to the store that blocks does so for 5 s, and one that does not returns well before that, even on a busy machine.
+SLOW = {"window": "32s", "renew": "8s"}
+NOT_BLOCKED_S = 2.5
 TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
 
 
@@ -37,12 +41,20 @@ def slots(folder, namespace="default"):
     return told
 
 
-def in_time(condition, seconds=5):
+def in_time(condition, seconds=60):
     """Whether a condition comes true."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)
     return condition()
+
+
+@contextlib.contextmanager
+def silenced(folder, namespace):
+    """A file store that does not answer: another holds the lock of the namespace's folder."""
+    with open(folder / namespace / ".lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def start(code, **more):
@@ -193,11 +205,9 @@ sys.stdin.read()
         stdin=subprocess.PIPE,
     )
     last = int(held.stdout.readline())
-    started = time.monotonic()
     with pytest.raises(frazil.NodeInUseError, match=f"node number 7 is held by .*:{held.pid} until") as raised:
         frazil.Snowflake("standard", node=7, store=store, **QUICK)
     assert store in str(raised.value)
-    assert time.monotonic() - started < 3
     with pytest.raises(frazil.NodeInUseError):
         asyncio.run(frazil.Snowflake.open("standard", node=7, store=store, **QUICK))
     other = frazil.Snowflake("standard", node=8, store=store, **QUICK)
@@ -240,12 +250,6 @@ input()
     assert len(set().union(*(mine for _, mine in minted))) == 70_000
 
 
-def closed_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
-
-
 def test_lease_errors(store, tmp_path, namespace):
     def refused(kind, *says, **options):
         with pytest.raises(kind) as raised:
@@ -261,15 +265,20 @@ def test_lease_errors(store, tmp_path, namespace):
     refused(frazil.SpecError, "window", "disposable", store=store, window="3s", lease="disposable")
     refused(frazil.SpecError, "window", "store", node=1, window="3s")
 
-    # No server is contacted for it: the address leads nowhere.
-    started = time.monotonic()
-    why = refused(frazil.StoreUnsuitableError, "203.0.113.1", store="redis://user:secret@203.0.113.1/0", lease="disposable")
-    assert "secret" not in str(why) and time.monotonic() - started < 0.5
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        why = refused(frazil.StoreUnsuitableError, address, store=f"redis://user:secret@{address}/0", lease="disposable")
+        assert "secret" not in str(why)
+        listening.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listening.accept()
 
-    port = closed_port()
-    started = time.monotonic()
-    why = refused(frazil.StoreUnreachableError, f"127.0.0.1:{port}", store=f"redis://:secret@127.0.0.1:{port}/0", window="4s", renew="1s")
-    assert "secret" not in str(why) and time.monotonic() - started < 5
+    # Nobody listens on a port that is only held.
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        why = refused(frazil.StoreUnreachableError, address, store=f"redis://:secret@{address}/0", window="4s", renew="1s")
+        assert "secret" not in str(why)
 
     one = frazil.Snowflake("standard", store=store)
     with pytest.raises(frazil.LayoutMismatchError, match="default"):
@@ -302,27 +311,30 @@ def test_lease_errors(store, tmp_path, namespace):
     (tmp_path / "away").rename(tmp_path / "gone")
     (tmp_path / "away").write_text("in the way")
     with pytest.raises(frazil.LeaseExhaustedError, match=f"node number {ids.node} .* since ") as raised:
-        for _ in range(10_000):
+        for _ in range(60_000):
             ids.next()
             time.sleep(0.001)
     assert not ids.lease.healthy and isinstance(ids.lease.last_error, frazil.FrazilError)
 
 
-def test_a_store_does_not_hold_up_a_loop(store):
+def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
     async def main():
         slow = f"redis://127.0.0.1:{listening.getsockname()[1]}"
         started = time.monotonic()
         with pytest.raises(frazil.WouldBlockError) as raised:
-            frazil.Snowflake("standard", store=slow, window="4s", renew="1s")
-        assert time.monotonic() - started < 0.1
+            frazil.Snowflake("standard", store=slow, **SLOW)
+        assert time.monotonic() - started < NOT_BLOCKED_S
         assert "await Snowflake.open" in raised.value.__notes__[0]
-        ids = await frazil.Snowflake.open("standard", store=store, namespace="loop")
+        ids = await frazil.Snowflake.open("standard", store=store, namespace="loop", **SLOW)
         assert ids.next() < await ids.next_async()
         await asyncio.to_thread(ids.renew)
         assert await ids.next_async() > 0
-        started = time.monotonic()
-        ids.close()
-        assert time.monotonic() - started < 0.1
+        with silenced(tmp_path, "loop"):
+            started = time.monotonic()
+            ids.close()
+            assert time.monotonic() - started < NOT_BLOCKED_S
+            assert slots(tmp_path, "loop")[ids.lease.node] == "held"
+        assert in_time(lambda: set(slots(tmp_path, "loop").values()) == {"free"})
         turns = 0
 
         async def count():
@@ -443,10 +455,12 @@ def app(environ, respond):
 
 def test_gunicorn(store, tmp_path):
     (tmp_path / "shop.py").write_text(APP.format(store=store))
-    port = closed_port()
-    command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=3", f"--bind=127.0.0.1:{port}", "--log-level=warning", "shop:app"]
-    environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
-    server = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True)
+    # The port is handed over, not closed and then reused.
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port, handed = listening.getsockname()[1], listening.fileno()
+        command = [sys.executable, "-m", "gunicorn", "--preload", "--workers=3", f"--bind=fd://{handed}", "--log-level=warning", "shop:app"]
+        environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
+        server = subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, pass_fds=[handed])
     try:
         answers = []
 
@@ -455,8 +469,8 @@ def test_gunicorn(store, tmp_path):
                 answers.append(json.load(answer))
             return len(answers) > 0
 
-        assert in_time(ask, 30)
-        until = time.monotonic() + 60
+        assert in_time(ask)
+        until = time.monotonic() + 120
         while (len({pid for pid, _, _ in answers}) < 3 or len(answers) < 60) and time.monotonic() < until:
             threads = [threading.Thread(target=ask) for _ in range(6)]
             [thread.start() for thread in threads]

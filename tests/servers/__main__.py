@@ -22,7 +22,7 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     names = list(servers.KINDS) if arguments[0] == "all" else arguments[0].split(",")
-    process.exit_on_sigterm()
+    process.exit_on_signals()
     with contextlib.ExitStack() as stack:
         running = [stack.enter_context(server) for server in servers.start_all(names)]
         urls = {servers.variable(server.name): server.url for server in running}

@@ -10,7 +10,8 @@ class Etcd(Server):
     program = "etcd"
 
     def prepare(self):
-        self.peers = f"http://127.0.0.1:{process.free_port()}"
+        self.reserved_for_peers = process.reserve_port()
+        self.peers = f"http://127.0.0.1:{process.port_of(self.reserved_for_peers)}"
 
     def command(self):
         clients = f"http://127.0.0.1:{self.port}"
@@ -26,6 +27,10 @@ class Etcd(Server):
             "log-level": "warn",
         }
         return [self.executable, *(f"--{key}={value}" for key, value in options.items())]
+
+    def stop(self):
+        super().stop()
+        self.reserved_for_peers.close()
 
     def url_at(self, port):
         return f"etcd://127.0.0.1:{port}"

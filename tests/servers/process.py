@@ -13,22 +13,32 @@ import time
 PORTS = range(18000, 32000)
 
 
-def free_port():
-    """A loopback port on which nobody listens."""
+def reserve_port():
+    """A socket that holds a loopback port on which nobody listens: nobody else gets it until the socket is closed.
+
+    A server may listen there meanwhile, and again after its end, because servers bind with SO_REUSEADDR; it is set here only after the
+    bind, which fails where another reservation or an old connection is.
+    """
     for port in random.SystemRandom().sample(PORTS, 200):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise OSError("no free loopback port found")
+        reserved = socket.socket()
+        try:
+            reserved.bind(("127.0.0.1", port))
+        except OSError:
+            reserved.close()
+            continue
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        return reserved
+    raise OSError(f"no free loopback port found from {PORTS.start} to {PORTS.stop - 1}")
+
+
+def port_of(reserved):
+    """The port that a socket holds."""
+    return reserved.getsockname()[1]
 
 
 def connect(port):
     """A fresh connection to a server of ours."""
-    return socket.create_connection(("127.0.0.1", port), timeout=5)
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
 
 
 def bound_to_us(command, account=None):
@@ -42,17 +52,23 @@ def bound_to_us(command, account=None):
 
 def spawn(command, log, account=None, **options):
     """Starts a command in a session of its own: a Ctrl-C is for us, and we stop it."""
-    exit_on_sigterm()
+    exit_on_signals()
     with open(log, "ab") as out:
         return subprocess.Popen(
             bound_to_us(command, account), stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, **options
         )
 
 
-def exit_on_sigterm():
-    """Lets `with` and `finally` blocks run when this process is told to end."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+def exit_on_signals():
+    """Lets `with` and `finally` blocks run when this process is told to end, also one that a shell has started in the background.
+
+    Such a shell lets it ignore SIGINT. Whoever ignores SIGHUP, as nohup wants it, goes on ignoring it.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def family(pid):

@@ -3,6 +3,7 @@
     with Proxy(server.port) as proxy:
         url = server.url_at(proxy.port)
         proxy.cut()              # all connections, at once
+        proxy.cut(or_next=True)  # the same; where there is none, the next one as soon as it is there
         proxy.lose_answers(1)    # the next request reaches the server, its answer reaches nobody
         proxy.lose_requests(1)   # the next request does not reach the server
         proxy.hold()             # answers stay here, until release()
@@ -44,6 +45,7 @@ class Proxy:
         self.target = target
         self.pairs = set()
         self.counts = collections.Counter()
+        self._cuts_next = False
         self._losses = 0
         self._lost_requests = 0
         self._held = False
@@ -53,14 +55,15 @@ class Proxy:
         self._wake_read, self._wake_write = os.pipe()
         self._selector.register(self._wake_read, selectors.EVENT_READ)
         self._listener = None
-        self.port = 0
+        self._reserved = process.reserve_port()
+        self.port = process.port_of(self._reserved)
         self._listen()
         self._thread = threading.Thread(target=self._run, name="proxy", daemon=True)
         self._thread.start()
 
-    def cut(self):
-        """Cuts all connections at once."""
-        self._order(self._cut)
+    def cut(self, or_next=False):
+        """Cuts all connections at once; where there is none just now, it may be the next one that comes."""
+        self._order(lambda: self._cut(or_next))
 
     def lose_answers(self, count=1):
         """Each of the next requests is forwarded, and its connection cut before an answer comes back."""
@@ -131,6 +134,7 @@ class Proxy:
         for pair in list(self.pairs):
             self._close(pair)
         self._stop_listening()
+        self._reserved.close()
         self._selector.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -138,8 +142,7 @@ class Proxy:
     def _listen(self):
         if self._listener is not None:
             return
-        self._listener = socket.create_server(("127.0.0.1", self.port or process.free_port()), backlog=128)
-        self.port = self._listener.getsockname()[1]
+        self._listener = socket.create_server(("127.0.0.1", self.port), backlog=128)
         self._selector.register(self._listener, selectors.EVENT_READ)
 
     def _stop_listening(self):
@@ -166,6 +169,8 @@ class Proxy:
         self._selector.register(client, selectors.EVENT_READ, pair)
         if not self._held:
             self._selector.register(server, selectors.EVENT_READ, pair)
+        if self._cuts_next:
+            self._cut()
 
     def _forward(self, pair, side):
         try:
@@ -197,7 +202,8 @@ class Proxy:
         self._forget(pair.client)
         close_at_once(pair.client)
 
-    def _cut(self):
+    def _cut(self, or_next=False):
+        self._cuts_next = or_next and not self.pairs
         self.counts["connections cut"] += len(self.pairs)
         for pair in list(self.pairs):
             self._close(pair)

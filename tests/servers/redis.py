@@ -57,7 +57,8 @@ class Redis(Server):
         """
         data = self.folder / f"replica-{time.monotonic_ns()}"
         data.mkdir(mode=0o700)
-        port = process.free_port()
+        reserved = process.reserve_port()
+        port = process.port_of(reserved)
         replica = process.spawn([*self.command_for(data, port), "--replicaof", "127.0.0.1", self.port], self.log, cwd=self.folder)
         try:
             if not process.await_true(lambda: self.in_step(port), 30):
@@ -68,10 +69,12 @@ class Redis(Server):
             self.kill9()
         except BaseException:
             replica.kill()
+            reserved.close()
             raise
         self.running, self.data = replica, data
         self.call("REPLICAOF", "NO", "ONE", port=port)
         self.call("CONFIG", "SET", "port", self.port, port=port)
+        reserved.close()
         self.wait()
 
     def in_step(self, port):

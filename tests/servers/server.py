@@ -35,13 +35,15 @@ class Server:
         self.running = None
         self.paused = []
         self.executable = self.find()
-        self.port = process.free_port()
+        self.reserved = process.reserve_port()
+        self.port = process.port_of(self.reserved)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"frazil-{os.getpid()}-{self.name}-"))
         self.log = self.folder / "log"
         self.data = self.folder / "data"
         try:
             self.begin()
         except BaseException:
+            self.reserved.close()
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
@@ -166,6 +168,7 @@ class Server:
         try:
             self.kill9()
         finally:
+            self.reserved.close()
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

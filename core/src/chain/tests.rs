@@ -16,6 +16,7 @@ struct Told {
     asked: Mutex<Sender<Need>>,
     trouble: Option<Error>,
     levels: Levels,
+    patience: Duration,
 }
 
 struct Filler {
@@ -45,7 +46,7 @@ impl Purpose for Told {
     }
 
     fn patience(&self) -> Duration {
-        LONG
+        self.patience
     }
 }
 
@@ -67,8 +68,12 @@ impl Fill for Filler {
 }
 
 fn chain(levels: Levels, trouble: Option<Error>) -> (Arc<Chain>, Sender<Answer>, Receiver<Need>) {
+    patient_chain(levels, trouble, LONG)
+}
+
+fn patient_chain(levels: Levels, trouble: Option<Error>, patience: Duration) -> (Arc<Chain>, Sender<Answer>, Receiver<Need>) {
     let ((tell, answers), (asked, needs)) = (channel(), channel());
-    let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels };
+    let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels, patience };
     let chain = Chain::new(Arc::new(told));
     // Of callers who are first at once each would start a thread.
     assert_eq!(chain.prepared(), Ok(0));
@@ -156,4 +161,26 @@ fn places_do_not_come_round() {
     for _ in 0..8 {
         assert_eq!(range.take(1 << 62), None);
     }
+}
+
+#[test]
+fn whoever_takes_the_low_place_has_the_next_range_prepared() {
+    let (chain, tell, needs) = chain(Levels { low: 1, high: 1 }, None);
+    tell.send(Ok(Span { first: 0, stride: 1, count: 4, low: 2, made_ms: 0 })).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    needs.recv_timeout(LONG).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap().first, 1);
+    assert!(rests(&needs), "there is enough");
+    assert_eq!(chain.take(1, LONG).unwrap().first, 2);
+    needs.recv_timeout(LONG).expect("nobody waits, and the next range is asked for");
+}
+
+#[test]
+fn a_caller_who_waits_as_long_as_the_purpose_is_told_that_it_is_too_late() {
+    const PATIENCE: Duration = Duration::from_millis(50);
+    let (chain, _tell, _needs) = patient_chain(Levels { low: 0, high: 0 }, None, PATIENCE);
+    let kind = |max_wait: Duration| chain.take(1, max_wait).expect_err("nothing comes").kind();
+    assert_eq!(kind(PATIENCE), ErrorKind::SegmentExhausted);
+    assert_eq!(kind(PATIENCE + PATIENCE), ErrorKind::SegmentExhausted);
+    assert_eq!(kind(PATIENCE - Duration::from_millis(1)), ErrorKind::WouldBlock);
 }

@@ -42,3 +42,26 @@ impl Seen {
         self.0.rcu(|known| Known { behind: Some(nonce), ..**known });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, Seen};
+    use crate::store::Address;
+
+    #[test]
+    fn the_furthest_counts_and_of_two_as_far_the_newer() {
+        let seen = Seen::of(&Address::parse("memory").expect("a store"), "seen");
+        let reached = |seen: &Seen| seen.known().reached;
+        assert_eq!(reached(&seen), None);
+        seen.reached(1, 100);
+        seen.reached(2, 99);
+        assert_eq!(reached(&seen), Some((1, 100)), "what lies behind is no news");
+        seen.reached(3, 100);
+        assert_eq!(reached(&seen), Some((3, 100)), "the history that goes on is the one of the last answer");
+        seen.reached(3, 101);
+        seen.is_behind(2);
+        assert_eq!(seen.known(), Known { reached: Some((3, 101)), behind: Some(2) });
+        seen.reached(3, 102);
+        assert_eq!(seen.known(), Known { reached: Some((3, 102)), behind: Some(2) });
+    }
+}

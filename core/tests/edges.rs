@@ -1,0 +1,160 @@
+//! The edges of what is allowed: the last that is taken and the first that is refused, and what a mistake there would repeat.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{ErrorKind, Id, Layout, Segment, Snowflake, Spec, TextFormat};
+use std::time::{Duration, UNIX_EPOCH};
+
+const NOW: i64 = 1_767_225_600_000;
+
+fn refusal(line: &str) -> ErrorKind {
+    Snowflake::open(line).unwrap_err().kind()
+}
+
+#[test]
+fn the_name_of_a_field_has_32_characters() {
+    let layout = |length: usize| Layout::parse(&format!("time:41@1ms {}:10 sequence:12 epoch:2025-01-01", "n".repeat(length)));
+    assert_eq!(layout(32).unwrap().node_fields()[0].name().len(), 32);
+    assert_eq!(layout(33).unwrap_err().kind(), ErrorKind::LayoutInvalid);
+    for name in ["Node", "1node", "_node", "no-de", "nöde"] {
+        assert_eq!(
+            Layout::parse(&format!("time:41@1ms {name}:10 sequence:12 epoch:2025-01-01")).unwrap_err().kind(),
+            ErrorKind::LayoutInvalid,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_tag_and_its_namespace_have_63_characters() {
+    let open = |tag: usize| Segment::open(&format!("{} store=memory namespace=edges", "t".repeat(tag)));
+    let longest = 63 - "edges".len();
+    assert_eq!(open(longest).unwrap().next_id().unwrap().get(), 1);
+    let error = open(longest + 1).unwrap_err();
+    assert!(error.kind() == ErrorKind::OutOfRange && error.to_string().contains("64 characters: at most 63"), "{error}");
+}
+
+#[cfg(feature = "sql")]
+#[test]
+fn a_foreign_table_says_how_long_its_tags_are() {
+    // Nobody listens there: a tag that is too long is refused before anybody is asked.
+    let open = |tag: usize, table: &str| {
+        let line = format!("{} store=postgresql://127.0.0.1:1/ids table={table} wait=100ms", "t".repeat(tag));
+        Segment::open(&line).unwrap_err().kind()
+    };
+    for (table, width) in [("tinyid", 63), ("leaf", 128)] {
+        assert_eq!(open(width, table), ErrorKind::SegmentExhausted, "{table}");
+        assert_eq!(open(width + 1, table), ErrorKind::OutOfRange, "{table}");
+    }
+}
+
+#[test]
+fn a_start_has_a_number_of_digits_alone() {
+    for start in ["random:", "random:x", "random:+5", "random:-5", "random: 5", "random:5 ", "random", "alternate:", "continue:+1", "zeros"]
+    {
+        assert_eq!(refusal(&format!("standard node=920 start='{start}'")), ErrorKind::Spec, "{start}");
+    }
+    for (start, kind) in
+        [("random:0", ErrorKind::OutOfRange), ("random:4097", ErrorKind::OutOfRange), ("alternate:4096", ErrorKind::OutOfRange)]
+    {
+        assert_eq!(refusal(&format!("standard node=920 start={start}")), kind, "{start}");
+    }
+    for (node, start) in [(921, "random:4096"), (922, "alternate:4095"), (923, "alternate:0"), (924, "continue:4096")] {
+        Snowflake::open(&format!("standard node={node} start={start}")).unwrap();
+    }
+}
+
+#[test]
+fn parsers_take_what_people_type() {
+    let parse = |text: &str, format| Id::parse(text, format).map(i64::from);
+    for same in ["10I0000000LO0", "1010000000100", "1oi0000000lo0", "1Oi0000000L00"] {
+        let plain = same.to_ascii_uppercase().replace('O', "0").replace(['I', 'L'], "1");
+        assert_eq!(parse(same, TextFormat::Base32), parse(&plain, TextFormat::Base32), "{same}");
+        assert!(parse(same, TextFormat::Base32).is_ok(), "{same}");
+    }
+    assert_eq!(parse("000000000001o", TextFormat::Base32).unwrap(), 32);
+    assert_eq!(parse("000000000000I", TextFormat::Base32).unwrap(), 1);
+    assert_eq!(parse("000000000000L", TextFormat::Base32).unwrap(), 1);
+    assert_eq!(parse("000000000000a", TextFormat::Base32).unwrap(), 10);
+    assert_eq!(parse("000000000000u", TextFormat::Base32).unwrap_err().kind(), ErrorKind::IdInvalid);
+    assert_eq!(parse("00000000000000Ff", TextFormat::Hex).unwrap(), 255);
+    assert_eq!(parse("0000000000a", TextFormat::Base62).unwrap(), 36, "lower case is other digits there");
+    assert_eq!(parse("0000000000A", TextFormat::Base62).unwrap(), 10);
+}
+
+#[test]
+fn what_an_id_is_made_of() {
+    let layout = Layout::parse("time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1969-12-31").unwrap();
+    let parts = layout.decode(layout.compose(-1_500, &[("datacenter", 3), ("worker", 9)], 7).unwrap()).unwrap();
+    assert_eq!((parts.node(), parts.sequence(), parts.unix_ms()), (3 << 5 | 9, 7, -1_500));
+    assert_eq!(parts.time(), UNIX_EPOCH - Duration::from_millis(1_500));
+    let parts = layout.decode(layout.compose(1_500, &[("datacenter", 0), ("worker", 0)], 0).unwrap()).unwrap();
+    assert_eq!((parts.node(), parts.time()), (0, UNIX_EPOCH + Duration::from_millis(1_500)));
+    assert_eq!(parts.field("worker"), Some(0));
+    assert_eq!(parts.field("sequence"), None);
+
+    let ids = Snowflake::open("twitter datacenter=3 worker=9 detached=true").unwrap();
+    assert_eq!(ids.fields(), [("datacenter".to_owned(), 3), ("worker".to_owned(), 9)]);
+    assert_eq!(ids.node(), 3 << 5 | 9);
+}
+
+#[test]
+fn a_canonical_line_has_one_order() {
+    let line = |text: &str| Spec::parse(text).unwrap().to_string();
+    let layout = "layout='time:41@1ms node:10 sequence:12 epoch:0'";
+    let told = line(&format!("rollback=error node=5 epoch=2025-01-01 {layout}"));
+    assert_eq!(told, line(&format!("{layout} epoch=2025-01-01 node=5 rollback=error")));
+    let places: Vec<_> = ["layout=", "epoch=", "node=", "rollback="].iter().map(|key| told.find(key).unwrap()).collect();
+    assert!(places[0] == 0 && places.is_sorted(), "{told}");
+    assert_eq!(
+        line("standard store=memory epoch=2025-01-01 rollback=error"),
+        line("standard rollback=error epoch=2025-01-01 store=memory")
+    );
+    assert!(line("standard store=memory epoch=2025-01-01").starts_with("standard epoch="));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_child_of_the_same_tick_is_refused() {
+    // The parent's gate stands open: nothing but the look at the process stops the child.
+    let ids = Snowflake::open("standard node=925 clock=manual detached=true").unwrap();
+    ids.set_time(NOW).unwrap();
+    ids.next_id().unwrap();
+    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let refused = ids.next_id().is_err_and(|error| error.kind() == ErrorKind::Forked);
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!refused)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "the child minted with its parent's number");
+    ids.next_id().unwrap();
+}
+
+#[test]
+fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number() {
+    let open = |rest: &str| {
+        let layout = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'";
+        let policies = "start=zero rollback=ahead:1h exhausted=ahead:1h clock=manual detached=true window=24h";
+        Snowflake::open(&format!("{layout} {policies} store=memory namespace=edges-observed {rest}")).unwrap()
+    };
+    let lower = open("node=0");
+    let ids = open("");
+    assert_eq!(ids.node(), 1);
+    lower.set_time(NOW).unwrap();
+    ids.set_time(NOW).unwrap();
+    ids.next_id().unwrap();
+    // It moves on to the beginning of the next tick, of which another node has issued some already.
+    ids.observe(ids.layout().max_id(NOW).unwrap()).unwrap();
+    let theirs = ids.layout().compose(NOW + 1, &[("node", 0)], 5).unwrap();
+    ids.observe(theirs).unwrap();
+    ids.renew().unwrap();
+    lower.close();
+    let mine = ids.next_id().unwrap();
+    assert_eq!(ids.node(), 0);
+    assert!(mine > theirs, "{mine:?} is not above {theirs:?}, which was observed");
+}

@@ -1,0 +1,66 @@
+# What the scripts have in common; to be read by `.` first: one run at a time in a checkout, steps with their times, and an end
+# that leaves no process and no folder behind, however it comes.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Two runs would write into the same folders. What a run has started holds the lock as well.
+mkdir -p build
+exec 9> build/.lock
+if command -v flock >/dev/null && ! flock --nonblock 9; then
+    echo "Another run is going on in $PWD: waiting for its end" >&2
+    flock 9
+fi
+
+# Servers run under accounts of their own, and write there as in /tmp.
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
+chmod 1777 "$scratch"
+export TMPDIR=$scratch
+
+# What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
+ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
+step='' running='' times=()
+
+step() { # NAME
+    end_step
+    step=$1 since=$SECONDS
+    printf '\n== %s\n' "$step"
+}
+
+end_step() {
+    [ -z "$step" ] || times+=("$(printf '%5d s  %s' $((SECONDS - since)) "$step")")
+    step=''
+}
+
+# Runs a command in a process group of its own, so that its end can be told to all of it, and nobody waits for a terminal.
+set -m
+run() { # COMMAND...
+    local status=0
+    "$@" < /dev/null &
+    running=$!
+    wait "$running" || status=$?
+    running=''
+    return "$status"
+}
+
+finish() {
+    local status=$? broken=$step
+    trap '' HUP INT TERM
+    if [ -n "$running" ]; then
+        kill -TERM -- "-$running" 2>/dev/null || true
+        for _ in {1..300}; do
+            kill -0 -- "-$running" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -KILL -- "-$running" 2>/dev/null || true
+    fi
+    end_step
+    [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"
+    if [ "$status" = 0 ] || [ "$status" -gt 128 ]; then
+        rm -rf "$scratch"
+    else
+        rmdir "$scratch" 2>/dev/null || echo "Failed${broken:+: $broken}. What the tests have left is in $scratch" >&2
+    fi
+}
+trap finish EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM

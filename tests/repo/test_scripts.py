@@ -1,0 +1,111 @@
+"""What the scripts promise: steps with their times, one run at a time, an end that leaves nothing, and what is missing named first."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+from servers import process
+
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A function that starts a script in a checkout of its own, whose temporary folder is `tmp_path/tmp`."""
+    checkout = tmp_path / "a checkout"
+    (checkout / "scripts").mkdir(parents=True)
+    (tmp_path / "tmp").mkdir()
+    shutil.copy(ROOT / "scripts/begin.sh", checkout / "scripts")
+
+    def start(body, **more):
+        # A shell reads its script as it goes on.
+        path = checkout / f"scripts/{len(list(checkout.glob('scripts/*')))}.sh"
+        path.write_text(f'set -euo pipefail\n. "$(dirname "$0")/begin.sh"\n{body}')
+        environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        # As from a terminal: what a shell starts in the background ignores SIGINT, as it should.
+        inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(["bash", path], env=environment, start_new_session=True, **streams, **more)
+        finally:
+            signal.signal(signal.SIGINT, inherited)
+
+    return start
+
+
+def test_steps_and_their_times(start, tmp_path):
+    told, _ = start("step one\nrun true\nstep two\nrun sh -c 'echo \"$TMPDIR\"'").communicate(timeout=PATIENCE_S)
+    assert told.startswith(f"\n== one\n\n== two\n{tmp_path}/tmp/frazil-")
+    assert [line.split("s  ")[1] for line in told.partition("\n== Times\n")[2].splitlines()] == ["one", "two", "in all"]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
+    program = start("step good\nrun true\nstep bad\nrun sh -c 'touch \"$TMPDIR\"/left; exit 7'\nstep never\nrun touch never")
+    told, _ = program.communicate(timeout=PATIENCE_S)
+    assert program.returncode == 7
+    [left] = (tmp_path / "tmp").iterdir()
+    assert told.endswith(f"Failed: bad. What the tests have left is in {left}\n") and "never" not in told
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing(number, start, tmp_path):
+    program = start("step work\nrun sh -c 'sleep 600 & touch \"$TMPDIR\"/it; echo begun; wait; echo went on'")
+    try:
+        assert [program.stdout.readline() for _ in range(3)] == ["\n", "== work\n", "begun\n"]
+        members = process.family(program.pid)
+        assert len(members) >= 3
+        os.kill(program.pid, number)
+        assert program.wait(PATIENCE_S) == 128 + number
+        assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+        assert not list((tmp_path / "tmp").iterdir())
+        assert "went on" not in program.stdout.read()
+    finally:
+        program.stdout.close()
+        process.send([program.pid], signal.SIGKILL)
+
+
+def test_a_second_run_says_that_it_waits(start, tmp_path):
+    go = tmp_path / "go"
+    first = start(f"echo begun\nrun sh -c 'until [ -e \"$0\" ]; do sleep 0.05; done' '{go}'\necho ended")
+    assert first.stdout.readline() == "begun\n"
+    second = start("echo begun too")
+    try:
+        assert second.stdout.readline() == f"Another run is going on in {tmp_path}/a checkout: waiting for its end\n"
+        # It would go on at once.
+        time.sleep(0.3)
+        assert second.poll() is None
+        go.touch()
+        assert first.communicate(timeout=PATIENCE_S)[0] == "ended\n"
+        assert second.communicate(timeout=PATIENCE_S)[0] == "begun too\n"
+    finally:
+        process.send([first.pid, second.pid], signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    "purpose, needed", [("--check", {"gcc", "make"}), ("--demo", {"nodejs", "npm", "g++"}), ("--test", {"valgrind", "etcd-server"})]
+)
+def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
+    """A user other than root, on a machine with next to nothing."""
+    for name in ("bash", "dirname", "grep", "find", "awk", "env"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    for name, says in (("id", "echo 1000"), ("df", "printf 'h\\nfs 1 1 1048576 1 /\\n'"), ("python3", "exit 1")):
+        (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{says}\n")
+        (tmp_path / name).chmod(0o755)
+    command = [shutil.which("bash"), ROOT / "scripts/setup.sh", purpose]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == 1 and not done.stdout
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("frazil needs these packages: ") and needed <= set(lines[0].partition(";")[0].split())
+    assert "; root installs them with: apt-get install " in lines[0]
+    assert any("Rust 1.94" in line for line in lines) and any("Python 3.11" in line for line in lines)
+    assert any("GB of free disk space, and in" in line and line.endswith("there are 1") for line in lines)
+    assert (purpose == "--test") == any("free ports on the loopback interface" in line for line in lines)
