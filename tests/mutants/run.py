@@ -24,7 +24,7 @@ TARGET = ROOT / "target" / "mutants"
 # Without a mutant as many seeds as the test run has; a mutant that needs a rare course of events gets more.
 SEEDS = {"clean": "2000", "mutant": "20000"}
 # A run that hangs is a failure of the mutant, not of its finder.
-PATIENCE_S = 240
+PATIENCE_S = 900
 
 HOLDER = "holder.rs"
 INCARNATION = "holder/incarnation.rs"

@@ -45,6 +45,8 @@ impl Line {
         });
         match (&result, store) {
             (Ok(_), Some(store)) => self.stores.push((timeout, store)),
+            // It answers, and others were first.
+            (Err(error), Some(store)) if is_busy(error) => self.stores.push((timeout, store)),
             (Err(error), _) if error.kind() == ErrorKind::StoreUnreachable => {
                 self.stores.clear();
                 self.down = Some((Instant::now() + timeout / 4, error.clone()));
@@ -53,6 +55,11 @@ impl Line {
         }
         result
     }
+}
+
+/// Whether a store is only used by many at once: it says when to come back.
+pub(super) fn is_busy(error: &Error) -> bool {
+    error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -134,7 +134,11 @@ impl Visit {
         }
     }
 
-    /// Looks until there is an answer, or until an instant.
+    /// Looks until there is an answer, or until the patience is over.
+    fn answer(&self, patience: &Patience, contract: &Contract) -> Result<Answer> {
+        self.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract, self.keeper.lock().seat(self.seat).reason())))
+    }
+
     fn wait(&self, until: Instant) -> Option<Result<Answer>> {
         if until <= Instant::now() {
             return self.look_once();
@@ -171,12 +175,13 @@ impl Patience {
         Patience { until: Instant::now() + max_wait.min(patience), max_wait, patience }
     }
 
-    fn over(&self, contract: &Contract) -> Error {
+    fn over(&self, contract: &Contract, reason: Option<&Error>) -> Error {
         let address = &contract.address;
         if self.max_wait < self.patience {
             return Error::new(ErrorKind::WouldBlock, format!("store={address} takes longer than this call may wait")).retry_in(SOON);
         }
-        let why = format!("store={address} had no node number ready within {} ms", self.patience.as_millis());
+        let reason = reason.map_or_else(String::new, |error| format!(": {error}"));
+        let why = format!("store={address} had no node number ready within {} ms{reason}", self.patience.as_millis());
         Error::new(ErrorKind::LeaseExhausted, why)
     }
 }
@@ -192,7 +197,7 @@ pub(crate) fn open(contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>
 pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>> {
     let patience = Patience::new(max_wait, contract.open_patience());
     loop {
-        match Visit::open(keepers, contract)?.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract)))? {
+        match Visit::open(keepers, contract)?.answer(&patience, contract)? {
             Answer::Handle(entry) => return Ok(entry),
             Answer::Done | Answer::Gone => {}
         }
@@ -207,8 +212,7 @@ pub(super) fn ensure(entry: &Arc<Entry>, max_wait: Duration) -> Result<()> {
     let (keepers, contract) = (keepers_of(entry)?, contract_of(entry));
     let patience = Patience::new(max_wait, 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms));
     loop {
-        let answer = Visit::room(&keepers, entry)?.wait(patience.until);
-        match answer.unwrap_or_else(|| Err(patience.over(contract)))? {
+        match Visit::room(&keepers, entry)?.answer(&patience, contract)? {
             Answer::Gone => {}
             Answer::Done | Answer::Handle(_) => return Ok(()),
         }
@@ -237,7 +241,7 @@ pub(crate) fn renew(entry: &Arc<Entry>) -> Result<()> {
     let contract = contract_of(entry);
     let patience = Patience::new(Duration::MAX, 2 * contract.call_timeout());
     match Visit::renewal(&keepers_of(entry)?, entry) {
-        Some(visit) => visit.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract))).map(drop),
+        Some(visit) => visit.answer(&patience, contract).map(drop),
         None => Ok(()),
     }
 }

@@ -131,6 +131,11 @@ impl Seat {
         self.is_leaving() && self.holder.is_idle()
     }
 
+    /// What keeps a call waiting, as far as that is known.
+    pub(in crate::lease) fn reason(&self) -> Option<&Error> {
+        self.busy.as_ref()
+    }
+
     fn failure(&self, looks: u64) -> Option<Error> {
         self.failure.as_ref().filter(|(at, _)| *at > looks).map(|(_, error)| error.clone())
     }

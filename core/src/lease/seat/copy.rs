@@ -47,6 +47,7 @@ impl Seat {
             told: 0,
             openers: 0,
             failure: None,
+            busy: None,
             untold: None,
             ..*self
         }

@@ -21,6 +21,7 @@ pub(super) use callers::Found;
 use super::contract::Contract;
 use super::entry::{Entry, Leased, Status};
 use super::holder::{Do, Grant, Holder, Now, Reply};
+use super::line::is_busy;
 use super::process::Process;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -60,6 +61,8 @@ pub(super) struct Seat {
     releasing: bool,
     /// Why the last attempt failed, and the look at which that was found.
     failure: Option<(u64, Error)>,
+    /// What the store said when it was too busy.
+    busy: Option<Error>,
     /// Why opening failed, while nobody was there to be told.
     untold: Option<Error>,
 }
@@ -104,6 +107,7 @@ impl Seat {
             openers: 0,
             unwanted: false,
             failure: None,
+            busy: None,
             visited_ms: 0,
             wanted: false,
             renewed: false,
@@ -287,6 +291,8 @@ impl Seat {
             self.report(trouble.as_ref(), process);
         }
         match trouble {
+            // A store that many use at once is waited for, as long as the caller may.
+            Some(error) if is_busy(&error) => self.busy = Some(error),
             Some(error) => self.fail(error),
             None => self.looks += 1,
         }
@@ -325,7 +331,7 @@ impl Seat {
             }
         };
         self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
-        (self.wanted, self.told) = (false, 0);
+        (self.wanted, self.told, self.busy) = (false, 0, None);
     }
 
     /// Why the last attempt failed, and where.

@@ -22,7 +22,7 @@ use super::record::{Meta, Slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = 500;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
