@@ -268,7 +268,12 @@ impl Program {
         let Claimed { lease, words } = entry.claim(most, Duration::ZERO)?;
         let (first, last) = (words.first, words.first + words.count - 1);
         let before = self.last.insert(Arc::as_ptr(entry), (Arc::clone(entry), last));
-        assert!(before.as_ref().is_none_or(|(_, before)| first > *before), "p{}: {first} after {:?}", self.id, before.map(|(_, last)| last));
+        assert!(
+            before.as_ref().is_none_or(|(_, before)| first > *before),
+            "p{}: {first} after {:?}",
+            self.id,
+            before.map(|(_, last)| last)
+        );
         let token = *self.tokens.get(&lease.serial()).expect("every lease in use was noted");
         let repeated = self.repeats.iter().filter(|(repeated, _)| *repeated == token).map(|(_, bound)| *bound).max();
         let fresh = repeated.map_or(first, |bound| first.max(bound + 1));
