@@ -42,14 +42,3 @@ fn a_store_has_one_keeper_however_it_is_spelled() {
     assert!(second.is_ok(), "{}", second.unwrap_err());
     drop(first);
 }
-
-/// A cost of n * n for each look of the keeper, and each lease looks every R: beyond a few hundred leases none is kept.
-#[test]
-fn a_thousand_leases_are_opened_and_kept() {
-    let since = Instant::now();
-    let mut all = Vec::new();
-    for number in 0..1_000 {
-        all.push(Snowflake::open(&format!("standard store=memory namespace=many{number} exhausted=error")).unwrap());
-        assert!(since.elapsed() < Duration::from_secs(30), "{} leases in {:?}", all.len(), since.elapsed());
-    }
-}
