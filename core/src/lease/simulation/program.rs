@@ -50,6 +50,8 @@ pub(super) struct Program {
     callers: Vec<Caller>,
     /// The token of the grant that each lease of a generator was made for.
     tokens: HashMap<u64, u64>,
+    /// The last word of each generator, whatever lease it was issued under.
+    last: HashMap<*const Entry, (Arc<Entry>, u64)>,
     /// The tokens, and the bounds up to which a copy of this machine mints the same.
     repeats: Vec<(u64, u64)>,
     keepers: Arc<Keepers>,
@@ -85,6 +87,7 @@ impl Program {
             handles: Vec::new(),
             callers: Vec::new(),
             tokens: HashMap::new(),
+            last: HashMap::new(),
             repeats: Vec::new(),
             keepers,
         }
@@ -264,6 +267,13 @@ impl Program {
         let Some(entry) = self.handles.get(at) else { return Ok(None) };
         let Claimed { lease, words } = entry.claim(most, Duration::ZERO)?;
         let (first, last) = (words.first, words.first + words.count - 1);
+        let before = self.last.insert(Arc::as_ptr(entry), (Arc::clone(entry), last));
+        assert!(
+            before.as_ref().is_none_or(|(_, before)| first > *before),
+            "p{}: {first} after {:?}",
+            self.id,
+            before.map(|(_, last)| last)
+        );
         let token = *self.tokens.get(&lease.serial()).expect("every lease in use was noted");
         let repeated = self.repeats.iter().filter(|(repeated, _)| *repeated == token).map(|(_, bound)| *bound).max();
         let fresh = repeated.map_or(first, |bound| first.max(bound + 1));
