@@ -230,13 +230,17 @@ impl State {
     }
 
     fn next(&mut self, process: &Process) -> Next {
-        let mut wake = u64::MAX;
+        let (mut wake, now_ms) = (u64::MAX, process.time.mono_ms());
         let count = self.seats.len();
         let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
         // Those who wait for another come after it: it may be given back without a call.
-        let (first, second): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| !self.seats[*at].is_open());
-        for at in first.into_iter().chain(second) {
-            if self.waits_for_another(at) {
+        let (open, ending): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| self.seats[*at].is_open());
+        for at in ending.iter().copied().chain(open) {
+            if let Some(until) = self.seats[at].rests(now_ms) {
+                wake = wake.min(until);
+                continue;
+            }
+            if self.waits_for_another(at, &ending) {
                 continue;
             }
             let seat = &mut self.seats[at];
@@ -253,15 +257,15 @@ impl State {
         if !self.seats.iter().all(Seat::is_over) {
             return Next::Rest(wake);
         }
-        let (now_ms, end) = (process.time.mono_ms(), self.empty_since + LINGER_MS);
+        let end = self.empty_since + LINGER_MS;
         if self.seats.is_empty() && now_ms >= end { Next::End } else { Next::Rest(end.max(now_ms + 1)) }
     }
 
     /// Who opens again what is just given back waits until it is: the number may be the only one.
-    fn waits_for_another(&self, at: usize) -> bool {
+    fn waits_for_another(&self, at: usize, ending: &[usize]) -> bool {
         let this = &self.seats[at];
         let leaves = |seat: &Seat| seat.is_leaving() && !seat.has_left() && seat.contract.shares(&this.contract);
-        !this.is_leaving() && self.seats.iter().any(leaves)
+        !this.is_leaving() && ending.iter().any(|other| leaves(&self.seats[*other]))
     }
 
     fn forget_seats(&mut self, now_ms: u64) {

@@ -39,7 +39,7 @@ impl Seat {
         self.seekers += usize::from(wish.seeks());
         self.openers += usize::from(self.is_opened_by(wish));
         self.wanted |= wish.seeks();
-        self.visited_ms = now_ms;
+        (self.visited_ms, self.rests_until) = (now_ms, 0);
     }
 
     /// A call goes.
@@ -48,7 +48,7 @@ impl Seat {
         self.seekers -= usize::from(wish.seeks());
         self.told = self.told.saturating_sub(usize::from(wish.seeks()));
         self.openers -= usize::from(self.is_opened_by(wish));
-        self.visited_ms = now_ms;
+        (self.visited_ms, self.rests_until) = (now_ms, 0);
     }
 
     fn is_opened_by(&self, wish: &Wish) -> bool {
@@ -96,7 +96,7 @@ impl Seat {
         let (open, asked) = (self.contract.describe(), asked.describe());
         if open != asked && spare == Some(&mut true) && self.openers == 0 {
             // Nobody has it open, or is about to.
-            self.unwanted = true;
+            (self.unwanted, self.rests_until) = (true, 0);
             return Some(Ok(Found::Gone));
         }
         if open != asked {

@@ -42,6 +42,7 @@ impl Seat {
             contract: self.contract.clone(),
             holder: self.holder.copy(process.random(), process.holder.clone()),
             stage,
+            rests_until: 0,
             visits: 0,
             seekers: 0,
             told: 0,

@@ -39,6 +39,8 @@ pub(super) struct Seat {
     pub(super) contract: Contract,
     holder: Holder,
     stage: Stage,
+    /// Until when it rests, unless somebody comes or goes.
+    rests_until: u64,
     /// How many calls look at this seat; it stays until they are gone.
     visits: usize,
     /// How many of them wait for a lease with room, and how many of those will find why there is none when they look.
@@ -101,6 +103,7 @@ impl Seat {
             contract,
             holder: Holder::new(terms, process.random()),
             stage: entry.map_or(Stage::Opening, Stage::Unleased),
+            rests_until: 0,
             visits: 0,
             seekers: 0,
             told: 0,
@@ -135,8 +138,22 @@ impl Seat {
         self.stage = Stage::Leaving;
     }
 
+    /// Until when there is nothing to do here, so that many leases cost no more than those that are due.
+    pub(super) fn rests(&self, now_ms: u64) -> Option<u64> {
+        (now_ms < self.rests_until).then_some(self.rests_until)
+    }
+
     /// What is to be asked of the store now, or when to come back.
     pub(super) fn next(&mut self, process: &Process) -> Step {
+        let step = self.step(process);
+        self.rests_until = match step {
+            Step::Rest(until) => until,
+            Step::Ask(_) => 0,
+        };
+        step
+    }
+
+    fn step(&mut self, process: &Process) -> Step {
         self.follow_wishes(process);
         if self.is_idle() {
             self.looks += 1;
