@@ -369,3 +369,22 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
     assert!(stamp < now + 3_000, "the stamp lies {} ms ahead", stamp - now);
     assert!(ids.lease().unwrap().healthy);
 }
+
+/// The clock shows no tick of the layout: nobody has to wait to be told so.
+#[test]
+fn a_layout_that_has_expired_is_told_at_once() {
+    let begin = Instant::now();
+    let error = Snowflake::open("layout='time:24@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=expired").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LayoutExpired, "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}: an open waits 13 s", begin.elapsed());
+}
+
+#[test]
+fn a_folder_has_one_keeper_however_it_is_spelled() {
+    let folder = Folder::new("spelling");
+    let line = |end| format!("standard node=1 {}{end} {QUICK}", folder.store());
+    let first = open(&line(""));
+    for end in ["/", "//", "/."] {
+        assert_eq!(open(&line(end)).node(), first.node());
+    }
+}

@@ -1,129 +1,102 @@
-//! Forks at any moment: threads that mint, renew, open and close, while children are forked that do the same.
+//! Forks at any moment: threads mint, renew, open, observe and close, while children are forked that do the same, and fork.
+//!
+//! `FRAZIL_STORM_MS=60000` lets it go on for longer.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use frazil::{Snowflake, Spec};
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-fn work(line: &str, shared: &Snowflake, out: &str, seed: u64, until: Instant, stop: &AtomicBool) {
-    let mut x = seed | 1;
-    let mut draw = |n: u64| {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        x % n
-    };
-    let mut own: Vec<Snowflake> = Vec::new();
-    let mut ids = Vec::new();
-    let mut local = shared.local();
-    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
-        let since = Instant::now();
-        let what = draw(12);
-        match what {
+const SPEC: &str = "layout='time:41@1ms node:6 sequence:8 epoch:2025-01-01' window=600ms renew=150ms rollback=error exhausted=wait";
+/// How many children a process has at once, and how long they live.
+const CHILDREN: usize = 3;
+const CHILDHOOD: Duration = Duration::from_millis(700);
+
+/// One thread, until an instant; its IDs go into a file.
+fn mint(line: &str, shared: &Snowflake, folder: &Path, thread: u64, until: Instant) {
+    let mut random = fastrand::Rng::with_seed(u64::from(std::process::id()) << 8 | thread);
+    let (mut own, mut ids, mut local) = (Vec::new(), Vec::new(), shared.local());
+    while Instant::now() < until {
+        match random.u8(..12) {
             0 => drop(shared.renew()),
-            1 => own.extend(Snowflake::open_spec(Spec::parse(line).unwrap(), Duration::from_millis(draw(20))).ok()),
-            2 => own.truncate(draw(2) as usize),
+            1 => own.extend(Snowflake::open_spec(Spec::parse(line).unwrap(), Duration::from_millis(random.u64(..20)))),
+            2 => own.truncate(random.usize(..2)),
             3 => own.push(shared.clone()),
-            4 => ids.extend(shared.try_next_id(Duration::ZERO).ok()),
-            5 => ids.extend(local.next_id().ok()),
-            6 => {
-                if let Some(l) = ids.last() {
-                    drop(shared.observe(*l));
-                }
-            }
-            7 => {
-                if let Ok(b) = shared.try_batch(50, Duration::from_millis(5)) {
-                    ids.extend(b);
-                }
-            }
-            _ => ids.extend(own.last().unwrap_or(shared).try_next_id(Duration::from_millis(50)).ok()),
-        }
-        let took = since.elapsed();
-        if took > Duration::from_millis(4000) {
-            eprintln!("SLOW {what} {took:?} pid {}", std::process::id());
+            4 => ids.extend(shared.try_next_id(Duration::ZERO)),
+            5 => ids.extend(local.next_id()),
+            6 => drop(ids.last().map(|id| shared.observe(*id))),
+            7 => ids.extend(shared.try_batch(50, Duration::from_millis(5)).into_iter().flatten()),
+            _ => ids.extend(own.last().unwrap_or(shared).try_next_id(Duration::from_millis(50))),
         }
     }
-    let mut file = std::fs::File::options().create(true).append(true).open(out).unwrap();
     let text: String = ids.iter().map(|id| format!("{id}\n")).collect();
-    file.write_all(text.as_bytes()).unwrap();
+    let name = folder.join(format!("ids-{}-{thread}", std::process::id()));
+    std::fs::File::create_new(name).unwrap().write_all(text.as_bytes()).unwrap();
 }
 
-fn process(line: &str, ids: &Snowflake, dir: &str, depth: u32, ms: u64, base: u64) {
-    let stop = AtomicBool::new(false);
-    static N: AtomicU64 = AtomicU64::new(1);
+/// A process with three such threads, whose children are the same, down to a generation without any.
+fn live(line: &str, ids: &Snowflake, folder: &Path, generations: u32, until: Instant) {
     std::thread::scope(|scope| {
-        let until = Instant::now() + Duration::from_millis(ms);
-        for n in 0..3u64 {
-            let out = format!("{dir}/ids-{}-{n}", std::process::id());
-            let stop = &stop;
-            scope.spawn(move || work(line, ids, &out, base.wrapping_mul(31).wrapping_add(n * 7919 + 17), until, stop));
+        for thread in 0..3 {
+            scope.spawn(move || mint(line, ids, folder, thread, until));
         }
         let mut children = Vec::new();
-        while Instant::now() < until {
-            std::thread::sleep(Duration::from_micros(500 + N.fetch_add(7, Ordering::Relaxed) * 733 % 60_000));
-            if depth == 0 || children.len() > 5 {
-                if depth == 0 {
-                    continue;
-                }
-            }
-            children.retain(|pid| {
-                let mut s = 0;
-                let r = unsafe { libc::waitpid(*pid, &mut s, libc::WNOHANG) };
-                if r != 0 && s != 0 {
-                    eprintln!("CHILD {pid} status {s:x}");
-                }
-                r == 0
-            });
-            if children.len() > 5 {
-                continue;
-            }
-            let pid = unsafe { libc::fork() };
-            if pid == 0 {
-                unsafe { libc::alarm(40) };
-                let seed = u64::from(std::process::id());
-                let r = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| process(line, ids, dir, depth - 1, 900, seed)));
-                unsafe { libc::_exit(if r.is_ok() { 0 } else { 99 }) };
-            }
-            children.push(pid);
-        }
-        for pid in children {
-            let mut s = 0;
-            unsafe { libc::waitpid(pid, &mut s, 0) };
-            if s != 0 {
-                eprintln!("CHILD {pid} status {s:x}");
+        while generations > 0 && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(fastrand::u64(500..60_000)));
+            if children.len() < CHILDREN {
+                children.push(fork(|| live(line, ids, folder, generations - 1, Instant::now() + CHILDHOOD)));
+            } else {
+                wait(children.remove(0));
             }
         }
+        children.into_iter().for_each(wait);
     });
+}
+
+fn fork(work: impl FnOnce()) -> i32 {
+    // SAFETY: the child calls frazil, whose promise it is to take no inherited lock, and `_exit`s.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0, "fork failed");
+    if pid == 0 {
+        // A child that hangs is killed.
+        // SAFETY: a plain system call.
+        unsafe { libc::alarm(60) };
+        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        // SAFETY: ends the child without its parent's exit handlers.
+        unsafe { libc::_exit(i32::from(done.is_err())) };
+    }
+    pid
+}
+
+fn wait(pid: i32) {
+    let mut status = 0;
+    // SAFETY: waits for a child of this process.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "child {pid}");
 }
 
 #[test]
-#[ignore]
-fn storm() {
-    let dir = format!("{}/frazil-storm-{}", std::env::temp_dir().display(), std::process::id());
-    std::fs::create_dir_all(&dir).unwrap();
-    let ms = std::env::var("MS").map_or(10_000, |n| n.parse().unwrap());
-    let spec = std::env::var("SPEC").unwrap_or_else(|_| {
-        "layout='time:41@1ms node:6 sequence:8 epoch:2025-01-01' window=600ms renew=150ms rollback=error exhausted=wait".to_owned()
-    });
-    let line = format!("{spec} store=file:{dir}/store");
+fn no_id_is_issued_twice_whoever_forks() {
+    let folder = std::env::temp_dir().join(format!("frazil-storm-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let ms = std::env::var("FRAZIL_STORM_MS").map_or(2_000, |ms| ms.parse().unwrap());
+    let line = format!("{SPEC} store=file:{}", folder.join("store").display());
     let ids = Snowflake::open(&line).unwrap();
-    process(&line, &ids, &dir, 2, ms, 5);
-    let mut all = Vec::new();
-    let mut files = 0;
-    for f in std::fs::read_dir(&dir).unwrap() {
-        let f = f.unwrap().path();
-        if f.file_name().unwrap().to_str().unwrap().starts_with("ids-") {
-            files += 1;
-            all.extend(std::fs::read_to_string(f).unwrap().lines().map(|l| l.parse::<u64>().unwrap()));
-        }
-    }
-    let n = all.len();
+    live(&line, &ids, &folder, 2, Instant::now() + Duration::from_millis(ms));
+    let files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let files: Vec<_> = files.filter(|file| file.is_file()).collect();
+    let mut all: Vec<u64> = files
+        .iter()
+        .flat_map(|file| std::fs::read_to_string(file).unwrap().lines().map(|id| id.parse().unwrap()).collect::<Vec<_>>())
+        .collect();
+    let count = all.len();
     all.sort_unstable();
     all.dedup();
-    println!("{files} files {n} ids, {} twice", n - all.len());
-    let _ = std::fs::remove_dir_all(&dir);
-    assert_eq!(n, all.len());
+    println!("{} threads, {count} IDs", files.len());
+    assert!(files.len() > 3, "children were forked");
+    assert_eq!(all.len(), count, "IDs that were issued twice");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -180,7 +180,7 @@ impl Address {
             return Err(Error::new(ErrorKind::Spec, format!("store={address} names a folder and a URL: one store is meant here")));
         }
         if kind.is_built() {
-            return Ok(address);
+            return Ok(address.normal());
         }
         let built: Vec<_> = KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name).collect();
         // Only the scheme is shown: what follows it may be a password.
@@ -191,6 +191,17 @@ impl Address {
         };
         let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
+    }
+
+    /// One spelling for one folder: a process has one keeper for each address.
+    fn normal(self) -> Self {
+        match self.0.expose().strip_prefix("file:") {
+            Some(folder) => {
+                let folder: std::path::PathBuf = std::path::Path::new(folder).components().collect();
+                Address(Secret::new(&format!("file:{}", folder.display())))
+            }
+            None => self,
+        }
     }
 
     /// Whether the store is on this machine, and answers within milliseconds.

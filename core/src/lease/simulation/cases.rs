@@ -367,3 +367,38 @@ fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
     lab.drive(&mut program, 2_000);
     assert!(lab.asked - asked < 20, "asked {} times in 2 s", lab.asked - asked);
 }
+
+#[test]
+fn whoever_waits_is_told_what_went_wrong() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    lab.store.reachable = false;
+    program.renew(0, u64::MAX);
+    lab.drive(&mut program, 50);
+    program.look(lab.at);
+    assert!(!program.is_opening(), "the lease has ended, whether the store could be told or not");
+    let mut other = Program::new(2, contract(None, 4, POLITE), 2, 0);
+    lab.set_clocks(&other);
+    program.ensure(0, u64::MAX);
+    other.open(Some(u64::MAX));
+    for program in [&mut program, &mut other] {
+        lab.drive(program, 2 * RENEW_MS);
+        program.look(lab.at);
+        assert!(!program.is_opening(), "nobody is left to wait");
+    }
+    assert_eq!(other.handles(), 0);
+}
+
+#[test]
+fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(Some(3), 4, POLITE));
+    for _ in 0..20 {
+        mint(&mut program).unwrap();
+        program.close(0);
+        program.open(Some(u64::MAX));
+        lab.drive(&mut program, 20);
+        program.look(lab.at);
+        assert_eq!(program.handles(), 1, "with one slot for all, it is waited for until it is free");
+    }
+}
