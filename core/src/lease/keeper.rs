@@ -233,14 +233,11 @@ impl State {
         let (mut wake, now_ms) = (u64::MAX, process.time.mono_ms());
         let count = self.seats.len();
         let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
-        // Those who wait for another come after it: it may be given back without a call.
+        // What is given back comes first: who opens it again looks for the same number, which may be the only one.
         let (open, ending): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| self.seats[*at].is_open());
-        for at in ending.iter().copied().chain(open) {
+        for at in ending.into_iter().chain(open) {
             if let Some(until) = self.seats[at].rests(now_ms) {
                 wake = wake.min(until);
-                continue;
-            }
-            if self.waits_for_another(at, &ending) {
                 continue;
             }
             let seat = &mut self.seats[at];
@@ -259,13 +256,6 @@ impl State {
         }
         let end = self.empty_since + LINGER_MS;
         if self.seats.is_empty() && now_ms >= end { Next::End } else { Next::Rest(end.max(now_ms + 1)) }
-    }
-
-    /// Who opens again what is just given back waits until it is: the number may be the only one.
-    fn waits_for_another(&self, at: usize, ending: &[usize]) -> bool {
-        let this = &self.seats[at];
-        let leaves = |seat: &Seat| seat.is_leaving() && !seat.has_left() && seat.contract.shares(&this.contract);
-        !this.is_leaving() && ending.iter().any(|other| leaves(&self.seats[*other]))
     }
 
     fn forget_seats(&mut self, now_ms: u64) {
