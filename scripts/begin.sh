@@ -17,7 +17,7 @@ export TMPDIR=$scratch
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-step='' running='' times=()
+step='' running='' interrupted='' times=()
 
 step() { # NAME
     end_step
@@ -54,13 +54,13 @@ finish() {
     fi
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"
-    if [ "$status" = 0 ] || [ "$status" -gt 128 ]; then
+    if [ "$status" = 0 ] || [ -n "$interrupted" ]; then
         rm -rf "$scratch"
     else
         rmdir "$scratch" 2>/dev/null || echo "Failed${broken:+: $broken}. What the tests have left is in $scratch" >&2
     fi
 }
 trap finish EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
+trap 'interrupted=1; exit 129' HUP
+trap 'interrupted=1; exit 130' INT
+trap 'interrupted=1; exit 143' TERM

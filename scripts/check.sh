@@ -9,4 +9,4 @@ step "Rust: the core, its documentation and README; the guards of the bindings"
 run cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED"
 step "Python"
 run python/build.sh
-run .venv/bin/python -m pytest -q tests/python
+run .venv/bin/python -m pytest -q --numprocesses 2 tests/python

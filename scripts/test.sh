@@ -3,8 +3,8 @@
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
 pytest=(.venv/bin/python -m pytest -q)
-# Tests that mostly wait for servers go on side by side, those of one server in one process.
-beside=(--numprocesses 3 --dist loadgroup)
+# Tests that mostly wait for servers go on side by side.
+beside=(--numprocesses 3)
 # What all suites in Rust are compiled with, once.
 rust=(cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED")
 
@@ -22,7 +22,7 @@ step "C and C++"
 run tests/c/run.sh
 step "Python"
 run python/build.sh
-run "${pytest[@]}" tests/python
+run "${pytest[@]}" --numprocesses 2 tests/python
 step "Node"
 run node/build.sh
 run node --test tests/node/*.test.mjs

@@ -158,3 +158,10 @@ fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number
     assert_eq!(ids.node(), 0);
     assert!(mine > theirs, "{mine:?} is not above {theirs:?}, which was observed");
 }
+
+#[test]
+fn a_canonical_line_hides_the_secret_of_a_store_and_nothing_else() {
+    let line = Spec::parse("standard store=redis://me:hushhush@host/0 namespace=a://b:c@d/0").unwrap().to_string();
+    assert!(!line.contains("hushhush") && line.contains("@host/0"), "{line}");
+    assert!(line.contains("namespace=a://b:c@d/0"), "{line}");
+}

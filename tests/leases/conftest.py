@@ -18,8 +18,7 @@ def pytest_configure(config):
 def pytest_generate_tests(metafunc):
     if "store" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("stores")
-        kinds = [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in (marker.args if marker else STORES)]
-        metafunc.parametrize("store", kinds, indirect=True, scope="session")
+        metafunc.parametrize("store", marker.args if marker else STORES, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

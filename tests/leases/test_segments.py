@@ -207,7 +207,7 @@ def test_tickets_outlive_either_server():
             assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(kind, marks=pytest.mark.xdist_group(kind)) for kind in ("file", *servers.KINDS)])
+@pytest.mark.parametrize("kind", ["file", *servers.KINDS])
 def test_a_wiped_store_is_noticed_by_whoever_has_seen_more(kind, tmp_path):
     # A server of its own: no process that has seen ZooKeeper's history go back asks that server again.
     with contextlib.ExitStack() as stack:

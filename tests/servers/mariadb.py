@@ -11,7 +11,7 @@ class Mariadb(Server):
 
     def prepare(self):
         plain = ["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]
-        self.run(["mariadb-install-db", *plain, f"--datadir={self.data}"])
+        self.run(["mariadb-install-db", *plain, f"--datadir={self.data}", f"--tmpdir={self.folder}"])
         # Read at each start, before the port is open.
         self.first_words = self.folder / "init.sql"
         self.first_words.write_text(
@@ -24,6 +24,7 @@ class Mariadb(Server):
     def command(self):
         options = {
             "datadir": self.data,
+            "tmpdir": self.folder,
             "bind-address": "127.0.0.1",
             "port": self.port,
             "socket": self.folder / "socket",
