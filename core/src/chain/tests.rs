@@ -1,6 +1,6 @@
 //! What the thread does and leaves, told by hand.
 
-use super::{Chain, Fill, Levels, Need, Purpose, Range, Span};
+use super::{Chain, Fill, Filled, Levels, Need, Purpose, Range, Span};
 use crate::error::{Error, ErrorKind, Result};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -26,14 +26,14 @@ struct Filler {
 }
 
 impl Purpose for Told {
-    fn filler(&self) -> Box<dyn Fill> {
+    fn filler(&self) -> Result<Box<dyn Fill>> {
         let answers = self.answers.lock().expect("no panic").take().expect("one thread");
-        Box::new(Filler {
+        Ok(Box::new(Filler {
             answers,
             asked: self.asked.lock().expect("no panic").clone(),
             trouble: self.trouble.clone(),
             levels: self.levels,
-        })
+        }))
     }
 
     fn is_stale(&self, _made_ms: i64) -> bool {
@@ -50,11 +50,11 @@ impl Purpose for Told {
 }
 
 impl Fill for Filler {
-    fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
+    fn fill(&mut self, need: Need) -> Result<Filled> {
         self.asked.send(need).expect("the test listens");
         // The test has ended when it tells no more.
         let answer = self.answers.recv().unwrap_or_else(|_| Err(Error::closed()));
-        answer.map(|span| vec![span])
+        answer.map(|span| Filled::Spans(vec![span]))
     }
 
     fn levels(&self) -> Levels {

@@ -158,6 +158,10 @@ fn node_of(name: &str) -> Option<u64> {
 }
 
 impl Store for FileStore {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let locked = self.lock(namespace)?;
         let meta = locked.meta()?.map(|record| record.text);
