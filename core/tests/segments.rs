@@ -144,7 +144,7 @@ fn a_store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
 fn a_tag_begins_when_all_of_its_stores_answer() {
     let (a, b) = (Folder::new("first-a"), Folder::new("first-b"));
     b.take_away();
-    let line = format!("orders store='{} {}' wait=200ms", a.store(), b.store());
+    let line = format!("orders store='{} {}' wait=2s", a.store(), b.store());
     let error = Segment::open(&line).unwrap_err();
     assert!(error.to_string().contains("first-b"), "{error}");
     std::fs::remove_file(&b.0).unwrap();
@@ -612,7 +612,11 @@ fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
         for tag in [&one, &two] {
             scope.spawn(|| while tag.next_id().is_ok() {});
         }
-        scope.spawn(|| (0..10).for_each(|_| drop(other.next_id().expect("another tag is served in turn"))));
+        scope.spawn(|| {
+            for _ in 0..10 {
+                other.next_id().expect("another tag is served in turn");
+            }
+        });
         stays_ahead(&ids, Duration::from_secs(7));
     });
     drop(locks);
