@@ -180,7 +180,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     fn line() -> Line {
-        Line::new(Address::parse("memory").unwrap())
+        Line::new(Address::parse("memory").expect("the memory"))
     }
 
     fn fail(_: &mut dyn Store) -> Result<()> {

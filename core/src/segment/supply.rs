@@ -269,7 +269,7 @@ mod tests {
 
     impl Source for Told {
         fn take(&mut self, count: u64) -> Result<Outcome> {
-            if let Some(kind) = *self.0.lock().unwrap() {
+            if let Some(kind) = *self.0.lock().expect("no panic") {
                 return Err(Error::new(kind, "told"));
             }
             self.1 = self.1.wrapping_add(count);
