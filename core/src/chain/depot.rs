@@ -2,10 +2,9 @@
 
 use super::range::{Range, Span};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::{Bell, Due, Duty};
+use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -369,42 +368,6 @@ impl Rest {
     /// It is shorter when a caller waits.
     fn until(self, urgent: bool) -> Instant {
         self.since + if urgent { self.pause.min(URGENT_PAUSE) } else { self.pause }
-    }
-}
-
-/// The one who does what a depot needs, on whatever thread.
-pub(super) struct Filling {
-    pub(super) depot: Arc<Depot>,
-    pub(super) filler: Box<dyn Fill>,
-}
-
-impl Duty for Filling {
-    fn attend(&mut self) -> Due {
-        let need = match self.depot.next() {
-            Next::Rest(due) => return due,
-            Next::Fill(need) => need,
-        };
-        // A panic must not leave the callers waiting.
-        let filled =
-            catch_unwind(AssertUnwindSafe(|| self.filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-        self.depot.done(need, filled, self.filler.as_ref());
-        // Others have their turn first.
-        Due::At(Instant::now())
-    }
-}
-
-impl Filling {
-    /// The thread of a depot that has one of its own: prepares numbers whenever they are wanted, until the depot is closed.
-    pub(super) fn run(mut self) {
-        while self.attend() != Due::Over {
-            self.depot.park();
-        }
-    }
-}
-
-impl Drop for Filling {
-    fn drop(&mut self) {
-        self.depot.abandon();
     }
 }
 

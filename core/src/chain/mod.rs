@@ -7,6 +7,7 @@
 //! A forked child has its own of all of it.
 
 mod depot;
+mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod range;
@@ -21,7 +22,8 @@ use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
 use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering, Pointer};
-use depot::{Depot, Filling, Staffed};
+use depot::{Depot, Staffed};
+use filling::Filling;
 use range::Range;
 use std::time::{Duration, Instant};
 

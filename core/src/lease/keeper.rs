@@ -11,12 +11,13 @@
 //! map of its own, and never touches its parent's.
 
 use super::contract::Contract;
-use super::duty::{Agenda, Bell, Duty};
+use super::duty::{Agenda, Duty};
 use super::entry::Entry;
 use super::holder::{Do, Reply};
 use super::line::Line;
-use super::process::{Home, Process};
+use super::process::Process;
 use super::seat::{Seat, Step};
+use super::thread::Thread;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
 use std::collections::HashMap;
@@ -29,13 +30,13 @@ const LINGER_MS: u64 = 1_000;
 /// All keepers of a process.
 pub(crate) struct Keepers {
     pub(super) process: Process,
-    map: Mutex<HashMap<Vec<Address>, Arc<Keeper>>>,
+    pub(super) map: Mutex<HashMap<Vec<Address>, Arc<Keeper>>>,
     lines: Mutex<HashMap<Address, Weak<Line>>>,
 }
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
 pub(crate) struct Keeper {
-    stores: Vec<Address>,
+    pub(super) stores: Vec<Address>,
     state: Mutex<State>,
     /// Something has changed for those who look at a seat.
     changed: Condvar,
@@ -45,7 +46,7 @@ pub(crate) struct Keeper {
 
 pub(super) struct State {
     pub(super) seats: Vec<Seat>,
-    duties: Agenda,
+    pub(super) duties: Agenda,
     /// The last number of a seat or a duty.
     numbers: u64,
     /// Whether a duty comes before the next lease: nobody waits for ever.
@@ -83,7 +84,7 @@ pub(super) struct Attendance {
 }
 
 /// No code panics while it holds one of these locks, except by a defect.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -156,7 +157,7 @@ impl Keepers {
             return Ok(());
         }
         let (keepers, kept) = (Arc::clone(self), Arc::clone(keeper));
-        let work = move || Thread { keepers, keeper: kept }.run();
+        let work = move || Thread::new(keepers, kept).run();
         std::thread::Builder::new().name("frazil-keeper".to_owned()).spawn(work).map(drop).map_err(|error| {
             let stores: Vec<_> = keeper.stores.iter().map(Address::to_string).collect();
             let why = format!("store={}: no thread can be started that asks it: {error}", stores.join(" "));
@@ -216,7 +217,7 @@ impl Keeper {
     }
 
     /// Does what is due.
-    fn attend(&self, mut attendance: Attendance, process: &Process) {
+    pub(super) fn attend(&self, mut attendance: Attendance, process: &Process) {
         let due = attendance.duty.attend();
         let mut state = self.lock();
         let over = state.duties.put_back(attendance.number, attendance.duty, due);
@@ -228,12 +229,12 @@ impl Keeper {
     }
 
     /// The shortest time that a call for a lease may take.
-    fn shortest_call(&self) -> Option<Duration> {
+    pub(super) fn shortest_call(&self) -> Option<Duration> {
         self.lock().seats.iter().map(|seat| seat.contract.call_timeout()).min()
     }
 
     /// Parks the thread until an instant of the keeper's clock, or until somebody comes or goes.
-    fn park(&self, process: &Process, until: u64) {
+    pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {
             let left = until.saturating_sub(process.time.mono_ms());
@@ -246,7 +247,7 @@ impl Keeper {
     }
 
     /// What is left after a panic of the thread: nobody waits for it any more, and no lease of its seats is used any more.
-    fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.seats.iter_mut().for_each(Seat::abandon);
         let duties = state.duties.clear();
@@ -284,7 +285,7 @@ impl State {
     }
 
     /// A number that no seat and no duty has had.
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
@@ -364,75 +365,14 @@ impl State {
     }
 }
 
-/// The thread of a keeper.
-struct Thread {
-    keepers: Arc<Keepers>,
-    keeper: Arc<Keeper>,
-}
-
-impl Thread {
-    fn run(self) {
-        // Leases have one store.
-        let line = self.keepers.line(&self.keeper.stores[0]);
-        let Keepers { process, .. } = &*self.keepers;
-        loop {
-            let next = self.keeper.next(process);
-            if self.keeper.stores.len() == 1 {
-                line.keep_free(self.keeper.shortest_call());
-            }
-            match next {
-                Next::Ask(call) => {
-                    let reply = call.make(&line);
-                    self.keeper.done(&call, reply, process);
-                }
-                Next::Attend(attendance) => self.keeper.attend(attendance, process),
-                Next::Rest(until) => self.keeper.park(process, until),
-                Next::End if self.keepers.retire(&self.keeper) => return,
-                Next::End => {}
-            }
-        }
-    }
-}
-
-impl Drop for Thread {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            locked(&self.keepers.map).remove(&self.keeper.stores);
-            self.keeper.abandon();
-        }
-    }
-}
-
 impl Call {
-    fn make(&self, line: &Line) -> Result<Reply> {
+    pub(super) fn make(&self, line: &Line) -> Result<Reply> {
         line.call(self.timeout, |store| match &self.what {
             Do::Load(which) => store.load(&self.namespace, *which).map(|loaded| Reply::Loaded(loaded, store.loses_writes())),
             Do::Swap(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Rest(_) => unreachable!("a rest is no call"),
         })
     }
-}
-
-/// Has a duty done on the thread of a store, or of several. It is due at once, and made with what calls it.
-///
-/// # Errors
-/// `STORE_UNREACHABLE` where no thread can be started.
-pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Bell) -> (Box<dyn Duty>, T)) -> Result<T> {
-    Home::ThisProcess.keepers()?.with(stores, |keeper, state| {
-        let number = state.number();
-        let (duty, made) = make(Bell { keeper: Arc::clone(keeper), number });
-        state.duties.add(number, duty);
-        made
-    })
-}
-
-/// This process's connections to stores.
-///
-/// # Errors
-/// Never, for want of anything that could fail.
-pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
-    let keepers = Home::ThisProcess.keepers()?;
-    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
 }
 
 /// What a simulation sees, and copies.

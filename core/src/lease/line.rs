@@ -1,11 +1,12 @@
 //! The one connection to a store that a process has.
 
+use super::process::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Address, Rows, Store, Table};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A store as all leases and tags of a process reach it, one call at a time: connects when it is first asked, and again after an
@@ -171,6 +172,15 @@ impl Line {
             _ => error,
         })
     }
+}
+
+/// This process's connections to stores.
+///
+/// # Errors
+/// Never, for want of anything that could fail.
+pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
+    let keepers = Home::ThisProcess.keepers()?;
+    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
 }
 
 #[cfg(all(test, not(loom)))]

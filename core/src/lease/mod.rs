@@ -20,6 +20,7 @@ mod record;
 mod seat;
 #[cfg(test)]
 mod simulation;
+mod thread;
 mod visit;
 
 #[cfg(feature = "cli")]
@@ -27,11 +28,10 @@ pub(crate) use accept::accept;
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
-pub(crate) use duty::{Bell, Due, Duty};
+pub(crate) use duty::{Bell, Due, Duty, engage};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
-pub(crate) use keeper::{engage, lines};
-pub(crate) use line::Line;
+pub(crate) use line::{Line, lines};
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
 pub(crate) use visit::{open, renew};
