@@ -339,13 +339,20 @@ impl State {
                 return;
             }
             // What was prepared before everything was dropped goes the same way.
-            Ok(Filled::Spans(_)) if dropped => self.failed = false,
+            Ok(Filled::Spans(_)) if dropped => {
+                self.failed = false;
+                self.run = None;
+            }
             Ok(Filled::Spans(spans)) => {
                 self.failed = false;
                 run.pause = FIRST_PAUSE;
                 self.trouble = trouble;
                 self.prepared += spans.iter().map(|span| span.count).sum::<u64>();
                 self.ranges.extend(spans.into_iter().map(|span| Range::new(process, span)));
+                // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
+                if self.is_full() {
+                    self.run = None;
+                }
             }
             Err(error) => {
                 self.failed = true;

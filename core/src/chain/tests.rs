@@ -1,7 +1,9 @@
 //! What the thread does and leaves, told by hand.
 
+use super::depot::{Depot, Next};
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Range, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lease::Due;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -156,4 +158,17 @@ fn places_do_not_come_round() {
     for _ in 0..8 {
         assert_eq!(range.take(1 << 62), None);
     }
+}
+
+#[test]
+fn what_is_used_right_after_it_was_prepared_is_not_prepared_again() {
+    let (asked, _needs) = channel();
+    let levels = Levels { low: 2, high: 2 };
+    let filler = Filler { answers: channel().1, asked, trouble: None, levels };
+    let depot = Depot::new(1, None);
+    depot.order(&mut depot.lock());
+    let Next::Fill(need) = depot.next() else { panic!("numbers are wanted") };
+    depot.done(need, span(0, 2).map(|span| Filled::Spans(vec![span])), &filler);
+    assert!(depot.lock().pop().is_some());
+    assert!(matches!(depot.next(), Next::Rest(Due::Called)), "nobody wants more yet");
 }
