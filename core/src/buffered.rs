@@ -1,6 +1,6 @@
 //! IDs of a generator that are prepared ahead: UidGenerator's cached mode.
 
-use crate::chain::{Fill, Levels, Need, Purpose, Span};
+use crate::chain::{Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::Claimed;
 use crate::policy::PATIENCE_MS;
@@ -62,8 +62,8 @@ impl Plan {
 }
 
 impl Purpose for Plan {
-    fn filler(&self) -> Box<dyn Fill> {
-        Box::new(Ring { ids: Arc::clone(&self.ids), levels: self.levels })
+    fn filler(&self) -> Result<Box<dyn Fill>> {
+        Ok(Box::new(Ring { ids: Arc::clone(&self.ids), levels: self.levels }))
     }
 
     /// The clock shows less than when they were prepared: what the generator does about that is up to its policy.
@@ -97,7 +97,7 @@ struct Ring {
 }
 
 impl Fill for Ring {
-    fn fill(&mut self, _need: Need) -> Result<Vec<Span>> {
+    fn fill(&mut self, _need: Need) -> Result<Filled> {
         let generator = self.ids.generator();
         let made_ms = generator.unix_ms();
         let Claimed { lease, words } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
@@ -111,7 +111,7 @@ impl Fill for Ring {
             spans.push(Span { first: id(first), stride, count, low: 0, made_ms });
             first += count;
         }
-        Ok(spans)
+        Ok(Filled::Spans(spans))
     }
 
     fn levels(&self) -> Levels {

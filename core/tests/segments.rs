@@ -144,7 +144,7 @@ fn a_store_that_lost_the_tag_is_not_begun_anew_while_another_has_it() {
 fn a_tag_begins_when_all_of_its_stores_answer() {
     let (a, b) = (Folder::new("first-a"), Folder::new("first-b"));
     b.take_away();
-    let line = format!("orders store='{} {}' wait=200ms", a.store(), b.store());
+    let line = format!("orders store='{} {}' wait=2s", a.store(), b.store());
     let error = Segment::open(&line).unwrap_err();
     assert!(error.to_string().contains("first-b"), "{error}");
     std::fs::remove_file(&b.0).unwrap();
@@ -516,4 +516,109 @@ fn children_of_a_parent_at_work_neither_hang_nor_repeat() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), count);
+}
+
+/// This process's threads that are frazil's.
+#[cfg(target_os = "linux")]
+fn threads() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux").flatten();
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.map(name).filter(|name| name.starts_with("frazil")).count()
+}
+
+#[cfg(target_os = "linux")]
+fn falls_to(count: usize) -> bool {
+    let since = Instant::now();
+    while threads() > count && since.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    threads() == count
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_leases_and_tags_of_a_store_share_one_thread_which_ends_with_them() {
+    let (a, b) = (Folder::new("share-a"), Folder::new("share-b"));
+    // A child has no threads but its own.
+    assert!(in_child(|| {
+        let open = |n: i32| Segment::open(&format!("tag-{n} store={}", a.store())).expect("a tag");
+        let tags: Vec<_> = (0..50).map(open).collect();
+        let of_tags = threads();
+        let ids = Snowflake::open(&format!("standard store={}", a.store())).expect("a lease");
+        let with_lease = threads();
+        // What waits for one store must not hold up the leases of another.
+        let two: Vec<_> = (0..3).map(|n| Segment::open(&format!("two-{n} store='{} {}'", a.store(), b.store())).expect("a tag")).collect();
+        let with_two_stores = threads();
+        drop(two);
+        let without = falls_to(1);
+        drop(ids);
+        let served = tags.iter().all(|tag| tag.next_id().is_ok_and(|id| id.get() == 1));
+        let still = threads();
+        drop(tags);
+        (of_tags, with_lease, with_two_stores, still) == (1, 1, 2, 1) && without && served && falls_to(0)
+    }));
+}
+
+/// Looks for so long whether a lease goes on; its bound lies a window of 3 s ahead when it was just extended.
+fn stays_ahead(ids: &Snowflake, how_long: Duration) {
+    let since = Instant::now();
+    let node = ids.lease().expect("a lease").node;
+    while since.elapsed() < how_long {
+        ids.next_id().expect("the lease is renewed in time");
+        assert_eq!(ids.lease().expect("a lease").node, node);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
+    let folder = Folder::new("many");
+    let ids = Snowflake::open(&format!("standard store={} rollback=error exhausted=wait", folder.store())).unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (done, folder) = (&done, &folder);
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let open = |n: i32| Segment::open(&format!("tag-{thread}-{n} store={} step=1 wait=60s", folder.store())).unwrap();
+                let tags: Vec<_> = (0..150).map(open).collect();
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    for tag in &tags {
+                        // They are all wanted at once.
+                        drop(tag.try_next_id(Duration::ZERO));
+                    }
+                }
+            });
+        }
+        stays_ahead(&ids, Duration::from_secs(7));
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
+    let (a, b) = (Folder::new("hang-a"), Folder::new("hang-b"));
+    let ids = Snowflake::open(&format!("standard store={} rollback=error exhausted=wait", a.store())).unwrap();
+    let one = Segment::open(&format!("one store={} step=1", a.store())).unwrap();
+    let two = Segment::open(&format!("two store='{} {}' step=1", a.store(), b.store())).unwrap();
+    let other = Segment::open(&format!("other store={} step=1", a.store())).unwrap();
+    // As if a process was stopped within a call.
+    let hold = |place: std::path::PathBuf| {
+        let lock = std::fs::File::open(place.join(".lock")).expect("the tag's lock");
+        lock.lock().expect("the tag's lock");
+        lock
+    };
+    let locks = [hold(a.0.join("default~one")), hold(a.0.join("default~two")), hold(b.0.join("default~two"))];
+    std::thread::scope(|scope| {
+        for tag in [&one, &two] {
+            scope.spawn(|| while tag.next_id().is_ok() {});
+        }
+        scope.spawn(|| {
+            for _ in 0..10 {
+                other.next_id().expect("another tag is served in turn");
+            }
+        });
+        stays_ahead(&ids, Duration::from_secs(7));
+    });
+    drop(locks);
+    assert!(one.next_id().is_ok() && two.next_id().is_ok());
 }

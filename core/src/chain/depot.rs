@@ -1,10 +1,10 @@
-//! What waits behind the range being used, and the thread that sees to it.
+//! What waits behind the range being used, and the work that sees to it, which is done on a thread of its own or on a keeper's.
 
 use super::range::{Range, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -32,13 +32,22 @@ pub(crate) struct Need {
     pub(crate) woken: bool,
 }
 
-/// Prepares numbers; called by one thread of one process.
-pub(crate) trait Fill {
-    /// Makes some numbers, at least one; they ascend as far as those who take them are told so.
+/// What came of an attempt.
+#[derive(Debug)]
+pub(crate) enum Filled {
+    /// At least one number.
+    Spans(Vec<Span>),
+    /// Nothing yet, and nothing wrong: to be asked again, with the same need, after this long.
+    Again(Duration),
+}
+
+/// Prepares numbers; called by one thread of one process at a time.
+pub(crate) trait Fill: Send {
+    /// Makes some numbers; they ascend as far as those who take them are told so. Other work may wait for the thread.
     ///
     /// # Errors
     /// Why there are none. What may pass by itself is tried again: see [`may_pass`].
-    fn fill(&mut self, need: Need) -> Result<Vec<Span>>;
+    fn fill(&mut self, need: Need) -> Result<Filled>;
 
     fn levels(&self) -> Levels;
 
@@ -54,8 +63,34 @@ pub(super) struct Depot {
     state: Mutex<State>,
     /// There are numbers, or a reason why there are none.
     ready: Condvar,
-    /// There is something to do for the thread.
+    /// There is something to do for the depot's own thread ...
     work: Condvar,
+    /// ... or for the keeper's.
+    bell: Option<Bell>,
+}
+
+/// What is to be done.
+pub(super) enum Next {
+    /// To prepare numbers.
+    Fill(Need),
+    /// Nothing before that.
+    Rest(Due),
+}
+
+/// The attempts that follow a wish, until everything is prepared.
+struct Run {
+    woken: bool,
+    /// The next one, after a failure.
+    pause: Duration,
+    rest: Option<Rest>,
+    /// How often everything had been dropped when it began.
+    dropped: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Rest {
+    since: Instant,
+    pause: Duration,
 }
 
 pub(super) struct State {
@@ -66,6 +101,7 @@ pub(super) struct State {
     pub(super) waiting: u64,
     hungry: bool,
     wanted: bool,
+    run: Option<Run>,
     /// Whether the thread prepares something right now.
     busy: bool,
     pub(super) closed: bool,
@@ -113,13 +149,14 @@ impl State {
 }
 
 impl Depot {
-    pub(super) fn new(process: u64) -> Self {
+    pub(super) fn new(process: u64, bell: Option<Bell>) -> Self {
         let state = State {
             ranges: VecDeque::new(),
             prepared: 0,
             waiting: 0,
             hungry: false,
             wanted: false,
+            run: None,
             busy: false,
             closed: false,
             attempts: 0,
@@ -129,7 +166,7 @@ impl Depot {
             // Until the thread knows better.
             levels: Levels { low: 1, high: 1 },
         };
-        Depot { process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new() }
+        Depot { process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
     }
 
     /// No code panics while it holds this lock, except by a defect that is reported elsewhere.
@@ -147,15 +184,21 @@ impl Depot {
     /// Has the thread look whether more are needed.
     pub(super) fn wake(&self, state: &mut State) {
         if state.prepared < state.levels.low {
-            state.wanted = true;
-            self.work.notify_one();
+            self.order(state);
         }
     }
 
     /// Has the thread prepare more, whatever there is.
     pub(super) fn order(&self, state: &mut State) {
         state.wanted = true;
-        self.work.notify_one();
+        self.call();
+    }
+
+    fn call(&self) {
+        match &self.bell {
+            Some(bell) => bell.ring(),
+            None => self.work.notify_all(),
+        }
     }
 
     /// Waits until there is something new, for a caller who found nothing.
@@ -202,88 +245,140 @@ impl Depot {
         }
     }
 
-    /// Ends the thread, and whoever waits.
+    /// Ends the work, and whoever waits.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
         state.drop_all();
         self.ready.notify_all();
-        self.work.notify_all();
+        self.call();
     }
 
-    /// The thread: prepares numbers whenever they are wanted, until the depot is closed.
-    pub(super) fn run(&self, filler: &mut dyn Fill) {
+    /// What is to be done now.
+    pub(super) fn next(&self) -> Next {
+        self.lock().next(Instant::now())
+    }
+
+    /// Takes in what came of it.
+    pub(super) fn done(&self, need: Need, filled: Result<Filled>, filler: &dyn Fill) {
         let mut state = self.lock();
         state.levels = filler.levels();
+        state.done(need, filled, filler.trouble(), self.process, Instant::now());
+        self.ready.notify_all();
+    }
+
+    /// Parks a thread of the depot's own until there is something to do.
+    pub(super) fn park(&self) {
+        let mut state = self.lock();
         loop {
-            while !state.closed && !state.wanted {
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-            }
-            state.wanted = false;
-            state = self.fill(state, filler);
-            if state.closed {
-                return;
-            }
+            let now = Instant::now();
+            state = match state.due(now) {
+                Due::At(due) if due <= now => return,
+                Due::At(due) => self.work.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0,
+                Due::Called => self.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Due::Over => return,
+            };
         }
     }
 
-    fn fill<'a>(&'a self, mut state: MutexGuard<'a, State>, filler: &mut dyn Fill) -> MutexGuard<'a, State> {
-        let (mut woken, mut pause, dropped) = (true, FIRST_PAUSE, state.dropped);
-        while !state.closed && state.dropped == dropped && !state.is_full() {
-            let need = Need { hungry: std::mem::take(&mut state.hungry), woken };
-            state.busy = true;
-            drop(state);
-            // A panic must not leave the callers waiting.
-            let filled =
-                catch_unwind(AssertUnwindSafe(|| filler.fill(need))).unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-            woken = false;
-            state = self.lock();
-            state.busy = false;
+    /// Nobody prepares numbers any more, for a defect.
+    pub(super) fn abandon(&self) {
+        let mut state = self.lock();
+        if !state.closed {
             state.attempts += 1;
-            state.levels = filler.levels();
-            state.failed = filled.is_err();
-            match filled {
-                // What was prepared before everything was dropped goes the same way.
-                Ok(_) if state.closed || state.dropped != dropped => {}
-                Ok(spans) => {
-                    state.trouble = filler.trouble();
-                    state.prepared += spans.iter().map(|span| span.count).sum::<u64>();
-                    state.ranges.extend(spans.into_iter().map(|span| Range::new(self.process, span)));
-                    pause = FIRST_PAUSE;
-                }
-                Err(error) => {
-                    let (passes, wait) = (may_pass(&error), error.retry_after().unwrap_or(pause));
-                    state.trouble = Some(error);
-                    self.ready.notify_all();
-                    // Else the next caller's wish is the next attempt.
-                    if !passes {
-                        return state;
-                    }
-                    state = self.pause(state, wait.min(LONGEST_PAUSE));
-                    pause = (2 * pause).min(LONGEST_PAUSE);
-                    continue;
-                }
-            }
+            state.failed = true;
+            state.trouble = Some(Error::new(ErrorKind::Internal, "the thread that prepares numbers has ended"));
             self.ready.notify_all();
-        }
-        state
-    }
-
-    /// Rests for a while, and for less when a caller waits.
-    fn pause<'a>(&'a self, mut state: MutexGuard<'a, State>, pause: Duration) -> MutexGuard<'a, State> {
-        let since = Instant::now();
-        loop {
-            let pause = if state.waiting > 0 { pause.min(URGENT_PAUSE) } else { pause };
-            let left = pause.saturating_sub(since.elapsed());
-            if state.closed || left.is_zero() {
-                return state;
-            }
-            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-/// A depot and its thread, which ends with it.
+impl State {
+    /// When there is something to do.
+    fn due(&self, now: Instant) -> Due {
+        match &self.run {
+            _ if self.closed => Due::Over,
+            Some(run) => Due::At(run.rest.map_or(now, |rest| rest.until(self.waiting > 0))),
+            None if self.wanted => Due::At(now),
+            None => Due::Called,
+        }
+    }
+
+    fn next(&mut self, now: Instant) -> Next {
+        loop {
+            match self.due(now) {
+                Due::At(due) if due <= now => {}
+                due => return Next::Rest(due),
+            }
+            match self.run.take() {
+                None => {
+                    self.wanted = false;
+                    self.run = Some(Run { woken: true, pause: FIRST_PAUSE, rest: None, dropped: self.dropped });
+                }
+                // What was wanted before everything was dropped is not wanted any more.
+                Some(run) if run.dropped != self.dropped || self.is_full() => {}
+                Some(run) => {
+                    let need = Need { hungry: std::mem::take(&mut self.hungry), woken: run.woken };
+                    self.run = Some(Run { woken: false, rest: None, ..run });
+                    self.busy = true;
+                    return Next::Fill(need);
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, need: Need, filled: Result<Filled>, trouble: Option<Error>, process: u64, now: Instant) {
+        self.busy = false;
+        let run = self.run.as_mut().expect("a run ends only between two attempts");
+        let dropped = self.closed || self.dropped != run.dropped;
+        match filled {
+            Ok(Filled::Again(after)) => {
+                self.hungry |= need.hungry;
+                run.woken = need.woken;
+                run.rest = Some(Rest { since: now, pause: after });
+                return;
+            }
+            // What was prepared before everything was dropped goes the same way.
+            Ok(Filled::Spans(_)) if dropped => {
+                self.failed = false;
+                self.run = None;
+            }
+            Ok(Filled::Spans(spans)) => {
+                self.failed = false;
+                run.pause = FIRST_PAUSE;
+                self.trouble = trouble;
+                self.prepared += spans.iter().map(|span| span.count).sum::<u64>();
+                self.ranges.extend(spans.into_iter().map(|span| Range::new(process, span)));
+                // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
+                if self.is_full() {
+                    self.run = None;
+                }
+            }
+            Err(error) => {
+                self.failed = true;
+                if may_pass(&error) {
+                    let pause = error.retry_after().unwrap_or(run.pause).min(LONGEST_PAUSE);
+                    run.rest = Some(Rest { since: now, pause });
+                    run.pause = (2 * run.pause).min(LONGEST_PAUSE);
+                } else {
+                    // The next caller's wish is the next attempt.
+                    self.run = None;
+                }
+                self.trouble = Some(error);
+            }
+        }
+        self.attempts += 1;
+    }
+}
+
+impl Rest {
+    /// It is shorter when a caller waits.
+    fn until(self, urgent: bool) -> Instant {
+        self.since + if urgent { self.pause.min(URGENT_PAUSE) } else { self.pause }
+    }
+}
+
+/// A depot and what sees to it, which ends with it.
 pub(super) struct Staffed(pub(super) Arc<Depot>);
 
 impl Drop for Staffed {

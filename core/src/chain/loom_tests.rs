@@ -1,6 +1,6 @@
 //! How numbers are handed over, under every interleaving (see the generator's loom tests).
 
-use super::{Chain, Fill, Levels, Need, Purpose, Span};
+use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
 use loom::sync::Arc;
 use loom::thread;
@@ -25,9 +25,9 @@ struct Filler(std::sync::Arc<Pairs>);
 struct Shared(std::sync::Arc<Pairs>);
 
 impl Fill for Filler {
-    fn fill(&mut self, _need: Need) -> Result<Vec<Span>> {
+    fn fill(&mut self, _need: Need) -> Result<Filled> {
         let first = self.0.next.fetch_add(2, Ordering::Relaxed);
-        Ok(vec![Span { first, stride: 1, count: 2, low: 0, made_ms: 0 }])
+        Ok(Filled::Spans(vec![Span { first, stride: 1, count: 2, low: 0, made_ms: 0 }]))
     }
 
     fn levels(&self) -> Levels {
@@ -36,8 +36,8 @@ impl Fill for Filler {
 }
 
 impl Purpose for Shared {
-    fn filler(&self) -> Box<dyn Fill> {
-        Box::new(Filler(std::sync::Arc::clone(&self.0)))
+    fn filler(&self) -> Result<Box<dyn Fill>> {
+        Ok(Box::new(Filler(std::sync::Arc::clone(&self.0))))
     }
 
     fn is_stale(&self, _made_ms: i64) -> bool {

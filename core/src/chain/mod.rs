@@ -3,29 +3,42 @@
 //!
 //! A *range* is a piece of consecutive numbers, shared by all threads; the *depot* holds the ranges behind
 //! it. Taking a number is one step of the range's counter; only who finds the range used up goes to the
-//! depot, and only who finds that empty waits, parked. A forked child has a depot and a thread of its own.
+//! depot, and only who finds that empty waits, parked. What is fetched from stores is fetched by their keeper's thread; a ring has a thread of its own.
+//! A forked child has its own of all of it.
 
 mod depot;
+mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod range;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub(crate) use depot::{Fill, Levels, Need};
+pub(crate) use depot::{Fill, Filled, Levels, Need};
 pub(crate) use range::{Span, Taken};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess};
+use crate::lease;
+use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering, Pointer};
 use depot::{Depot, Staffed};
+use filling::Filling;
 use range::Range;
 use std::time::{Duration, Instant};
 
 /// What a chain is made for.
 pub(crate) trait Purpose: Send + Sync + 'static {
-    /// The one who prepares numbers for this process; made and used by its thread.
-    fn filler(&self) -> Box<dyn Fill>;
+    /// The one who prepares numbers for this process.
+    ///
+    /// # Errors
+    /// What keeps it from being made.
+    fn filler(&self) -> Result<Box<dyn Fill>>;
+
+    /// The stores that it asks, on the thread of their keeper; where there is none it has a thread of its own.
+    fn stores(&self) -> &[Address] {
+        &[]
+    }
 
     /// Whether numbers that were prepared at an instant (Unix ms) must not be used any more.
     fn is_stale(&self, made_ms: i64) -> bool;
@@ -194,20 +207,31 @@ impl Chain {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// This process's depot, with its thread.
+    /// This process's depot, with who sees to it.
     fn depot(&self) -> Result<&Depot> {
         Ok(&self.depot.get(|| self.staff())?.0)
     }
 
     fn staff(&self) -> Result<Staffed> {
-        let depot = Arc::new(Depot::new(self.mark.current()));
+        let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
             // Before a fork; in this process whoever closes it closes its depot.
-            depot.close();
+            let depot = Staffed(Arc::new(Depot::new(process, None)));
+            depot.0.close();
+            return Ok(depot);
         }
-        let (theirs, purpose) = (Arc::clone(&depot), std::sync::Arc::clone(&self.purpose));
-        start(move || theirs.run(purpose.filler().as_mut()))?;
-        Ok(Staffed(depot))
+        let filler = self.purpose.filler()?;
+        let stores = self.purpose.stores();
+        if stores.is_empty() {
+            let depot = Arc::new(Depot::new(process, None));
+            let filling = Filling { depot: Arc::clone(&depot), filler };
+            start(move || filling.run())?;
+            return Ok(Staffed(depot));
+        }
+        lease::engage(stores, |bell| {
+            let depot = Arc::new(Depot::new(process, Some(bell)));
+            (Box::new(Filling { depot: Arc::clone(&depot), filler }), Staffed(depot))
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the thread does and leaves, told by hand.
 
-use super::{Chain, Fill, Levels, Need, Purpose, Range, Span};
+use super::depot::{Depot, Next};
+use super::{Chain, Fill, Filled, Levels, Need, Purpose, Range, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::lease::Due;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -27,14 +29,14 @@ struct Filler {
 }
 
 impl Purpose for Told {
-    fn filler(&self) -> Box<dyn Fill> {
+    fn filler(&self) -> Result<Box<dyn Fill>> {
         let answers = self.answers.lock().expect("no panic").take().expect("one thread");
-        Box::new(Filler {
+        Ok(Box::new(Filler {
             answers,
             asked: self.asked.lock().expect("no panic").clone(),
             trouble: self.trouble.clone(),
             levels: self.levels,
-        })
+        }))
     }
 
     fn is_stale(&self, _made_ms: i64) -> bool {
@@ -51,11 +53,11 @@ impl Purpose for Told {
 }
 
 impl Fill for Filler {
-    fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
+    fn fill(&mut self, need: Need) -> Result<Filled> {
         self.asked.send(need).expect("the test listens");
         // The test has ended when it tells no more.
         let answer = self.answers.recv().unwrap_or_else(|_| Err(Error::closed()));
-        answer.map(|span| vec![span])
+        answer.map(|span| Filled::Spans(vec![span]))
     }
 
     fn levels(&self) -> Levels {
@@ -183,4 +185,17 @@ fn a_caller_who_waits_as_long_as_the_purpose_is_told_that_it_is_too_late() {
     assert_eq!(kind(PATIENCE), ErrorKind::SegmentExhausted);
     assert_eq!(kind(PATIENCE + PATIENCE), ErrorKind::SegmentExhausted);
     assert_eq!(kind(PATIENCE - Duration::from_millis(1)), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn what_is_used_right_after_it_was_prepared_is_not_prepared_again() {
+    let (asked, _needs) = channel();
+    let levels = Levels { low: 2, high: 2 };
+    let filler = Filler { answers: channel().1, asked, trouble: None, levels };
+    let depot = Depot::new(1, None);
+    depot.order(&mut depot.lock());
+    let Next::Fill(need) = depot.next() else { panic!("numbers are wanted") };
+    depot.done(need, span(0, 2).map(|span| Filled::Spans(vec![span])), &filler);
+    assert!(depot.lock().pop().is_some());
+    assert!(matches!(depot.next(), Next::Rest(Due::Called)), "nobody wants more yet");
 }

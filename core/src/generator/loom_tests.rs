@@ -228,7 +228,7 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
         let theirs = Id::from_bits(12 << 4 | 3 << 2);
         ids.observe(theirs, 9).expect("not too far ahead");
         let mine = mint_through_a_swap(&ids, 1);
-        let _owner = keeper.join().unwrap();
+        drop(keeper.join().unwrap());
         assert!(mine[0] > theirs.get(), "{mine:?} after {theirs}");
     });
 }
@@ -256,7 +256,7 @@ fn loom_a_swap_does_not_open_what_was_closed() {
         let other = Arc::clone(&ids);
         let keeper = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
         ids.close();
-        let _owner = keeper.join().unwrap();
+        drop(keeper.join().unwrap());
         assert_eq!(next_id(&ids).map_err(|error| error.kind()), Err(ErrorKind::Closed));
     });
 }

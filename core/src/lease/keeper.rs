@@ -1,38 +1,42 @@
 //! The keeper of a store: one for each store and process, with the one thread that asks the store.
 //!
-//! It holds the [`Seat`]s of all leases of the store, under one lock, which nobody holds while the store is asked. Its thread is
-//! a loop of three lines over [`Keeper::next`] and [`Keeper::done`], which the simulation drives in the thread's place; callers
+//! It holds the [`Seat`]s of all leases of the store, and the duties of its tags, under one lock, which nobody holds while the
+//! store is asked. Tags that are kept in several stores have a keeper for just these stores: one that hangs must not
+//! hold up another one's leases. Its thread is a loop of a few lines over [`Keeper::next`] and [`Keeper::done`], which the simulation drives in the thread's place; callers
 //! come as [`Visit`](super::visit::Visit)s.
 //!
 //! **One keeper for each store.** A keeper is looked up, made and forgotten under the lock of the map that it stands in. It is
-//! forgotten only by its own thread, when it has no seat; and whoever looked it up has made a seat before the map's lock is
-//! free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked child has a
+//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the keeper's lock before the
+//! map's is free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked child has a
 //! map of its own, and never touches its parent's.
 
 use super::contract::Contract;
+use super::duty::{Agenda, Duty};
 use super::entry::Entry;
 use super::holder::{Do, Reply};
 use super::line::Line;
 use super::process::Process;
 use super::seat::{Seat, Step};
+use super::thread::Thread;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a keeper without a seat waits for one: a program may open a handle for each piece of work.
+/// How long a keeper with nothing to keep waits for one: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
 
 /// All keepers of a process.
 pub(crate) struct Keepers {
     pub(super) process: Process,
-    map: Mutex<HashMap<Address, Arc<Keeper>>>,
+    pub(super) map: Mutex<HashMap<Vec<Address>, Arc<Keeper>>>,
+    lines: Mutex<HashMap<Address, Weak<Line>>>,
 }
 
-/// The leases of one store in this process.
-pub(super) struct Keeper {
-    address: Address,
+/// The leases and tags of one store in this process, or the tags of the same several stores.
+pub(crate) struct Keeper {
+    pub(super) stores: Vec<Address>,
     state: Mutex<State>,
     /// Something has changed for those who look at a seat.
     changed: Condvar,
@@ -42,19 +46,23 @@ pub(super) struct Keeper {
 
 pub(super) struct State {
     pub(super) seats: Vec<Seat>,
-    /// The next seat's number.
+    pub(super) duties: Agenda,
+    /// The last number of a seat or a duty.
     numbers: u64,
+    /// Whether a duty comes before the next lease: nobody waits for ever.
+    duty_first: bool,
     /// The seat that comes first: each has its turn.
     turn: usize,
     /// Whether somebody came or went since the thread looked last.
     stirred: bool,
-    /// Since when there is no seat.
+    /// Since when there is neither a seat nor a duty.
     empty_since: u64,
 }
 
 /// What the thread is to do.
 pub(super) enum Next {
     Ask(Call),
+    Attend(Attendance),
     /// Nothing before this instant of the keeper's clock, unless it is woken.
     Rest(u64),
     /// To end, if [`Keepers::retire`] agrees.
@@ -69,28 +77,35 @@ pub(super) struct Call {
     pub(super) timeout: Duration,
 }
 
+/// A duty that is due.
+pub(super) struct Attendance {
+    number: u64,
+    duty: Box<dyn Duty>,
+}
+
 /// No code panics while it holds one of these locks, except by a defect.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Keepers {
     pub(super) fn new(process: Process) -> Self {
-        Keepers { process, map: Mutex::new(HashMap::new()) }
+        Keepers { process, map: Mutex::default(), lines: Mutex::default() }
     }
 
-    /// Does something with the keeper of a store, which is made for it. Before the keeper's lock is free again, it has a seat.
+    /// Does something with the keeper of a store, or of several, which is made for it. Before the keeper's lock is free again, it
+    /// has a seat or a duty.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where no thread can be started.
-    pub(super) fn with<T>(self: &Arc<Self>, address: &Address, seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Result<T> {
+    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Result<T> {
         let mut map = locked(&self.map);
-        let keeper = match map.get(address) {
+        let keeper = match map.get(stores) {
             Some(keeper) => Arc::clone(keeper),
             None => {
-                let keeper = Arc::new(Keeper::new(address.clone(), self.process.time.mono_ms()));
+                let keeper = Arc::new(Keeper::new(stores.to_vec(), self.process.time.mono_ms()));
                 self.staff(&keeper)?;
-                map.insert(address.clone(), Arc::clone(&keeper));
+                map.insert(stores.to_vec(), Arc::clone(&keeper));
                 keeper
             }
         };
@@ -104,7 +119,7 @@ impl Keepers {
     /// The same, where there is a keeper.
     pub(super) fn with_living<T>(&self, address: &Address, seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Option<T> {
         let map = locked(&self.map);
-        let keeper = Arc::clone(map.get(address)?);
+        let keeper = Arc::clone(map.get(std::slice::from_ref(address))?);
         let mut state = keeper.lock();
         drop(map);
         let seated = seat(&keeper, &mut state);
@@ -112,12 +127,24 @@ impl Keepers {
         Some(seated)
     }
 
-    /// Forgets a keeper, if it still has no seat: then its thread is to end.
+    /// The connection to a store, for whoever uses it in this process.
+    pub(super) fn line(&self, address: &Address) -> Arc<Line> {
+        let mut lines = locked(&self.lines);
+        if let Some(line) = lines.get(address).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Arc::new(Line::new(address.clone()));
+        lines.retain(|_, line| line.strong_count() > 0);
+        lines.insert(address.clone(), Arc::downgrade(&line));
+        line
+    }
+
+    /// Forgets a keeper, if it still has nothing to keep: then its thread is to end.
     pub(super) fn retire(&self, keeper: &Arc<Keeper>) -> bool {
         let mut map = locked(&self.map);
-        let idle = keeper.lock().seats.is_empty();
+        let idle = keeper.lock().is_empty();
         if idle {
-            map.remove(&keeper.address);
+            map.remove(&keeper.stores);
         }
         idle
     }
@@ -130,25 +157,34 @@ impl Keepers {
             return Ok(());
         }
         let (keepers, kept) = (Arc::clone(self), Arc::clone(keeper));
-        let work = move || Thread { keepers, keeper: kept }.run();
+        let work = move || Thread::new(keepers, kept).run();
         std::thread::Builder::new().name("frazil-keeper".to_owned()).spawn(work).map(drop).map_err(|error| {
-            let why = format!("store={}: no thread can be started to keep its leases: {error}", keeper.address);
+            let stores: Vec<_> = keeper.stores.iter().map(Address::to_string).collect();
+            let why = format!("store={}: no thread can be started that asks it: {error}", stores.join(" "));
             Error::new(ErrorKind::StoreUnreachable, why)
         })
     }
 }
 
 impl Keeper {
-    fn new(address: Address, now_ms: u64) -> Self {
-        let state = State { seats: Vec::new(), numbers: 0, turn: 0, stirred: false, empty_since: now_ms };
-        Keeper { address, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
+    fn new(stores: Vec<Address>, now_ms: u64) -> Self {
+        let duties = Agenda::default();
+        let state = State { seats: Vec::new(), duties, numbers: 0, duty_first: false, turn: 0, stirred: false, empty_since: now_ms };
+        Keeper { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
 
-    /// Has the thread look at the seats.
+    /// Has the thread look at a duty.
+    pub(super) fn call(&self, number: u64) {
+        let mut state = self.lock();
+        state.duties.call(number);
+        self.stir(&mut state);
+    }
+
+    /// Has the thread look at the seats and the duties.
     pub(super) fn stir(&self, state: &mut State) {
         state.stirred = true;
         self.work.notify_one();
@@ -180,8 +216,25 @@ impl Keeper {
         self.changed.notify_all();
     }
 
+    /// Does what is due.
+    pub(super) fn attend(&self, mut attendance: Attendance, process: &Process) {
+        let due = attendance.duty.attend();
+        let mut state = self.lock();
+        let over = state.duties.put_back(attendance.number, attendance.duty, due);
+        if over.is_some() {
+            state.note_empty(process.time.mono_ms());
+        }
+        drop(state);
+        drop(over);
+    }
+
+    /// The shortest time that a call for a lease may take.
+    pub(super) fn shortest_call(&self) -> Option<Duration> {
+        self.lock().seats.iter().map(|seat| seat.contract.call_timeout()).min()
+    }
+
     /// Parks the thread until an instant of the keeper's clock, or until somebody comes or goes.
-    fn park(&self, process: &Process, until: u64) {
+    pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {
             let left = until.saturating_sub(process.time.mono_ms());
@@ -194,10 +247,12 @@ impl Keeper {
     }
 
     /// What is left after a panic of the thread: nobody waits for it any more, and no lease of its seats is used any more.
-    fn abandon(&self) {
+    pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.seats.iter_mut().for_each(Seat::abandon);
+        let duties = state.duties.clear();
         drop(state);
+        drop(duties);
         self.changed.notify_all();
     }
 }
@@ -224,12 +279,33 @@ impl State {
     }
 
     pub(super) fn add(&mut self, contract: &Contract, process: &Process, entry: Option<Arc<Entry>>) -> &mut Seat {
-        self.numbers += 1;
-        self.seats.push(Seat::new(self.numbers, contract.clone(), process, entry));
+        let number = self.number();
+        self.seats.push(Seat::new(number, contract.clone(), process, entry));
         self.seats.last_mut().expect("just added")
     }
 
+    /// A number that no seat and no duty has had.
+    pub(super) fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn is_empty(&self) -> bool {
+        self.seats.is_empty() && self.duties.is_empty()
+    }
+
+    /// A duty that is due; a lease comes after it.
+    fn attendance(&mut self) -> Option<Next> {
+        self.duty_first = false;
+        self.duties.take(Instant::now()).map(|(number, duty)| Next::Attend(Attendance { number, duty }))
+    }
+
     fn next(&mut self, process: &Process) -> Next {
+        if self.duty_first
+            && let Some(attend) = self.attendance()
+        {
+            return attend;
+        }
         let (mut wake, now_ms) = (u64::MAX, process.time.mono_ms());
         let count = self.seats.len();
         let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
@@ -247,11 +323,19 @@ impl State {
                     let (namespace, timeout) = (seat.contract.namespace.clone(), seat.contract.call_timeout());
                     let call = Call { seat: seat.number, namespace, what, timeout };
                     self.turn = at + 1;
+                    self.duty_first = true;
                     return Next::Ask(call);
                 }
             }
         }
-        if !self.seats.iter().all(Seat::is_over) {
+        if let Some(attend) = self.attendance() {
+            return attend;
+        }
+        if let Some(due) = self.duties.next() {
+            let left = due.saturating_duration_since(Instant::now());
+            wake = wake.min(now_ms + left.as_millis() as u64 + 1);
+        }
+        if !self.seats.iter().all(Seat::is_over) || !self.duties.is_empty() {
             return Next::Rest(wake);
         }
         let end = self.empty_since + LINGER_MS;
@@ -261,47 +345,21 @@ impl State {
     fn forget_seats(&mut self, now_ms: u64) {
         let had_seats = !self.seats.is_empty();
         self.seats.retain(|seat| !seat.is_over());
-        if had_seats && self.seats.is_empty() {
+        if had_seats {
+            self.note_empty(now_ms);
+        }
+    }
+
+    /// After a seat or a duty has gone.
+    fn note_empty(&mut self, now_ms: u64) {
+        if self.is_empty() {
             self.empty_since = now_ms;
         }
     }
 }
 
-/// The thread of a keeper.
-struct Thread {
-    keepers: Arc<Keepers>,
-    keeper: Arc<Keeper>,
-}
-
-impl Thread {
-    fn run(self) {
-        let mut line = Line::new(self.keeper.address.clone());
-        let Keepers { process, .. } = &*self.keepers;
-        loop {
-            match self.keeper.next(process) {
-                Next::Ask(call) => {
-                    let reply = call.make(&mut line);
-                    self.keeper.done(&call, reply, process);
-                }
-                Next::Rest(until) => self.keeper.park(process, until),
-                Next::End if self.keepers.retire(&self.keeper) => return,
-                Next::End => {}
-            }
-        }
-    }
-}
-
-impl Drop for Thread {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            locked(&self.keepers.map).remove(&self.keeper.address);
-            self.keeper.abandon();
-        }
-    }
-}
-
 impl Call {
-    fn make(&self, line: &mut Line) -> Result<Reply> {
+    pub(super) fn make(&self, line: &Line) -> Result<Reply> {
         line.call(self.timeout, |store| match &self.what {
             Do::Load(which) => store.load(&self.namespace, *which).map(|loaded| Reply::Loaded(loaded, store.loses_writes())),
             Do::Swap(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
@@ -316,8 +374,8 @@ impl Keepers {
     /// The keepers of a machine that was copied while it ran.
     pub(super) fn copy(&self, process: Process, mut entry_of: impl FnMut(&Process, &Arc<Entry>) -> Arc<Entry>) -> Self {
         let keepers = Keepers::new(process);
-        for (address, keeper) in locked(&self.map).iter() {
-            let copied = Keeper::new(address.clone(), keepers.process.time.mono_ms());
+        for (stores, keeper) in locked(&self.map).iter() {
+            let copied = Keeper::new(stores.clone(), keepers.process.time.mono_ms());
             let (from, mut to) = (keeper.lock(), copied.lock());
             let copy = |seat: &Seat| seat.copy(&keepers.process, &mut |entry| entry_of(&keepers.process, entry));
             to.seats = from.seats.iter().map(copy).collect();
@@ -327,7 +385,7 @@ impl Keepers {
             if let super::process::Time::Simulated(clocks) = &keepers.process.time {
                 clocks.start_thread(&copied);
             }
-            locked(&keepers.map).insert(address.clone(), copied);
+            locked(&keepers.map).insert(stores.clone(), copied);
         }
         keepers
     }

@@ -1,60 +1,188 @@
 //! The one connection to a store that a process has.
 
+use super::process::Home;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Address, Store};
+use crate::store::{Address, Rows, Store, Table};
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A store as one thread reaches it: connects when it is first asked, and again after an error.
+/// A store as all leases and tags of a process reach it, one call at a time: connects when it is first asked, and again after an
+/// error.
+///
+/// **A lease is never kept waiting for long.** A call for a tag takes at most half of what a call for a lease may, and what tags
+/// met is no reason not to ask for a lease.
 pub(crate) struct Line {
     address: Address,
-    /// A connection for each timeout that is asked for.
-    stores: Vec<(Duration, Box<dyn Store>)>,
+    /// How long a call for a tag takes at most, in us.
+    limit_us: AtomicU64,
+    store: Mutex<Link<dyn Store>>,
+    /// A connection for each table: other users and databases stand behind it.
+    tables: Mutex<HashMap<Table, Link<dyn Rows>>>,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For<'a> {
+    Lease,
+    Tag(&'a str),
+}
+
+/// A connection, and how the last call went.
+struct Link<C: ?Sized> {
+    connection: Option<Box<C>>,
     /// Nothing is asked of a store that did not answer, for a while: many leases would wait in turn.
-    down: Option<(Instant, Error)>,
+    lease_down: Option<(Instant, Error)>,
+    /// The same for tags, once two failed one after the other: a record that is locked keeps one tag from its numbers, not all.
+    tags_down: Option<(Instant, Error)>,
+    /// The tag that got no answer, if none got one since.
+    silent: Option<String>,
+}
+
+impl<C: ?Sized> Default for Link<C> {
+    fn default() -> Self {
+        Link { connection: None, lease_down: None, tags_down: None, silent: None }
+    }
+}
+
+impl<C: ?Sized> Link<C> {
+    fn down(&mut self, who: For, now: Instant) -> Option<Error> {
+        for down in [&mut self.lease_down, &mut self.tags_down] {
+            down.take_if(|(until, _)| *until <= now);
+        }
+        let tags_down = self.tags_down.as_ref().filter(|_| who != For::Lease);
+        self.lease_down.as_ref().or(tags_down).map(|(_, error)| error.clone())
+    }
+
+    fn note(&mut self, who: For, until: Instant, error: &Error) {
+        let down = (until, error.clone());
+        match who {
+            For::Lease => self.lease_down = Some(down),
+            For::Tag(tag) => {
+                if self.silent.replace(tag.to_owned()).is_some_and(|silent| silent != tag) {
+                    self.tags_down = Some(down);
+                }
+            }
+        }
+    }
+
+    fn call<T>(
+        &mut self,
+        who: For,
+        timeout: Duration,
+        connect: impl FnOnce() -> Result<Box<C>>,
+        work: impl FnOnce(&mut C) -> Result<T>,
+    ) -> Result<T> {
+        if let Some(error) = self.down(who, Instant::now()) {
+            return Err(error);
+        }
+        let mut connection = self.connection.take();
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let connection = match &mut connection {
+                Some(connection) => connection,
+                None => connection.insert(connect()?),
+            };
+            work(connection)
+        }));
+        let result = result.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
+        match &result {
+            Ok(_) => {
+                self.connection = connection;
+                if who != For::Lease {
+                    self.silent = None;
+                }
+            }
+            // It answers, and others were first.
+            Err(error) if is_busy(error) => self.connection = connection,
+            Err(error) if error.kind() == ErrorKind::StoreUnreachable => self.note(who, Instant::now() + timeout / 4, error),
+            Err(_) => {}
+        }
+        result
+    }
 }
 
 impl Line {
     pub(crate) fn new(address: Address) -> Self {
-        Line { address, stores: Vec::new(), down: None }
+        Line { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::default(), tables: Mutex::default() }
     }
 
-    /// One call of the store, which takes at most `timeout`.
+    pub(crate) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The shortest time that a lease's call may take; `None` where there is no lease.
+    pub(super) fn keep_free(&self, shortest: Option<Duration>) {
+        let limit = shortest.map_or(u64::MAX, |shortest| (shortest.as_micros() / 2) as u64);
+        self.limit_us.store(limit, Ordering::Relaxed);
+    }
+
+    fn limit(&self, timeout: Duration) -> Duration {
+        timeout.min(Duration::from_micros(self.limit_us.load(Ordering::Relaxed)))
+    }
+
+    /// One call of the store for a lease, which takes at most `timeout`.
     ///
     /// # Errors
     /// `STORE_*`; `INTERNAL` for a panic, which must not end what else uses the line.
-    pub(crate) fn call<T>(&mut self, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
-        if let Some((until, error)) = &self.down {
-            if Instant::now() < *until {
-                return Err(error.clone());
-            }
-            self.down = None;
-        }
-        let kept = self.stores.iter().position(|(kept, _)| *kept == timeout);
-        let mut store = kept.map(|at| self.stores.swap_remove(at).1);
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let store = match &mut store {
-                Some(store) => store,
-                None => store.insert(self.address.connect(timeout)?),
-            };
-            work(store.as_mut())
-        }));
-        let result = result.unwrap_or_else(|panic| {
-            let error = Error::from_panic(panic.as_ref());
-            Err(Error::new(error.kind(), format!("store={}: {error}", self.address)))
-        });
-        match (&result, store) {
-            (Ok(_), Some(store)) => self.stores.push((timeout, store)),
-            // It answers, and others were first.
-            (Err(error), Some(store)) if is_busy(error) => self.stores.push((timeout, store)),
-            (Err(error), _) if error.kind() == ErrorKind::StoreUnreachable => {
-                self.stores.clear();
-                self.down = Some((Instant::now() + timeout / 4, error.clone()));
-            }
-            _ => {}
-        }
-        result
+    pub(super) fn call<T>(&self, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        self.ask(For::Lease, timeout, work)
     }
+
+    /// One call of the store for a tag, which takes at most `timeout`, and less where there are leases.
+    ///
+    /// # Errors
+    /// As [`call`](Line::call).
+    pub(crate) fn call_for_tag<T>(&self, tag: &str, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        self.ask(For::Tag(tag), self.limit(timeout), work)
+    }
+
+    fn ask<T>(&self, who: For, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let mut link = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |store: &mut (dyn Store + 'static)| {
+            store.set_timeout(timeout);
+            work(store)
+        };
+        self.named(link.call(who, timeout, || self.address.connect(timeout), work))
+    }
+
+    /// One call of another system's table, as [`call_for_tag`](Line::call_for_tag).
+    ///
+    /// # Errors
+    /// As [`call`](Line::call).
+    pub(crate) fn call_table<T>(
+        &self,
+        tag: &str,
+        table: Table,
+        timeout: Duration,
+        work: impl FnOnce(&mut dyn Rows) -> Result<T>,
+    ) -> Result<T> {
+        let timeout = self.limit(timeout);
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |rows: &mut (dyn Rows + 'static)| {
+            rows.set_timeout(timeout);
+            work(rows)
+        };
+        self.named(tables.entry(table).or_default().call(For::Tag(tag), timeout, || self.address.connect_table(table, timeout), work))
+    }
+
+    /// What a store says names it; a panic does not.
+    fn named<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| match error.kind() {
+            kind @ ErrorKind::Internal => Error::new(kind, format!("store={}: {error}", self.address)),
+            _ => error,
+        })
+    }
+}
+
+/// This process's connections to stores.
+///
+/// # Errors
+/// Never, for want of anything that could fail.
+pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
+    let keepers = Home::ThisProcess.keepers()?;
+    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
 }
 
 /// Whether a store is only used by many at once: it says when to come back.
@@ -66,15 +194,49 @@ pub(super) fn is_busy(error: &Error) -> bool {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn line() -> Line {
+        Line::new(Address::parse("memory").expect("the memory"))
+    }
+
+    fn fail(_: &mut dyn Store) -> Result<()> {
+        Err(Error::new(ErrorKind::StoreUnreachable, "away"))
+    }
+
     #[test]
     fn a_panic_in_a_store_is_an_error_like_any_other() {
-        let mut line = Line::new(Address::parse("memory").unwrap());
-        let timeout = Duration::from_secs(1);
-        assert!(line.call(timeout, |_| Ok(())).is_ok());
-        let error = line.call(timeout, |_| -> Result<()> { panic!("no such row") }).unwrap_err();
+        let line = line();
+        assert!(line.call(SECOND, |_| Ok(())).is_ok());
+        let error = line.call(SECOND, |_| -> Result<()> { panic!("no such row") }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert!(error.to_string().starts_with("store=memory: ") && error.to_string().contains("no such row"), "{error}");
-        assert!(line.stores.is_empty(), "what panicked is not used again");
-        assert!(line.call(timeout, |_| Ok(())).is_ok());
+        assert!(line.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
+        assert!(line.call(SECOND, |_| Ok(())).is_ok());
+    }
+
+    #[test]
+    fn what_tags_met_keeps_no_lease_from_asking() {
+        let line = line();
+        assert!(line.call_for_tag("a", SECOND, fail).is_err());
+        assert!(line.call_for_tag("b", SECOND, |_| Ok(())).is_ok(), "the store answers others");
+        assert!(line.call_for_tag("a", SECOND, fail).is_err());
+        assert!(line.call_for_tag("a", SECOND, fail).is_err());
+        assert!(line.call_for_tag("b", SECOND, fail).is_err());
+        assert!(line.call_for_tag("c", SECOND, |_| Ok(())).is_err(), "many tags would wait in turn");
+        assert!(line.call(SECOND, |_| Ok(())).is_ok());
+        assert!(line.call(SECOND, fail).is_err());
+        assert!(line.call(SECOND, |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_call_for_a_tag_takes_half_of_what_a_lease_may() {
+        let line = line();
+        assert_eq!(line.limit(SECOND), SECOND);
+        line.keep_free(Some(SECOND));
+        assert_eq!(line.limit(SECOND), SECOND / 2);
+        assert_eq!(line.limit(SECOND / 4), SECOND / 4);
+        line.keep_free(None);
+        assert_eq!(line.limit(SECOND), SECOND);
     }
 }

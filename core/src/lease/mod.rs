@@ -3,13 +3,14 @@
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `holder` is the protocol as a state machine (see there for the terms). A `keeper` is what a process has for each store: a thread, which reaches
 //! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
-//! (`visit`) meet. `process` is what differs between processes, and what a simulation replaces. `accept` is what an operator
+//! (`visit`) meet; and for each tag of a segment a `duty`. `process` is what differs between processes, and what a simulation replaces. `accept` is what an operator
 //! does after a store was replaced.
 
 #[cfg(feature = "cli")]
 mod accept;
 mod candidates;
 mod contract;
+mod duty;
 mod entry;
 mod holder;
 mod keeper;
@@ -19,6 +20,7 @@ mod record;
 mod seat;
 #[cfg(test)]
 mod simulation;
+mod thread;
 mod visit;
 
 #[cfg(feature = "cli")]
@@ -26,8 +28,10 @@ pub(crate) use accept::{accept, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
+pub(crate) use duty::{Bell, Due, Duty, engage};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
+pub(crate) use line::{Line, lines};
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
 pub(crate) use visit::{open, renew};

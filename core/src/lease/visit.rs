@@ -58,7 +58,7 @@ impl Visit {
     /// # Errors
     /// `STORE_UNREACHABLE` where the keeper's thread cannot be started.
     pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract) -> Result<Self> {
-        keepers.with(&contract.address, |keeper, state| {
+        keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
             let number = state.seat_for(contract, &keepers.process).number;
             Visit::new(keepers, keeper, state, number, Wish::Open(Box::new(contract.clone())))
         })
@@ -68,7 +68,7 @@ impl Visit {
     /// As [`open`](Visit::open); `CLOSED`.
     pub(super) fn room(keepers: &Arc<Keepers>, entry: &Arc<Entry>) -> Result<Self> {
         let contract = contract_of(entry);
-        keepers.with(&contract.address, |keeper, state| {
+        keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
             // Under the lock: whoever closes the entry comes here afterwards.
             if entry.is_given_up() {
                 return Err(Error::closed());

@@ -1,11 +1,12 @@
 //! What a segment's spec line asks for.
 
 use super::record::{LAST, Lattice};
-use super::source::{Source, Tagged};
+use super::source::{Contest, Source, Tagged};
 use super::supply::{Pace, Supply};
 use super::table;
 use crate::chain::{Fill, Purpose};
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::lease;
 use crate::policy::PATIENCE_MS;
 use crate::spec::{DEFAULT_NAMESPACE, Spec, check_namespace, spec_error};
 use crate::store::{Address, Table};
@@ -31,23 +32,24 @@ pub(crate) enum Way {
 pub(crate) struct Plan {
     way: Way,
     tag: String,
+    stores: Vec<Address>,
     record: Kept,
     /// The first range's size; another system's row says it where the spec does not.
     step: u64,
     patience: Duration,
 }
 
-/// What the stores have of a tag.
+/// What the stores have of a tag; they stand in the plan.
 enum Kept {
     /// frazil's own record.
     Own {
         namespace: String,
-        /// A store, and which numbers are its own.
-        stores: Vec<(Address, Lattice)>,
+        /// Which numbers are each store's own.
+        lattices: Vec<Lattice>,
         start: u64,
     },
     /// A row of another system's table, in one database or in several.
-    Foreign { table: Table, databases: Vec<Address> },
+    Foreign { table: Table },
 }
 
 impl Plan {
@@ -69,7 +71,7 @@ impl Plan {
             let why = "for tickets: the increment is the number of stores, and one number is taken at a time";
             meaningless(&["step", "increment", "offset", "table"], why)?;
         }
-        let record = match spec.value("table")? {
+        let (stores, record) = match spec.value("table")? {
             Some(table) => {
                 meaningless(&["namespace", "start", "increment", "offset"], "with table=: the table's row says all of that")?;
                 foreign(spec, tag, &table)?
@@ -84,6 +86,7 @@ impl Plan {
         Ok(Plan {
             way,
             tag: tag.to_owned(),
+            stores,
             record,
             step: number(spec, "step", 1, LAST)?.unwrap_or(usual),
             patience: Duration::from_millis(patience_ms),
@@ -94,28 +97,35 @@ impl Plan {
         self.way == Way::Ranges
     }
 
-    fn sources(&self) -> Vec<Box<dyn Source>> {
-        let (namespace, stores, start) = match &self.record {
-            Kept::Own { namespace, stores, start } => (namespace, stores, *start),
-            Kept::Foreign { table, databases } => return table::sources(databases, *table, &self.tag, CALL),
+    /// # Errors
+    /// What keeps this process from having connections.
+    fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
+        let lines = lease::lines(&self.stores)?;
+        let (namespace, lattices, start) = match &self.record {
+            Kept::Own { namespace, lattices, start } => (namespace, lattices, *start),
+            Kept::Foreign { table } => return Ok(table::sources(lines, *table, &self.tag, CALL)),
         };
-        let tagged = |(address, lattice): &(Address, Lattice)| Tagged {
-            address: address.clone(),
+        let tagged = |(line, lattice)| Tagged {
+            line,
             namespace: namespace.clone(),
             tag: self.tag.clone(),
-            lattice: *lattice,
+            lattice,
             start,
             timeout: CALL,
-            connection: None,
+            contest: Contest::default(),
         };
-        stores.iter().map(|store| Box::new(tagged(store)) as _).collect()
+        Ok(lines.into_iter().zip(lattices.iter().copied()).map(|store| Box::new(tagged(store)) as _).collect())
     }
 }
 
 impl Purpose for Plan {
-    fn filler(&self) -> Box<dyn Fill> {
+    fn filler(&self) -> Result<Box<dyn Fill>> {
         let pace = self.prepares().then(|| Pace::new(self.step));
-        Box::new(Supply::new(self.sources(), pace))
+        Ok(Box::new(Supply::new(self.sources()?, pace)))
+    }
+
+    fn stores(&self) -> &[Address] {
+        &self.stores
     }
 
     /// Ranges have no time.
@@ -136,11 +146,11 @@ impl Purpose for Plan {
     }
 }
 
-fn own(spec: &Spec, tag: &str, way: Way) -> Result<Kept> {
+fn own(spec: &Spec, tag: &str, way: Way) -> Result<(Vec<Address>, Kept)> {
     let namespace = spec.value("namespace")?.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
     check_name(&namespace, tag)?;
-    let stores = stores(spec, way)?;
-    Ok(Kept::Own { namespace, stores, start: number(spec, "start", 0, LAST)?.unwrap_or(1) })
+    let (stores, lattices) = stores(spec, way)?;
+    Ok((stores, Kept::Own { namespace, lattices, start: number(spec, "start", 0, LAST)?.unwrap_or(1) }))
 }
 
 /// A tag and its namespace, which go into keys, folders and table rows together.
@@ -158,7 +168,7 @@ pub(crate) fn check_name(namespace: &str, tag: &str) -> Result<()> {
     Err(Error::new(ErrorKind::OutOfRange, why))
 }
 
-fn foreign(spec: &Spec, tag: &str, name: &str) -> Result<Kept> {
+fn foreign(spec: &Spec, tag: &str, name: &str) -> Result<(Vec<Address>, Kept)> {
     let Some((_, table)) = Table::ALL.into_iter().find(|(known, _)| *known == name) else {
         return Err(spec_error(format!("table={} is none of: leaf, tinyid", shown(name))));
     };
@@ -177,7 +187,7 @@ fn foreign(spec: &Spec, tag: &str, name: &str) -> Result<Kept> {
         let count = databases.len();
         return Err(spec_error(format!("store= names {count}: table=leaf takes one, as its rows do not say which numbers are whose")));
     }
-    Ok(Kept::Foreign { table, databases })
+    Ok((databases, Kept::Foreign { table }))
 }
 
 /// The stores that the spec names, each once.
@@ -198,7 +208,7 @@ fn addresses(spec: &Spec) -> Result<Vec<Address>> {
 }
 
 /// The stores, and which numbers each one hands out.
-fn stores(spec: &Spec, way: Way) -> Result<Vec<(Address, Lattice)>> {
+fn stores(spec: &Spec, way: Way) -> Result<(Vec<Address>, Vec<Lattice>)> {
     let addresses = addresses(spec)?;
     let count = addresses.len() as u64;
     if way == Way::Tickets && count < 2 {
@@ -220,7 +230,7 @@ fn stores(spec: &Spec, way: Way) -> Result<Vec<(Address, Lattice)>> {
             return Err(Error::new(ErrorKind::OutOfRange, why));
         }
     }
-    Ok(addresses.into_iter().zip(lattices).collect())
+    Ok((addresses, lattices))
 }
 
 fn number(spec: &Spec, key: &str, least: u64, most: u64) -> Result<Option<u64>> {

@@ -4,11 +4,13 @@ use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use crate::store::{Address, Loaded, Store, Swapped, Which};
+use crate::lease::Line;
+use crate::store::{Loaded, Swapped, Which};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a write is tried anew when another process wrote in between.
-pub(super) const ATTEMPTS: u64 = 64;
+const ATTEMPTS: u64 = 64;
 /// What two processes that write at once keep apart by, at most, for each time that they met.
 const BREATH_MS: u64 = 2;
 
@@ -21,8 +23,16 @@ pub(crate) struct Piece {
     pub(crate) count: u64,
 }
 
-/// A store that hands out ranges of a tag; used by one thread. After an error it connects anew.
-pub(crate) trait Source {
+/// What came of taking numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Taken(Piece),
+    /// Another process wrote in between: to be asked again after this long.
+    Contended(Duration),
+}
+
+/// A store that hands out ranges of a tag.
+pub(crate) trait Source: Send {
     /// Whether the tag is there.
     ///
     /// # Errors
@@ -44,7 +54,7 @@ pub(crate) trait Source {
     /// # Errors
     /// `STORE_*`, `TAG_MISSING`, `SEGMENT_MISMATCH`, `SEGMENT_EXHAUSTED` when there are no more numbers. Where the outcome of a write
     /// is not known its numbers are given up.
-    fn take(&mut self, count: u64) -> Result<Piece>;
+    fn take(&mut self, count: u64) -> Result<Outcome>;
 }
 
 /// frazil's own record of a tag, in any store.
@@ -54,14 +64,14 @@ pub(crate) trait Source {
 /// refused by everyone who knows better: by another server than the record names, by a `next` below one that was
 /// seen, and by a history that began anew and for which no operator vouches.
 pub(crate) struct Tagged {
-    pub(crate) address: Address,
+    pub(crate) line: Arc<Line>,
     pub(crate) namespace: String,
     pub(crate) tag: String,
     pub(crate) lattice: Lattice,
     /// The least number of a tag that does not exist yet.
     pub(crate) start: u64,
     pub(crate) timeout: Duration,
-    pub(crate) connection: Option<Box<dyn Store>>,
+    pub(crate) contest: Contest,
 }
 
 /// The namespace under which a tag's record stands; no namespace of node numbers has a `~`.
@@ -69,67 +79,69 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 
-/// Lets other writers go first.
-pub(super) fn breathe(attempt: u64) {
-    std::thread::sleep(Duration::from_millis(fastrand::u64(..=BREATH_MS * (attempt + 1).min(10))));
+/// How often other writers were first, one time after the other.
+#[derive(Default)]
+pub(crate) struct Contest(u64);
+
+impl Contest {
+    /// How long to let them go first; `None` when that was done often enough.
+    pub(super) fn lost(&mut self) -> Option<Duration> {
+        self.0 += 1;
+        if self.0 >= ATTEMPTS {
+            self.0 = 0;
+            return None;
+        }
+        Some(Duration::from_millis(fastrand::u64(..=BREATH_MS * self.0.min(10))))
+    }
+
+    pub(super) fn is_over(&mut self) {
+        self.0 = 0;
+    }
 }
 
 impl Source for Tagged {
     fn has_tag(&mut self) -> Result<bool> {
-        self.connected(|tag, store| Ok(tag.load(store)?.1.is_some()))
+        Ok(self.load()?.1.is_some())
     }
 
     fn begin(&mut self) -> Result<()> {
-        self.connected(Tagged::begin_in)
-    }
-
-    fn take(&mut self, count: u64) -> Result<Piece> {
-        self.connected(|tag, store| tag.take_from(store, count))
-    }
-}
-
-impl Tagged {
-    /// Does something with the connection, and keeps it when that went well.
-    fn connected<T>(&mut self, work: impl FnOnce(&mut Self, &mut dyn Store) -> Result<T>) -> Result<T> {
-        let mut store = match self.connection.take() {
-            Some(store) => store,
-            None => self.address.connect(self.timeout)?,
-        };
-        let done = work(self, store.as_mut())?;
-        self.connection = Some(store);
-        Ok(done)
-    }
-
-    fn begin_in(&mut self, store: &mut dyn Store) -> Result<()> {
-        let (loaded, None) = self.load(store)? else { return Ok(()) };
-        if store.loses_writes() {
+        let (loaded, None) = self.load()? else { return Ok(()) };
+        if self.line.call_for_tag(&self.place(), self.timeout, |store| Ok(store.loses_writes()))? {
             return Err(self.missing());
         }
         let first = self.first(&loaded)?;
         // Where somebody else was faster, the tag is there too.
-        store.swap(&self.place(), &first.replaces(loaded))?;
+        self.swap(&first, loaded)?;
         Ok(())
     }
 
-    fn take_from(&mut self, store: &mut dyn Store, count: u64) -> Result<Piece> {
-        for attempt in 0..ATTEMPTS {
-            let (loaded, before) = self.load(store)?;
-            let before = before.ok_or_else(|| self.missing())?;
-            let increment = before.lattice.increment;
-            let left = if before.has_numbers() { (LAST - before.next) / increment + 1 } else { 0 };
-            let taken = count.min(left);
-            if taken == 0 {
-                let why = format!("all numbers up to {LAST} have been handed out");
-                return Err(self.error(ErrorKind::SegmentExhausted, &why));
-            }
-            let after = Record { next: before.next + taken * increment, ..before.clone() };
-            if store.swap(&self.place(), &after.replaces(loaded))? == Swapped::Done {
-                self.seen().reached(after.nonce, after.next);
-                return Ok(Piece { first: before.next, stride: increment, count: taken });
-            }
-            breathe(attempt);
+    fn take(&mut self, count: u64) -> Result<Outcome> {
+        let (loaded, before) = self.load()?;
+        let before = before.ok_or_else(|| self.missing())?;
+        let increment = before.lattice.increment;
+        let left = if before.has_numbers() { (LAST - before.next) / increment + 1 } else { 0 };
+        let taken = count.min(left);
+        if taken == 0 {
+            let why = format!("all numbers up to {LAST} have been handed out");
+            return Err(self.error(ErrorKind::SegmentExhausted, &why));
         }
-        Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time"))
+        let after = Record { next: before.next + taken * increment, ..before.clone() };
+        if self.swap(&after, loaded)? == Swapped::Done {
+            self.seen().reached(after.nonce, after.next);
+            self.contest.is_over();
+            return Ok(Outcome::Taken(Piece { first: before.next, stride: increment, count: taken }));
+        }
+        match self.contest.lost() {
+            Some(wait) => Ok(Outcome::Contended(wait)),
+            None => Err(self.error(ErrorKind::StoreUnreachable, "other processes write the tag's record all the time")),
+        }
+    }
+}
+
+impl Tagged {
+    fn swap(&self, record: &Record, found: Loaded) -> Result<Swapped> {
+        let swap = record.replaces(found);
+        self.line.call_for_tag(&self.place(), self.timeout, |store| store.swap(&self.place(), &swap))
     }
 
     fn place(&self) -> String {
@@ -137,13 +149,13 @@ impl Tagged {
     }
 
     fn seen(&self) -> Seen {
-        Seen::of(&self.address, &self.place())
+        Seen::of(self.line.address(), &self.place())
     }
 
     /// What the store holds, and the record to go on from; `None` where there is none.
-    fn load(&self, store: &mut dyn Store) -> Result<(Loaded, Option<Record>)> {
+    fn load(&self) -> Result<(Loaded, Option<Record>)> {
         let known = self.seen().known();
-        let loaded = store.load(&self.place(), Which::One(0))?;
+        let loaded = self.line.call_for_tag(&self.place(), self.timeout, |store| store.load(&self.place(), Which::One(0)))?;
         let record = self.check(&loaded, known)?;
         Ok((loaded, record))
     }
@@ -198,8 +210,8 @@ impl Tagged {
 
     /// What an operator says.
     fn command(&self) -> String {
-        let Tagged { address, namespace, tag, lattice, .. } = self;
-        let (address, shown) = (address.to_string(), lattice.to_string().replace(' ', " --"));
+        let Tagged { line, namespace, tag, lattice, .. } = self;
+        let (address, shown) = (line.address().to_string(), lattice.to_string().replace(' ', " --"));
         let login = if address.contains("***@") { ", with the user and the password for ***" } else { "" };
         // What begins with a dash would be taken for an option.
         let end = if tag.starts_with('-') { "-- " } else { "" };
@@ -207,7 +219,7 @@ impl Tagged {
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
-        Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.address, self.namespace, self.tag))
+        Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.line.address(), self.namespace, self.tag))
     }
 }
 
@@ -220,25 +232,25 @@ fn shell_word(word: &str) -> String {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use crate::store::Address;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     fn tagged(tag: &str) -> Tagged {
         Tagged {
-            address: Address::parse("memory").expect("the memory"),
+            line: Arc::new(Line::new(Address::parse("memory").expect("the memory"))),
             namespace: "source".to_owned(),
             tag: tag.to_owned(),
             lattice: Lattice { increment: 1, offset: 0 },
             start: 1,
             timeout: Duration::from_secs(1),
-            connection: None,
+            contest: Contest::default(),
         }
     }
 
     /// Changes the record behind everybody's back.
     fn change(tag: &str, change: impl Fn(Record) -> Record) {
         let tagged = tagged(tag);
-        let mut store = tagged.address.connect(tagged.timeout).expect("the memory");
+        let mut store = tagged.line.address().connect(tagged.timeout).expect("the memory");
         let loaded = store.load(&tagged.place(), Which::One(0)).expect("the memory");
         let record = change(Record::parse(loaded.meta.as_deref().expect("the memory")).expect("the memory"));
         assert_eq!(store.swap(&tagged.place(), &record.replaces(loaded)).expect("the memory"), Swapped::Done);
@@ -246,6 +258,13 @@ mod tests {
 
     fn kind(tagged: &mut Tagged) -> Option<ErrorKind> {
         tagged.take(10).err().map(|error| error.kind())
+    }
+
+    fn first(tagged: &mut Tagged, count: u64) -> u64 {
+        match tagged.take(count).expect("the memory") {
+            Outcome::Taken(piece) => piece.first,
+            Outcome::Contended(_) => panic!("nobody else writes"),
+        }
     }
 
     fn begun(tag: &str) -> Tagged {
@@ -257,7 +276,7 @@ mod tests {
     #[test]
     fn what_one_handle_has_seen_the_whole_process_knows() {
         let mut one = begun("whole");
-        assert_eq!(one.take(100).unwrap().first, 1);
+        assert_eq!(first(&mut one, 100), 1);
         change("whole", |record| Record { next: 50, ..record });
         let mut another = tagged("whole");
         assert_eq!(kind(&mut another), Some(ErrorKind::StoreChanged));
@@ -279,8 +298,8 @@ mod tests {
         change("stays", operator(90));
         assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged), "below what was given out");
         change("stays", operator(9_000));
-        assert_eq!(one.take(10).unwrap().first, 9_000);
-        assert_eq!(tagged("stays").take(10).unwrap().first, 9_010);
+        assert_eq!(first(&mut one, 10), 9_000);
+        assert_eq!(first(&mut tagged("stays"), 10), 9_010);
     }
 
     #[test]
@@ -307,13 +326,13 @@ mod tests {
     #[test]
     fn the_operators_command() {
         let tagged = |address: &str, tag: &str| Tagged {
-            address: Address::parse(address).expect("an address"),
+            line: Arc::new(Line::new(Address::parse(address).expect("an address"))),
             namespace: "shop".to_owned(),
             tag: tag.to_owned(),
             lattice: Lattice { increment: 2, offset: 1 },
             start: 1,
             timeout: Duration::ZERO,
-            connection: None,
+            contest: Contest::default(),
         };
         let rest = "--namespace=shop --increment=2 --offset=1 --start=N";
         assert_eq!(tagged("file:/a", "orders").command(), format!("frazil segment file:/a {rest} orders"));

@@ -1,7 +1,7 @@
 //! Prepares ranges of a tag, from one store or from several in turn.
 
-use super::source::{Piece, Source};
-use crate::chain::{Fill, Levels, Need, Span};
+use super::source::{Outcome, Piece, Source};
+use crate::chain::{Fill, Filled, Levels, Need, Span};
 use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 
@@ -112,15 +112,20 @@ impl Supply {
     }
 
     /// A range from the next store that has one.
-    fn take(&mut self, count: u64) -> Result<Piece> {
+    fn take(&mut self, count: u64) -> Result<Outcome> {
         let all = self.stores.len();
-        let turns: Vec<_> = (0..all).map(|n| (self.turn + n) % all).collect();
-        self.turn = (self.turn + 1) % all;
+        let turn = self.turn;
+        let turns: Vec<_> = (0..all).map(|n| (turn + n) % all).collect();
+        self.turn = (turn + 1) % all;
         // Those that failed a moment ago are asked last.
         let (tired, fit): (Vec<_>, Vec<_>) = turns.into_iter().partition(|at| self.stores[*at].rests());
         let mut first = None;
         for at in fit.into_iter().chain(tired) {
             match self.stores[at].take(count) {
+                Ok(Outcome::Contended(wait)) => {
+                    self.turn = turn;
+                    return Ok(Outcome::Contended(wait));
+                }
                 Ok(taken) => {
                     if first.is_some() || self.stores.iter().all(|store| store.failed.is_none()) {
                         self.trouble = first;
@@ -149,7 +154,7 @@ impl Stock {
         Ok(())
     }
 
-    fn take(&mut self, count: u64) -> Result<Piece> {
+    fn take(&mut self, count: u64) -> Result<Outcome> {
         self.begin()?;
         let taken = self.source.take(count);
         self.failed = taken.is_err().then(Instant::now);
@@ -168,19 +173,23 @@ fn is_mistaken(error: &Error) -> bool {
 }
 
 impl Fill for Supply {
-    fn fill(&mut self, need: Need) -> Result<Vec<Span>> {
+    fn fill(&mut self, need: Need) -> Result<Filled> {
         if !self.begun {
             self.begin()?;
+            return Ok(Filled::Again(Duration::ZERO));
         }
         let mut pace = self.pace;
         let count = pace.as_mut().map_or(1, |pace| pace.next(need, Instant::now()));
-        let Piece { first, stride, count } = self.take(count)?;
+        let Piece { first, stride, count } = match self.take(count)? {
+            Outcome::Taken(piece) => piece,
+            Outcome::Contended(wait) => return Ok(Filled::Again(wait)),
+        };
         // A store that is away says nothing about how fast numbers are used.
         self.pace = pace;
         if let Some(pace) = &mut self.pace {
             pace.learn(count);
         }
-        Ok(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }])
+        Ok(Filled::Spans(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }]))
     }
 
     fn levels(&self) -> Levels {
@@ -196,8 +205,7 @@ impl Fill for Supply {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::cell::Cell;
-    use std::rc::Rc;
+    use std::sync::{Arc, Mutex};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -257,34 +265,43 @@ mod tests {
     }
 
     /// Numbers from 1 on, or the error that is told.
-    struct Told(Rc<Cell<Option<ErrorKind>>>, u64);
+    struct Told(Arc<Mutex<Option<ErrorKind>>>, u64);
 
     impl Source for Told {
-        fn take(&mut self, count: u64) -> Result<Piece> {
-            if let Some(kind) = self.0.get() {
+        fn take(&mut self, count: u64) -> Result<Outcome> {
+            if let Some(kind) = *self.0.lock().expect("no panic") {
                 return Err(Error::new(kind, "told"));
             }
             self.1 = self.1.wrapping_add(count);
-            Ok(Piece { first: self.1.wrapping_sub(count), stride: 1, count })
+            Ok(Outcome::Taken(Piece { first: self.1.wrapping_sub(count), stride: 1, count }))
         }
     }
 
-    fn told(error: Option<ErrorKind>) -> (Rc<Cell<Option<ErrorKind>>>, Box<dyn Source>) {
-        let told = Rc::new(Cell::new(error));
-        (Rc::clone(&told), Box::new(Told(told, 1)))
+    fn told(error: Option<ErrorKind>) -> (Arc<Mutex<Option<ErrorKind>>>, Box<dyn Source>) {
+        let told = Arc::new(Mutex::new(error));
+        (Arc::clone(&told), Box::new(Told(told, 1)))
+    }
+
+    /// Asks until there are numbers, and says how many.
+    fn fill(supply: &mut Supply, need: Need) -> Result<u64> {
+        loop {
+            if let Filled::Spans(spans) = supply.fill(need)? {
+                return Ok(spans[0].count);
+            }
+        }
     }
 
     #[test]
     fn a_store_that_is_away_makes_ranges_no_larger() {
         let (state, source) = told(None);
         let mut supply = Supply::new(vec![source], Some(Pace::new(10)));
-        assert_eq!(supply.fill(need(true, true)).unwrap()[0].count, 10);
-        state.set(Some(ErrorKind::StoreUnreachable));
+        assert_eq!(fill(&mut supply, need(true, true)), Ok(10));
+        *state.lock().unwrap() = Some(ErrorKind::StoreUnreachable);
         for _ in 0..50 {
-            assert!(supply.fill(need(true, false)).is_err());
+            assert!(fill(&mut supply, need(true, false)).is_err());
         }
-        state.set(None);
-        assert_eq!(supply.fill(need(true, false)).unwrap()[0].count, 20, "as if it had been asked once");
+        *state.lock().unwrap() = None;
+        assert_eq!(fill(&mut supply, need(true, false)), Ok(20), "as if it had been asked once");
         assert_eq!(supply.levels(), Levels { low: 40, high: 40 });
     }
 
@@ -293,7 +310,7 @@ mod tests {
         let (_, source) = told(None);
         let mut supply = Supply::new(vec![source], Some(Pace::new(i64::MAX as u64)));
         for _ in 0..3 {
-            supply.fill(need(true, true)).unwrap();
+            fill(&mut supply, need(true, true)).unwrap();
         }
         assert_eq!(supply.levels().high, u64::MAX);
     }
@@ -303,7 +320,7 @@ mod tests {
         let ((_, good), (bad, away)) = (told(None), told(Some(ErrorKind::StoreUnreachable)));
         let mut supply = Supply::new(vec![good, away], None);
         let ask = |supply: &mut Supply, times: usize| {
-            (0..times).for_each(|_| drop(supply.fill(need(true, true)).unwrap()));
+            (0..times).for_each(|_| assert!(fill(supply, need(true, true)).is_ok()));
             supply.trouble().map(|error| error.kind())
         };
         assert_eq!(ask(&mut supply, 2), Some(ErrorKind::StoreUnreachable));
@@ -313,7 +330,7 @@ mod tests {
             store.failed = Instant::now().checked_sub(REST);
             assert_eq!(ask(&mut supply, 1), Some(ErrorKind::StoreUnreachable));
         }
-        bad.set(None);
+        *bad.lock().unwrap() = None;
         supply.stores.iter_mut().for_each(|store| store.failed = store.failed.and(Instant::now().checked_sub(REST)));
         assert_eq!(ask(&mut supply, 2), None);
     }

@@ -13,11 +13,11 @@
 
 use super::record::LAST;
 use super::seen::Seen;
-use super::source::{ATTEMPTS, Piece, Source, breathe};
+use super::source::{Contest, Outcome, Piece, Source};
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::store::{Address, Rest, Row, Rows, Table};
-use std::cell::RefCell;
-use std::rc::Rc;
+use crate::lease::Line;
+use crate::store::{Address, Rest, Row, Table};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The tables do not tell one history from another.
@@ -25,60 +25,64 @@ const HISTORY: u64 = 0;
 
 /// A row of another system's table.
 pub(super) struct Foreign {
-    address: Address,
+    line: Arc<Line>,
     table: Table,
     tag: String,
     timeout: Duration,
-    connection: Option<Box<dyn Rows>>,
+    contest: Contest,
     /// Which one of the tag's databases this is.
     at: usize,
-    peers: Rc<Peers>,
+    peers: Arc<Peers>,
 }
 
 /// The databases that serve one tag, which must not hand out the same numbers.
 struct Peers {
     addresses: Vec<Address>,
     /// What each one's row said about its numbers, once it was read.
-    rests: RefCell<Vec<Option<Rest>>>,
+    rests: Mutex<Vec<Option<Rest>>>,
 }
 
-/// One for each database; used by one thread.
-pub(super) fn sources(addresses: &[Address], table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
-    let peers = Rc::new(Peers { addresses: addresses.to_vec(), rests: RefCell::new(vec![None; addresses.len()]) });
-    let source = |(at, address): (usize, &Address)| {
-        let (address, tag, peers) = (address.clone(), tag.to_owned(), Rc::clone(&peers));
-        Box::new(Foreign { address, table, tag, timeout, connection: None, at, peers }) as Box<dyn Source>
+/// One for each database.
+pub(super) fn sources(lines: Vec<Arc<Line>>, table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
+    let addresses: Vec<_> = lines.iter().map(|line| line.address().clone()).collect();
+    let peers = Arc::new(Peers { rests: Mutex::new(vec![None; addresses.len()]), addresses });
+    let source = |(at, line)| {
+        let (tag, peers) = (tag.to_owned(), Arc::clone(&peers));
+        Box::new(Foreign { line, table, tag, timeout, contest: Contest::default(), at, peers }) as Box<dyn Source>
     };
-    addresses.iter().enumerate().map(source).collect()
+    lines.into_iter().enumerate().map(source).collect()
 }
 
 impl Source for Foreign {
     /// Asked of all databases before a number is taken from one, so that rows which share numbers are found at once.
     fn has_tag(&mut self) -> Result<bool> {
-        self.connected(|tag, rows| Ok(tag.read(rows)?.is_some()))
+        Ok(self.read()?.is_some())
     }
 
-    fn take(&mut self, count: u64) -> Result<Piece> {
-        self.connected(|tag, rows| tag.take_from(rows, count))
+    fn take(&mut self, count: u64) -> Result<Outcome> {
+        let Some(row) = self.read()? else {
+            return Err(self.error(ErrorKind::TagMissing, "there is no such row"));
+        };
+        let Some((piece, max_id)) = range(&row, count) else {
+            return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
+        };
+        if self.line.call_table(&self.tag, self.table, self.timeout, |rows| rows.advance(&self.tag, &row, max_id))? {
+            self.seen().reached(HISTORY, max_id.unsigned_abs());
+            self.contest.is_over();
+            return Ok(Outcome::Taken(piece));
+        }
+        match self.contest.lost() {
+            Some(wait) => Ok(Outcome::Contended(wait)),
+            None => Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time")),
+        }
     }
 }
 
 impl Foreign {
-    /// Does something with the connection, and keeps it when that went well.
-    fn connected<T>(&mut self, work: impl FnOnce(&Self, &mut dyn Rows) -> Result<T>) -> Result<T> {
-        let mut rows = match self.connection.take() {
-            Some(rows) => rows,
-            None => self.address.connect_table(self.table, self.timeout)?,
-        };
-        let done = work(self, rows.as_mut())?;
-        self.connection = Some(rows);
-        Ok(done)
-    }
-
     /// The row, if it is one to go on from.
-    fn read(&self, rows: &mut dyn Rows) -> Result<Option<Row>> {
+    fn read(&self) -> Result<Option<Row>> {
         let known = self.seen().known().reached;
-        let row = rows.read(&self.tag)?;
+        let row = self.line.call_table(&self.tag, self.table, self.timeout, |rows| rows.read(&self.tag))?;
         if let Some(row) = &row {
             self.check(row, known.map_or(0, |(_, max_id)| max_id))?;
             self.seen().reached(HISTORY, row.max_id.unsigned_abs());
@@ -86,26 +90,9 @@ impl Foreign {
         Ok(row)
     }
 
-    fn take_from(&self, rows: &mut dyn Rows, count: u64) -> Result<Piece> {
-        for attempt in 0..ATTEMPTS {
-            let Some(row) = self.read(rows)? else {
-                return Err(self.error(ErrorKind::TagMissing, "there is no such row"));
-            };
-            let Some((piece, max_id)) = range(&row, count) else {
-                return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
-            };
-            if rows.advance(&self.tag, &row, max_id)? {
-                self.seen().reached(HISTORY, max_id.unsigned_abs());
-                return Ok(piece);
-            }
-            breathe(attempt);
-        }
-        Err(self.error(ErrorKind::StoreUnreachable, "other processes move the row all the time"))
-    }
-
     /// How far this process has seen the row come. No place of frazil's own record has a `/`.
     fn seen(&self) -> Seen {
-        Seen::of(&self.address, &format!("{}/{}", self.table.name(), self.tag))
+        Seen::of(self.line.address(), &format!("{}/{}", self.table.name(), self.tag))
     }
 
     fn check(&self, row: &Row, seen: u64) -> Result<()> {
@@ -137,10 +124,10 @@ impl Foreign {
     }
 
     fn check_against_peers(&self, rest: Rest) -> Result<()> {
-        let mut rests = self.peers.rests.borrow_mut();
+        let mut rests = self.peers.rests.lock().unwrap_or_else(PoisonError::into_inner);
         rests[self.at] = Some(rest);
         for (address, theirs) in self.peers.addresses.iter().zip(&*rests) {
-            let Some(theirs) = theirs.filter(|theirs| *address != self.address && theirs.meets(&rest)) else { continue };
+            let Some(theirs) = theirs.filter(|theirs| address != self.line.address() && theirs.meets(&rest)) else { continue };
             let why = format!(
                 "delta={} remainder={}, and the store {address} has delta={} remainder={}: both would hand out the same numbers",
                 rest.delta, rest.remainder, theirs.delta, theirs.remainder
@@ -151,7 +138,7 @@ impl Foreign {
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
-        Error::new(kind, format!("store={} table {} tag {}: {why}", self.address, self.table.name(), shown(&self.tag)))
+        Error::new(kind, format!("store={} table {} tag {}: {why}", self.line.address(), self.table.name(), shown(&self.tag)))
     }
 }
 

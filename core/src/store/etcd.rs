@@ -94,6 +94,10 @@ impl Etcd {
 }
 
 impl Store for Etcd {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let meta = key(namespace, Key::Meta);
         let ranges = match which {

@@ -38,6 +38,9 @@ fn with<T>(namespace: &str, work: impl FnOnce(&mut Namespace) -> T) -> T {
 }
 
 impl Store for Memory {
+    /// Nothing is waited for.
+    fn set_timeout(&mut self, _timeout: std::time::Duration) {}
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         Ok(with(namespace, |namespace| {
             let slots = match which {

@@ -101,10 +101,13 @@ pub(crate) enum Swapped {
 
 /// A connection to a store: load, compare-and-set, and nothing else.
 ///
-/// Used by one thread. Every call returns within the timeout that the connection was made with. After
+/// Used by one thread at a time. Every call returns within the timeout that the connection was made with, or was told since. After
 /// an error the connection is dropped and a new one made; an error of `swap` means that the write may or
 /// may not have happened, or may still happen.
-pub(crate) trait Store {
+pub(crate) trait Store: Send {
+    /// How long each call takes at most from now on.
+    fn set_timeout(&mut self, timeout: Duration);
+
     /// Reads the meta record, the server's identity and time, and the slots asked for.
     ///
     /// # Errors

@@ -181,6 +181,10 @@ fn field(key: Key) -> String {
 type Reply = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
 
 impl Store for Redis {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.wire.set_timeout(timeout);
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let wanted = match which {
             Which::All => String::new(),

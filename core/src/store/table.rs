@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Whose table it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Table {
     Leaf,
     Tinyid,
@@ -66,7 +66,10 @@ impl fmt::Display for Row {
 
 /// A connection to a table. As with a [`Store`](super::Store) every call returns in time, and after an error the
 /// connection is dropped; an error of `advance` means that the write may have happened.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Send {
+    /// How long each call takes at most from now on.
+    fn set_timeout(&mut self, timeout: Duration);
+
     /// # Errors
     /// `STORE_*`, naming the address.
     fn read(&mut self, tag: &str) -> Result<Option<Row>>;

@@ -161,6 +161,10 @@ impl ZooKeeper {
 }
 
 impl Store for ZooKeeper {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.check(namespace)?;
         self.with(|store, turn| {

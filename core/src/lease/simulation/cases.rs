@@ -62,6 +62,7 @@ impl Lab {
                     }
                     Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
                     Next::End => wake = self.at + 1,
+                    Next::Attend(_) => unreachable!("there are no tags"),
                 }
             }
             program.note_tokens();

@@ -328,6 +328,7 @@ impl World {
                 Next::Rest(until) => wake = wake.min(until),
                 Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
                 Next::End => wake = 0,
+                Next::Attend(_) => unreachable!("there are no tags"),
             }
         }
         self.processes[at].note_tokens();

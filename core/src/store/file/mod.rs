@@ -309,6 +309,10 @@ fn node_of(name: &str) -> Option<u64> {
 }
 
 impl Store for FileStore {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.within(namespace, |space| space.load(which))
     }

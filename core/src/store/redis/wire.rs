@@ -53,6 +53,11 @@ impl Wire {
         &self.address
     }
 
+    /// How long the requests take at most, once their time is started anew.
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+    }
+
     /// Gives the requests from here on the whole timeout again.
     pub(super) fn restart_timeout(&mut self) {
         if let Some(stream) = &mut self.stream {

@@ -58,6 +58,11 @@ impl Link {
         Ok(link)
     }
 
+    /// How long each call takes at most from now on.
+    pub(super) fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout.min(LONGEST);
+    }
+
     /// A new call begins: its time runs from now.
     pub(super) fn start(&mut self) {
         self.deadline = Instant::now() + self.timeout;

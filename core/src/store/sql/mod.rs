@@ -45,7 +45,7 @@ use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 /// The texts that a database understands.
-trait Texts {
+trait Texts: Send {
     /// Rows of: clock in ms, server, slot, record; the last two NULL where there are none.
     fn load(&self, namespace: &str, which: Which) -> String;
 
@@ -106,6 +106,10 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 const META: i64 = -1;
 
 impl Store for Sql {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.link.set_timeout(timeout);
+    }
+
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.start()?;
         let rows = self.link.ask(&self.texts.load(namespace, which))?;

@@ -112,6 +112,10 @@ impl SqlRows {
 }
 
 impl Rows for SqlRows {
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.link.set_timeout(timeout);
+    }
+
     fn read(&mut self, tag: &str) -> Result<Option<Row>> {
         self.start()?;
         let columns = match self.table {
