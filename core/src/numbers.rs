@@ -1,8 +1,10 @@
 //! The handles on numbers that are prepared ahead: [`Segment`], [`Tickets`], [`Buffered`].
 
+mod openings;
+
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::id::Id;
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake};
@@ -58,22 +60,36 @@ impl Numbers {
     /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
     pub fn open(supply: Supply, spec: Spec, max_wait: Duration) -> Result<Self> {
         let since = Instant::now();
-        let (purpose, ring, prepares): (Arc<dyn Purpose>, _, _) = match supply {
+        let prepares = supply != Supply::Tickets;
+        let numbers = match openings::take(supply, &spec)? {
+            Some(numbers) => numbers,
+            None => Numbers::new(supply, spec, max_wait)?,
+        };
+        let left = || max_wait.saturating_sub(since.elapsed());
+        match prepares.then(|| numbers.shared.chain.prepare(left())) {
+            None | Some(Ok(())) => Ok(numbers),
+            Some(Err(error)) => {
+                if error.kind() == ErrorKind::WouldBlock {
+                    openings::keep(supply, numbers)?;
+                } else {
+                    // Dropping a ring waits for its store, also where an event loop has no time left.
+                    numbers.close_within(left().min(DROP_PATIENCE));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn new(supply: Supply, spec: Spec, max_wait: Duration) -> Result<Self> {
+        let (purpose, ring): (Arc<dyn Purpose>, _) = match supply {
             Supply::Buffered => {
                 let plan = Arc::new(buffered::Plan::new(&spec, max_wait)?);
-                (Arc::clone(&plan) as _, Some(plan), true)
+                (Arc::clone(&plan) as _, Some(plan))
             }
-            Supply::Segment => (Arc::new(segment::Plan::new(&spec, segment::Way::Ranges)?), None, true),
-            Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None, false),
+            Supply::Segment => (Arc::new(segment::Plan::new(&spec, segment::Way::Ranges)?), None),
+            Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None),
         };
-        let numbers = Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring }) };
-        let left = || max_wait.saturating_sub(since.elapsed());
-        if prepares && let Err(error) = numbers.shared.chain.prepare(left()) {
-            // Dropping a ring waits for its store, also where an event loop has no time left.
-            numbers.close_within(left().min(DROP_PATIENCE));
-            return Err(error);
-        }
-        Ok(numbers)
+        Ok(Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring }) })
     }
 
     /// The next number. Where none is ready the call parks, up to `wait=` (a ring: `empty=`).

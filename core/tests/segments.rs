@@ -622,3 +622,28 @@ fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
     drop(locks);
     assert!(one.next_id().is_ok() && two.next_id().is_ok());
 }
+
+/// As an event loop does, which may not wait: what an earlier call has begun is there when it comes back.
+#[test]
+fn who_may_not_wait_asks_again_until_numbers_are_ready() {
+    let folder = Folder::new("polls");
+    let lines = [
+        (Supply::Segment, format!("polled store=file:{}", folder.0.display())),
+        (Supply::Buffered, "standard node=77 size=64".to_owned()),
+        (Supply::Buffered, format!("standard store=file:{} size=64", folder.0.display())),
+    ];
+    for (supply, line) in lines {
+        let begin = Instant::now();
+        let numbers = loop {
+            match Numbers::open(supply, Spec::parse(&line).unwrap(), Duration::ZERO) {
+                Ok(numbers) => break numbers,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
+                    assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+        };
+        numbers.next_id().unwrap();
+    }
+}
