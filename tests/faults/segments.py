@@ -46,6 +46,7 @@ class SegmentRun(Run):
     # A store is asked for a range now and then only, but by everyone who opens or forks.
     pace = 1600, 64
     layout = None
+    deeds = "late openers that waited", "late openers that polled"
     faults_usual, ids_usual, pace_usual = 12, 3_000_000, 0.8
 
     def __init__(self, name, folder, seed=None):
