@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MANY = 5000 };
+enum { MANY = 5000, POLLS_S = 1 };
 
 /* One thread's: what it mints from, and the files of what it got. */
 struct source {
@@ -102,8 +102,9 @@ static frazil_status open_once(struct source *self, bool waits) {
     return waits ? frazil_snowflake_open(spec, &self->ids) : frazil_snowflake_try_open(spec, 0, &self->ids);
 }
 
+/* Who polls gives up after a while. */
 static void reopen(struct source *self, bool waits) {
-    while (!is_open(self) && !stopped()) {
+    for (double end = waits ? 1e300 : now() + POLLS_S; !is_open(self) && now() < end && !stopped();) {
         self->newest = -1;
         if (!done(self, open_once(self, waits))) sleep_ms(20);
     }

@@ -26,6 +26,7 @@ using steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t many = 5000;
+constexpr auto polls_for = 1s;
 
 unsigned setting(const char *name) {
     const char *value = std::getenv(name);
@@ -100,8 +101,10 @@ private:
         }
     }
 
+    // Who polls gives up after a while.
     void open(bool waits = true) {
-        while (!ids_ && !stopped()) {
+        const auto end = waits ? steady::time_point::max() : steady::now() + polls_for;
+        while (!ids_ && steady::now() < end && !stopped()) {
             newest_ = -1;
             const auto once = [&] { ids_.emplace(waits ? Source(spec_) : Source::try_open(spec_, 0ms).value()); };
             if (!try_to(once)) std::this_thread::sleep_for(20ms);

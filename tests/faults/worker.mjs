@@ -16,6 +16,7 @@ const note = (code, text) => fs.writeSync(log, `${code} ${text}\n`)
 const stopped = () => fs.existsSync(`${folder}/stop`)
 const few = new BigInt64Array(Number(process.env.FRAZIL_WORKER_FEW))
 const many = new BigInt64Array(5000)
+const pollsMs = 1000
 let newest = -1n
 
 /** Calls a function, and notes its refusal, which it returns. Anything but a FrazilError ends the program. */
@@ -29,10 +30,11 @@ async function refusal(call) {
   }
 }
 
-/** Without waiting it is the constructor, again and again. */
+/** Without waiting it is the constructor, again and again; it gives up after a while. */
 async function open(waits = true) {
   let ids
-  while (!ids && !stopped()) {
+  const end = waits ? Infinity : performance.now() + pollsMs
+  while (!ids && performance.now() < end && !stopped()) {
     const refused = await refusal(async () => {
       ids = waits ? await frazil[kind].open(spec) : new frazil[kind](spec)
       newest = -1n

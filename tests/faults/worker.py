@@ -29,6 +29,8 @@ FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
 RARE = int(os.environ["FRAZIL_WORKER_RARE"])
 # How many IDs a step takes, and how many now and then.
 FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
+# How long a visitor polls.
+POLLS_S = 1
 # Longer than any life of a child.
 CHILD_LIMIT_S = int(os.environ["FRAZIL_WORKER_CHILD_LIMIT"])
 
@@ -77,8 +79,9 @@ class Worker:
                 pause(0.02)
 
     async def poll(self):
-        """Opens as a program must whose event loop runs: no call waits."""
-        while self.ids is None and not os.path.exists(STOP):
+        """Opens as a program must whose event loop runs: no call waits. It gives up after a while."""
+        end = time.monotonic() + POLLS_S
+        while self.ids is None and time.monotonic() < end and not os.path.exists(STOP):
             try:
                 self.ids = getattr(frazil, KIND)(SPEC)
             except frazil.FrazilError as error:
