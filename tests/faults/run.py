@@ -24,6 +24,8 @@ RECOVERY_S = 45
 STORES = ("file", *servers.KINDS)
 # What is no defect under a fixed number: a child has no right to it, and there is nothing to renew.
 FIXED = {"FORKED", "SPEC"}
+# What nobody may observe: an ID of a worker whose clock is ahead.
+AHEAD = {"OUT_OF_RANGE"}
 
 
 def setting(name, usual):
@@ -66,6 +68,8 @@ class Run:
     pace = 4000, 8
     """Each of the rare things that a worker does comes about once in so many steps; and how many IDs a step takes."""
     layout = frazil.Layout(LAYOUT)
+    deeds = tuple(workers.DEEDS)
+    """What each worker must have done in the end."""
     faults_usual, ids_usual, pace_usual = 25, 1_000_000, 1.7
 
     def __init__(self, name, folder, seed=None):
@@ -85,7 +89,10 @@ class Run:
             self.start_store()
             programs = workers.build()
             for number, place in enumerate(workers.CREW):
-                self.crew.append(workers.Worker(place, programs[place[1]], self.kind, self.pace, self.spec(number), self.folder))
+                # A freeze does not stop the time.
+                limit_s = 30 + 3 * self.window_ms // 1000
+                worker = workers.Worker(place, programs[place[1]], self.kind, self.pace, limit_s, self.spec(number), self.folder)
+                self.crew.append(worker)
             for worker in self.crew:
                 worker.start()
         except BaseException:
@@ -243,7 +250,7 @@ class Run:
 
     def expected(self):
         """The errors that belong."""
-        return check.EXPECTED | FIXED if self.store == "fixed" else check.EXPECTED
+        return check.EXPECTED | (FIXED if self.store == "fixed" else AHEAD)
 
     def expect_all_to_mint(self, otherwise):
         """Waits until each worker has minted from now on."""
@@ -257,6 +264,7 @@ class Run:
     def missing(self):
         """What has not come about yet: a fault that nobody has felt is none."""
         happened = {"forked children that minted": self.forked()} if self.store != "fixed" else {}
+        happened |= {f"{deed} by {worker.name}": worker.done(deed) for deed in self.deeds for worker in self.crew}
         if self.proxy:
             happened |= {event: self.proxy.counts[event] for event in ("answers lost", "requests lost", "connections cut")}
         return [event for event, count in happened.items() if not count]
@@ -289,6 +297,7 @@ class Run:
         self.destroy_crew()
         self.events["starts"] = sum(len(worker.started) for worker in self.crew)
         self.events["forked children that minted"] = self.forked()
+        self.events.update({deed: sum(worker.done(deed) for worker in self.crew) for deed in self.deeds})
         self.events.update(self.proxy.counts if self.proxy else {})
         if faults >= self.faults_usual:
             problems += [f"{event}: none" for event in self.missing()]

@@ -7,6 +7,7 @@ import numpy
 import pytest
 
 from . import check, workers
+from .restarts import FailoverRun, RestartRun
 from .run import LAYOUT, STORES, Run, run
 from .segments import SEGMENTS, TABLES, SegmentRun
 
@@ -22,6 +23,13 @@ def test_nothing_repeats_and_everyone_goes_on(store, tmp_path):
 @pytest.mark.parametrize("name", [*SEGMENTS, *TABLES[:2]])
 def test_no_segment_number_repeats(name, tmp_path):
     report = run(name, tmp_path, of=SegmentRun)
+    print(report)
+    assert not report.problems, f"what the workers wrote is in {tmp_path}"
+
+
+@pytest.mark.parametrize("steady", [RestartRun, FailoverRun])
+def test_nobody_is_refused_when_redis_forgets(steady, tmp_path):
+    report = run("redis", tmp_path, of=steady, faults=1, at_least=100_000)
     print(report)
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
 

@@ -2,7 +2,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <fcntl.h>
 #include <frazil.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +13,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MANY = 5000, CHILD_LIMIT_S = 30 };
+enum { MANY = 5000, POLLS_S = 1 };
+
+/* One thread's: what it mints from, and the files of what it got. */
+struct source {
+    char part[32];
+    int out, log;
+    unsigned seed;
+    int64_t newest;
+    /* One of the two. */
+    frazil_snowflake *ids;
+    frazil_numbers *numbers;
+    int64_t buffer[MANY];
+};
 
 static const char *spec, *folder, *name;
-static int out, errors;
-static unsigned seed, rare, few;
-static int64_t newest = -1;
+static unsigned rare, few, child_limit_s;
 static bool segment;
-/* One of the two. */
-static frazil_snowflake *ids;
-static frazil_numbers *numbers;
+/* Whether a visitor is in this process; threads do not survive a fork. */
+static bool visited;
 
 static void die(const char *what) {
     perror(what);
@@ -33,26 +44,27 @@ static unsigned setting(const char *variable) {
     return (unsigned)atoi(value);
 }
 
-static int append_to(const char *ending) {
+static int append_to(const char *part, const char *ending) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s.%ld.%s", folder, name, (long)getpid(), ending);
+    snprintf(path, sizeof path, "%s/%s.%ld.%s%s", folder, name, (long)getpid(), part, ending);
     int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (file < 0) die(path);
     return file;
 }
 
-static void own_files(void) {
-    out = append_to("ids");
-    errors = append_to("log");
-    seed = (unsigned)getpid();
+static void own_files(struct source *self) {
+    self->out = append_to(self->part, "ids");
+    self->log = append_to(self->part, "log");
+    /* Neighbours among the numbers of processes draw alike otherwise. */
+    self->seed = (unsigned)getpid() * 2654435761u;
 }
 
-static void note(const char *code, const char *text) {
+static void note(struct source *self, const char *code, const char *text) {
     char line[2048];
     int length = snprintf(line, sizeof line - 1, "%s %s", code, text);
     if (length > (int)sizeof line - 2) length = (int)sizeof line - 2;
     line[length] = '\n';
-    if (write(errors, line, (size_t)length + 1) < 0) die("write");
+    if (write(self->log, line, (size_t)length + 1) < 0) die("write");
 }
 
 static double now(void) {
@@ -66,9 +78,9 @@ static void sleep_ms(long ms) {
     nanosleep(&time, NULL);
 }
 
-static unsigned draw_below(unsigned limit) {
-    seed = seed * 1664525u + 1013904223u;
-    return (unsigned)((uint64_t)seed * limit >> 32);
+static unsigned draw_below(struct source *self, unsigned limit) {
+    self->seed = self->seed * 1664525u + 1013904223u;
+    return (unsigned)((uint64_t)self->seed * limit >> 32);
 }
 
 static bool stopped(void) {
@@ -77,78 +89,146 @@ static bool stopped(void) {
     return access(path, F_OK) == 0;
 }
 
-static bool done(frazil_status status) {
+static bool done(struct source *self, frazil_status status) {
     if (status == FRAZIL_OK) return true;
-    note(frazil_error_name(status), frazil_last_error());
+    note(self, frazil_error_name(status), frazil_last_error());
     return false;
 }
 
-static bool is_open(void) { return ids || numbers; }
+static bool is_open(const struct source *self) { return self->ids || self->numbers; }
 
-static void reopen(void) {
-    while (!is_open() && !stopped()) {
-        newest = -1;
-        if (!done(segment ? frazil_segment_open(spec, &numbers) : frazil_snowflake_open(spec, &ids))) sleep_ms(20);
+static frazil_status open_once(struct source *self, bool waits) {
+    if (segment) return waits ? frazil_segment_open(spec, &self->numbers) : frazil_segment_try_open(spec, 0, &self->numbers);
+    return waits ? frazil_snowflake_open(spec, &self->ids) : frazil_snowflake_try_open(spec, 0, &self->ids);
+}
+
+/* Who polls gives up after a while. */
+static void reopen(struct source *self, bool waits) {
+    for (double end = waits ? 1e300 : now() + POLLS_S; !is_open(self) && now() < end && !stopped();) {
+        self->newest = -1;
+        if (!done(self, open_once(self, waits))) sleep_ms(20);
     }
 }
 
-static frazil_status renew(void) { return segment ? frazil_numbers_renew(numbers) : frazil_snowflake_renew(ids); }
-
-static void shut(void) {
-    frazil_snowflake_free(ids);
-    ids = NULL;
-    frazil_numbers_free(numbers);
-    numbers = NULL;
+static frazil_status renew(struct source *self) {
+    return segment ? frazil_numbers_renew(self->numbers) : frazil_snowflake_renew(self->ids);
 }
 
-static void mint(size_t count) {
-    static int64_t buffer[MANY];
+static void shut(struct source *self) {
+    frazil_snowflake_free(self->ids);
+    self->ids = NULL;
+    frazil_numbers_free(self->numbers);
+    self->numbers = NULL;
+}
+
+static void mint(struct source *self, size_t count) {
+    int64_t *buffer = self->buffer;
     size_t written = 0;
-    frazil_status status =
-        segment ? frazil_numbers_fill(numbers, buffer, count, &written) : frazil_snowflake_fill(ids, buffer, count, &written);
+    frazil_status status = segment ? frazil_numbers_fill(self->numbers, buffer, count, &written)
+                                   : frazil_snowflake_fill(self->ids, buffer, count, &written);
     size_t bytes = written * sizeof *buffer;
-    if (bytes && write(out, buffer, bytes) != (ssize_t)bytes) die("write");
-    if (written && buffer[0] <= newest) note("NOT_ASCENDING", "an ID is not above the one before it");
-    if (written) newest = buffer[written - 1];
-    if (!done(status)) sleep_ms(20);
+    if (bytes && write(self->out, buffer, bytes) != (ssize_t)bytes) die("write");
+    if (written && buffer[0] <= self->newest) note(self, "NOT_ASCENDING", "an ID is not above the one before it");
+    if (written) self->newest = buffer[written - 1];
+    if (!done(self, status)) sleep_ms(20);
 }
 
-static void run(double end, bool forks);
+/* The last ID that one of the processes has written down, or -1. */
+static int64_t somebodys_newest(struct source *self) {
+    char pattern[4096];
+    snprintf(pattern, sizeof pattern, "%s/*.ids", folder);
+    glob_t found;
+    if (glob(pattern, 0, NULL, &found)) die(pattern);
+    int file = open(found.gl_pathv[draw_below(self, (unsigned)found.gl_pathc)], O_RDONLY);
+    globfree(&found);
+    if (file < 0) die("open");
+    int64_t newest = -1;
+    off_t whole = lseek(file, 0, SEEK_END) / 8 * 8;
+    if (whole && pread(file, &newest, sizeof newest, whole - 8) != sizeof newest) die("pread");
+    close(file);
+    return newest;
+}
+
+static void observe(struct source *self) {
+    int64_t theirs = somebodys_newest(self);
+    if (segment || theirs < 0 || !done(self, frazil_snowflake_observe(self->ids, theirs))) return;
+    if (theirs > self->newest) self->newest = theirs;
+    int file = append_to("", "observed");
+    if (write(file, ".", 1) != 1) die("write");
+    close(file);
+}
+
+static void *stay(void *argument) {
+    struct source *self = argument;
+    own_files(self);
+    reopen(self, self->part[0] == 'w');
+    for (double end = now() + draw_below(self, 1000) / 1000.0; is_open(self) && now() < end; sleep_ms(1)) mint(self, few);
+    shut(self);
+    close(self->out);
+    close(self->log);
+    free(self);
+    __atomic_store_n(&visited, false, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* At most one at a time; it waits and polls in turn. */
+static void visit(void) {
+    static unsigned visits;
+    if (__atomic_exchange_n(&visited, true, __ATOMIC_ACQUIRE)) return;
+    struct source *visitor = calloc(1, sizeof *visitor);
+    if (!visitor) die("calloc");
+    visits++;
+    snprintf(visitor->part, sizeof visitor->part, "%s.%u.", visits % 2 ? "polls" : "waits", visits);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, stay, visitor) || pthread_detach(thread)) die("pthread");
+}
+
+static void run(struct source *self, double end, bool forks);
 
 /* Both go on: the child for a while, with files of its own. */
-static void branch(void) {
+static void branch(struct source *self) {
     static pid_t child;
-    if (child && waitpid(child, NULL, WNOHANG) == child) child = 0;
-    if (child) return;
+    int status = 0;
+    if (child && waitpid(child, &status, WNOHANG) != child) return;
+    if (status) note(self, "CHILD", "ended by a signal or an error");
     child = fork();
     if (child < 0) die("fork");
     if (child > 0) return;
-    alarm(CHILD_LIMIT_S);
-    own_files();
-    run(now() + 0.5 + draw_below(2500) / 1000.0, false);
+    alarm(child_limit_s);
+    visited = false;
+    own_files(self);
+    /* Before the child has a number of its own: somebody else may open, and what was inherited may go. */
+    if (draw_below(self, 2)) visit();
+    if (!draw_below(self, 4)) shut(self);
+    run(self, now() + 0.5 + draw_below(self, 2500) / 1000.0, false);
     _exit(0);
 }
 
-static void run(double end, bool forks) {
+static void run(struct source *self, double end, bool forks) {
     while (now() < end) {
-        unsigned draw = draw_below(rare);
-        if (draw < 2) shut();
-        if (!is_open()) reopen();
-        if (!is_open() || (draw % 16 == 0 && stopped())) break;
-        if (draw == 2) done(renew());
-        if (draw == 3 && forks) branch();
-        mint(draw < 6 ? MANY : few);
+        unsigned draw = draw_below(self, rare);
+        if (draw < 2) shut(self);
+        if (!is_open(self)) reopen(self, true);
+        if (!is_open(self) || (draw % 16 == 0 && stopped())) break;
+        if (draw == 2) done(self, renew(self));
+        if (draw == 3 && forks) branch(self);
+        if (draw == 4) observe(self);
+        if (draw == 5) visit();
+        mint(self, draw < 6 ? MANY : few);
         sleep_ms(1);
     }
     /* Half of the children just vanish, as crashed processes do. */
-    if (forks || draw_below(2)) shut();
+    if (forks || draw_below(self, 2)) shut(self);
 }
 
 int main(int argc, char **argv) {
     if (argc != 5) return 2;
+    static struct source self = {.newest = -1};
     segment = strcmp(argv[1], "Segment") == 0, spec = argv[2], folder = argv[3], name = argv[4];
     rare = setting("FRAZIL_WORKER_RARE"), few = setting("FRAZIL_WORKER_FEW");
-    own_files();
-    run(1e300, setting("FRAZIL_WORKER_FORKS") == 1);
+    child_limit_s = setting("FRAZIL_WORKER_CHILD_LIMIT");
+    own_files(&self);
+    run(&self, 1e300, setting("FRAZIL_WORKER_FORKS") == 1);
+    while (__atomic_load_n(&visited, __ATOMIC_ACQUIRE)) sleep_ms(1);
     return 0;
 }

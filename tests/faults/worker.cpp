@@ -1,18 +1,22 @@
 // Mints until told to stop, and writes down every ID before anything else happens: worker KIND SPEC FOLDER NAME (see worker.py)
 #include <frazil.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
+#include <type_traits>
 #include <unistd.h>
 #include <vector>
 
@@ -22,14 +26,28 @@ using steady = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t many = 5000;
-constexpr unsigned child_limit_s = 30;
+constexpr auto polls_for = 1s;
+
+unsigned setting(const char *name) {
+    const char *value = std::getenv(name);
+    if (!value) throw std::runtime_error(std::string(name) + " is not set");
+    return static_cast<unsigned>(std::atoi(value));
+}
+
+// Whether a visitor is in this process; threads do not survive a fork.
+std::atomic<bool> visited{false};
 
 /// `Source` is a frazil::snowflake or a frazil::segment.
 template <typename Source> class worker {
 public:
-    worker(std::string spec, std::string folder, std::string name, unsigned rare, unsigned few)
-        : spec_(std::move(spec)), folder_(std::move(folder)), name_(std::move(name)), rare_(rare), few_(few) {
+    worker(std::string spec, std::string folder, std::string name, std::string part = "")
+        : spec_(std::move(spec)), folder_(std::move(folder)), name_(std::move(name)), part_(std::move(part)) {
         own_files();
+    }
+
+    ~worker() {
+        ::close(out_);
+        ::close(log_);
     }
 
     void run(steady::time_point end, bool forks) {
@@ -40,6 +58,8 @@ public:
             if (!ids_ || (draw % 16 == 0 && stopped())) break;
             if (draw == 2) try_to([&] { ids_->renew(); });
             if (draw == 3 && forks) branch();
+            if (draw == 4) observe();
+            if (draw == 5) visit();
             mint(draw < 6 ? many : few_);
             std::this_thread::sleep_for(1ms);
         }
@@ -57,7 +77,7 @@ private:
     }
 
     int append_to(const char *ending) const {
-        const std::string path = folder_ + '/' + name_ + '.' + std::to_string(getpid()) + '.' + ending;
+        const std::string path = folder_ + '/' + name_ + '.' + std::to_string(getpid()) + '.' + part_ + ending;
         const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
         if (file < 0) throw std::runtime_error("cannot open " + path);
         return file;
@@ -81,10 +101,13 @@ private:
         }
     }
 
-    void open() {
-        while (!ids_ && !stopped()) {
+    // Who polls gives up after a while.
+    void open(bool waits = true) {
+        const auto end = waits ? steady::time_point::max() : steady::now() + polls_for;
+        while (!ids_ && steady::now() < end && !stopped()) {
             newest_ = -1;
-            if (!try_to([&] { ids_.emplace(spec_); })) std::this_thread::sleep_for(20ms);
+            const auto once = [&] { ids_.emplace(waits ? Source(spec_) : Source::try_open(spec_, 0ms).value()); };
+            if (!try_to(once)) std::this_thread::sleep_for(20ms);
         }
     }
 
@@ -111,15 +134,67 @@ private:
         }
     }
 
+    // The last ID that one of the processes has written down, or -1.
+    std::int64_t somebodys_newest() {
+        std::vector<std::filesystem::path> files;
+        for (const auto &entry : std::filesystem::directory_iterator(folder_))
+            if (entry.path().extension() == ".ids") files.push_back(entry.path());
+        std::ifstream file(files.at(below(static_cast<unsigned>(files.size()))), std::ios::binary | std::ios::ate);
+        const std::streamoff whole = file.tellg() / 8 * 8;
+        std::int64_t newest = -1;
+        if (whole && !file.seekg(whole - 8).read(reinterpret_cast<char *>(&newest), sizeof newest)) throw std::runtime_error("cannot read");
+        return newest;
+    }
+
+    void observe() {
+        if constexpr (std::is_same_v<Source, frazil::snowflake>) {
+            const std::int64_t theirs = somebodys_newest();
+            if (theirs < 0 || !try_to([&] { ids_->observe(theirs); })) return;
+            newest_ = std::max(newest_, theirs);
+            const int file = append_to("observed");
+            write_all(file, ".");
+            ::close(file);
+        }
+    }
+
+    // At most one at a time; it waits and polls in turn.
+    void visit() {
+        if (visited.exchange(true)) return;
+        const bool waits = ++visits_ % 2 == 0;
+        const std::string part = (waits ? "waits." : "polls.") + std::to_string(visits_) + '.';
+        std::thread([spec = spec_, folder = folder_, name = name_, part, waits] {
+            worker(spec, folder, name, part).stay(waits);
+            visited = false;
+        }).detach();
+    }
+
+    void stay(bool waits) {
+        try {
+            open(waits);
+            for (const auto end = steady::now() + std::chrono::milliseconds(below(1000)); ids_ && steady::now() < end;) {
+                mint(few_);
+                std::this_thread::sleep_for(1ms);
+            }
+            ids_.reset();
+        } catch (const std::exception &error) {
+            note("UNTYPED", error.what());
+        }
+    }
+
     // Both go on: the child for a while, with files of its own.
     void branch() {
-        if (child_ && ::waitpid(child_, nullptr, WNOHANG) == child_) child_ = 0;
-        if (child_) return;
+        int status = 0;
+        if (child_ && ::waitpid(child_, &status, WNOHANG) != child_) return;
+        if (status) note("CHILD", "ended with status " + std::to_string(status));
         child_ = ::fork();
         if (child_ != 0) return;
-        ::alarm(child_limit_s);
+        ::alarm(setting("FRAZIL_WORKER_CHILD_LIMIT"));
+        visited = false;
         try {
             own_files();
+            // Before the child has a number of its own: somebody else may open, and what was inherited may go.
+            if (below(2)) visit();
+            if (!below(4)) ids_.reset();
             run(steady::now() + 500ms + std::chrono::milliseconds(below(2500)), false);
         } catch (const std::exception &error) {
             note("UNTYPED", error.what());
@@ -127,8 +202,8 @@ private:
         ::_exit(0);
     }
 
-    std::string spec_, folder_, name_;
-    unsigned rare_, few_;
+    std::string spec_, folder_, name_, part_;
+    unsigned rare_ = setting("FRAZIL_WORKER_RARE"), few_ = setting("FRAZIL_WORKER_FEW"), visits_ = 0;
     int out_ = -1, log_ = -1;
     pid_t child_ = 0;
     std::int64_t newest_ = -1;
@@ -137,16 +212,11 @@ private:
     std::mt19937 random_;
 };
 
-unsigned setting(const char *name) {
-    const char *value = std::getenv(name);
-    if (!value) throw std::runtime_error(std::string(name) + " is not set");
-    return static_cast<unsigned>(std::atoi(value));
-}
-
 template <typename Source> int work(char **arguments) {
-    worker<Source> self(arguments[0], arguments[1], arguments[2], setting("FRAZIL_WORKER_RARE"), setting("FRAZIL_WORKER_FEW"));
+    worker<Source> self(arguments[0], arguments[1], arguments[2]);
     try {
         self.run(steady::time_point::max(), setting("FRAZIL_WORKER_FORKS") == 1);
+        while (visited) std::this_thread::sleep_for(1ms);
     } catch (const std::exception &error) {
         self.note("UNTYPED", error.what());
         return 1;

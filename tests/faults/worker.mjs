@@ -2,18 +2,21 @@
 
 import fs from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { Worker, isMainThread } from 'node:worker_threads'
 import * as frazil from '../../node/index.mjs'
 
 const { FrazilError } = frazil
-const [kind, spec, folder, name] = process.argv.slice(2)
+// A visitor's thread has a part of the files' names as well.
+const [kind, spec, folder, name, part = ''] = process.argv.slice(2)
 const rare = Number(process.env.FRAZIL_WORKER_RARE)
-const appendTo = (ending) => fs.openSync(`${folder}/${name}.${process.pid}.${ending}`, 'a')
+const appendTo = (ending) => fs.openSync(`${folder}/${name}.${process.pid}.${part}${ending}`, 'a')
 const out = appendTo('ids')
 const log = appendTo('log')
 const note = (code, text) => fs.writeSync(log, `${code} ${text}\n`)
 const stopped = () => fs.existsSync(`${folder}/stop`)
 const few = new BigInt64Array(Number(process.env.FRAZIL_WORKER_FEW))
 const many = new BigInt64Array(5000)
+const pollsMs = 1000
 let newest = -1n
 
 /** Calls a function, and notes its refusal, which it returns. Anything but a FrazilError ends the program. */
@@ -27,11 +30,13 @@ async function refusal(call) {
   }
 }
 
-async function open() {
+/** Without waiting it is the constructor, again and again; it gives up after a while. */
+async function open(waits = true) {
   let ids
-  while (!ids && !stopped()) {
+  const end = waits ? Infinity : performance.now() + pollsMs
+  while (!ids && performance.now() < end && !stopped()) {
     const refused = await refusal(async () => {
-      ids = await frazil[kind].open(spec)
+      ids = waits ? await frazil[kind].open(spec) : new frazil[kind](spec)
       newest = -1n
     })
     if (refused) await pause(20)
@@ -60,6 +65,48 @@ function mint(ids, buffer) {
   return 20
 }
 
+/** The last ID that one of the processes has written down, or undefined. */
+function somebodysNewest() {
+  const files = fs.readdirSync(folder).filter((file) => file.endsWith('.ids'))
+  const file = fs.openSync(`${folder}/${files[Math.floor(Math.random() * files.length)]}`)
+  const whole = Math.floor(fs.fstatSync(file).size / 8) * 8
+  const last = new BigInt64Array(1)
+  if (whole) fs.readSync(file, last, 0, 8, whole - 8)
+  fs.closeSync(file)
+  return whole ? last[0] : undefined
+}
+
+async function observe(ids) {
+  const theirs = somebodysNewest()
+  if (kind === 'Segment' || theirs === undefined || (await refusal(() => ids.observe(theirs)))) return
+  if (theirs > newest) newest = theirs
+  fs.appendFileSync(`${folder}/${name}.${process.pid}.observed`, '.')
+}
+
+let visits = 0
+let visitor
+
+/** At most one at a time; it waits and polls in turn, and every fourth is ended wherever it stands. */
+function visit() {
+  if (visitor) return
+  visits += 1
+  const argv = [kind, spec, folder, name, `${visits % 2 ? 'polls' : 'waits'}.${visits}.`]
+  visitor = new Worker(new URL(import.meta.url), { argv })
+  const end = visits % 4 > 2 ? setTimeout(() => visitor.terminate(), Math.random() * 500) : undefined
+  visitor.on('exit', () => {
+    clearTimeout(end)
+    visitor = undefined
+  })
+}
+
+async function stay() {
+  const ids = await open(part.startsWith('waits'))
+  for (const end = performance.now() + Math.random() * 1000; ids && performance.now() < end;) {
+    await pause(mint(ids, few))
+  }
+  await ids?.close()
+}
+
 async function main() {
   let ids
   for (;;) {
@@ -71,12 +118,15 @@ async function main() {
     ids ??= await open()
     if (!ids || (draw % 16 === 0 && stopped())) break
     if (draw === 2) await refusal(() => ids.renew())
+    if (draw === 4) await observe(ids)
+    if (draw === 5) visit()
     await pause(mint(ids, draw < 6 ? many : few))
   }
   await ids?.close()
 }
 
-main().catch((error) => {
+const work = isMainThread ? main : stay
+work().catch((error) => {
   note('UNTYPED', String(error))
   process.exit(1)
 })

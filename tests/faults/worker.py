@@ -1,16 +1,23 @@
 """Mints until told to stop, and writes down every ID before anything else happens: worker.py KIND SPEC FOLDER NAME.
 
-KIND is what it opens: Snowflake, or Segment, whose numbers are IDs as well here. IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian, in one write(2) as soon as they are there: neither kill -9 nor
-a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line each. FOLDER/stop ends the program.
-The workers in the other languages do the same.
+KIND is what it opens: Snowflake, or Segment, whose numbers are IDs as well here. IDs go to FOLDER/NAME.PID.ids, 8 bytes each, little endian,
+in one write(2) as soon as they are there: neither kill -9 nor a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line
+each. FOLDER/stop ends the program.
+
+Now and then it closes and opens, renews, observes an ID of another process (FOLDER/NAME.PID.observed gets a byte), forks, or has a visitor:
+a thread that opens the same late, waiting or polling, mints and closes, into files named PID.waits.N and PID.polls.N.
+The workers in the other languages do the same; Node, which cannot fork, has its visitors in threads with a heap of their own, and ends some.
 """
 
 import array
+import asyncio
+import glob
 import os
 import random
 import select
 import signal
 import sys
+import threading
 import time
 
 import frazil
@@ -22,8 +29,10 @@ FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
 RARE = int(os.environ["FRAZIL_WORKER_RARE"])
 # How many IDs a step takes, and how many now and then.
 FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
+# How long a visitor polls.
+POLLS_S = 1
 # Longer than any life of a child.
-CHILD_LIMIT_S = 30
+CHILD_LIMIT_S = int(os.environ["FRAZIL_WORKER_CHILD_LIMIT"])
 
 
 def pause(seconds):
@@ -35,16 +44,27 @@ def append_to(ending):
     return os.open(f"{FOLDER}/{NAME}.{os.getpid()}.{ending}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
+def somebodys_newest():
+    """The last ID that one of the processes has written down, or None."""
+    with open(random.choice(glob.glob(f"{FOLDER}/*.ids")), "rb") as file:
+        whole = file.seek(0, os.SEEK_END) // 8 * 8
+        file.seek(max(whole - 8, 0))
+        return int.from_bytes(file.read(8), "little") if whole else None
+
+
 class Worker:
-    def __init__(self):
+    def __init__(self, part=""):
+        self.part = part
         self.own_files()
         self.newest = -1
         self.child = 0
         self.ids = None
-        self.random = random.Random(os.getpid())
+        self.visits = 0
+        self.visitor = None
 
     def own_files(self):
-        self.out, self.log = append_to("ids"), append_to("log")
+        self.out, self.log = append_to(f"{self.part}ids"), append_to(f"{self.part}log")
+        self.random = random.Random(f"{os.getpid()}{self.part}")
 
     def note(self, code, text):
         os.write(self.log, f"{code} {text}\n".encode())
@@ -54,6 +74,16 @@ class Worker:
             try:
                 self.ids = getattr(frazil, KIND)(SPEC)
                 self.newest = -1
+            except frazil.FrazilError as error:
+                self.note(error.name, error)
+                pause(0.02)
+
+    async def poll(self):
+        """Opens as a program must whose event loop runs: no call waits. It gives up after a while."""
+        end = time.monotonic() + POLLS_S
+        while self.ids is None and time.monotonic() < end and not os.path.exists(STOP):
+            try:
+                self.ids = getattr(frazil, KIND)(SPEC)
             except frazil.FrazilError as error:
                 self.note(error.name, error)
                 pause(0.02)
@@ -84,18 +114,61 @@ class Worker:
         except frazil.FrazilError as error:
             self.note(error.name, error)
 
+    def observe(self):
+        theirs = somebodys_newest()
+        if KIND == "Segment" or theirs is None:
+            return
+        try:
+            self.ids.observe(theirs)
+        except frazil.FrazilError as error:
+            self.note(error.name, error)
+        else:
+            self.newest = max(self.newest, theirs)
+            with open(f"{FOLDER}/{NAME}.{os.getpid()}.observed", "ab") as file:
+                file.write(b".")
+
+    def visit(self):
+        """At most one at a time; it waits and polls in turn."""
+        if self.visitor is None or not self.visitor.is_alive():
+            self.visits += 1
+            self.visitor = threading.Thread(target=self.stay, args=(f"{'polls' if self.visits % 2 else 'waits'}.{self.visits}.",))
+            self.visitor.start()
+
+    def stay(self, part):
+        visitor = Worker(part)
+        try:
+            if part.startswith("polls"):
+                asyncio.run(visitor.poll())
+            else:
+                visitor.open()
+            end = time.monotonic() + visitor.random.uniform(0, 1)
+            while visitor.ids and time.monotonic() < end:
+                visitor.mint(FEW)
+                pause(0.001)
+            if visitor.ids:
+                visitor.close()
+        except BaseException as error:
+            visitor.note("UNTYPED", repr(error))
+            raise
+
     def fork(self):
         """Both go on: the child for a while, with files of its own."""
-        if self.child and os.waitpid(self.child, os.WNOHANG)[0]:
-            self.child = 0
         if self.child:
-            return
+            ended, status = os.waitpid(self.child, os.WNOHANG)
+            if not ended:
+                return
+            if status:
+                self.note("CHILD", f"ended with status {status}")
         self.child = os.fork()
         if self.child == 0:
             try:
                 signal.alarm(CHILD_LIMIT_S)
                 self.own_files()
-                self.random = random.Random(os.getpid())
+                # Before the child has a number of its own: somebody else may open, and what was inherited may go.
+                if self.random.random() < 0.5:
+                    self.visit()
+                if self.random.random() < 0.25:
+                    self.close()
                 self.run(time.monotonic() + self.random.uniform(0.5, 3), forks=False)
             except BaseException as error:
                 self.note("UNTYPED", repr(error))
@@ -116,6 +189,10 @@ class Worker:
                 self.renew()
             if draw == 3 and forks:
                 self.fork()
+            if draw == 4:
+                self.observe()
+            if draw == 5:
+                self.visit()
             self.mint(MANY if draw < 6 else FEW)
             pause(0.001)
         # Half of the children just vanish, as crashed processes do.

@@ -28,6 +28,8 @@ CREW = [
     ("c", "worker.c", True, False),
     ("cpp", "worker.cpp", True, False),
 ]
+# What all of them do besides minting, and how the files are named that tell of it.
+DEEDS = {"late openers that waited": "waits.*.ids", "late openers that polled": "polls.*.ids", "IDs observed": "observed"}
 
 
 @functools.cache
@@ -36,7 +38,7 @@ def build():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="frazil-workers-"))
     atexit.register(shutil.rmtree, folder)
     lib = ROOT / "build/c/lib"
-    flags = ["-O2", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/build/c/include", f"-L{lib}", f"-Wl,-rpath,{lib}"]
+    flags = ["-O2", "-pthread", "-Wall", "-Wextra", "-Werror", f"-I{ROOT}/build/c/include", f"-L{lib}", f"-Wl,-rpath,{lib}"]
     c, cpp = folder / "worker_c", folder / "worker_cpp"
     subprocess.run(["cc", "-std=c99", *flags, HERE / "worker.c", "-lfrazil", "-o", c], check=True, timeout=120)
     subprocess.run(["c++", "-std=c++17", *flags, HERE / "worker.cpp", "-lfrazil", "-o", cpp], check=True, timeout=120)
@@ -51,12 +53,17 @@ def build():
 class Worker:
     """One place in the crew; kill -9 and a new start fill it with another process."""
 
-    def __init__(self, place, command, kind, pace, spec, folder):
+    def __init__(self, place, command, kind, pace, child_limit_s, spec, folder):
         self.name, _, forks, self.has_clock = place
         self.folder = folder
         self.command = [*command, kind, spec, folder, self.name]
         rare, few = map(str, pace)
-        self.environment = os.environ | {"FRAZIL_WORKER_FORKS": str(int(forks)), "FRAZIL_WORKER_RARE": rare, "FRAZIL_WORKER_FEW": few}
+        self.environment = os.environ | {
+            "FRAZIL_WORKER_FORKS": str(int(forks)),
+            "FRAZIL_WORKER_RARE": rare,
+            "FRAZIL_WORKER_FEW": few,
+            "FRAZIL_WORKER_CHILD_LIMIT": str(child_limit_s),
+        }
         if self.has_clock:
             self.offset = folder / f"{self.name}.clock"
             self.turn_clock(0)
@@ -102,8 +109,13 @@ class Worker:
 
     def forked(self):
         """How many forked children have minted."""
-        own = {f"{self.name}.{pid}.ids" for pid in self.started}
-        return sum(path.name not in own and path.stat().st_size > 0 for path in self.folder.glob(f"{self.name}.*.ids"))
+        minted = {path.name.split(".")[1] for path in self.folder.glob(f"{self.name}.*.ids") if path.stat().st_size > 0}
+        return len(minted - set(map(str, self.started)))
+
+    def done(self, deed):
+        """How often it, or a forked child, has done one of the DEEDS: files of IDs count once each, other files by the byte."""
+        sizes = [path.stat().st_size for path in self.folder.glob(f"{self.name}.*.{DEEDS[deed]}")]
+        return sum(sizes) if deed == "IDs observed" else sum(size > 0 for size in sizes)
 
     def died(self):
         """Why it ended although nobody killed it, or None."""

@@ -75,6 +75,25 @@ def test_a_tag_is_begun_by_whoever_comes_first_but_on_redis(store, spec):
         assert segment.last_error is None
 
 
+POLL = """
+import asyncio
+async def poll():
+    for tries in range(200):
+        try:
+            return frazil.Segment(spec).next() > 0
+        except frazil.WouldBlockError:
+            time.sleep(0.02)
+print(json.dumps(asyncio.run(poll())))
+"""
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="what is begun for an opener that may not wait is dropped when it leaves")
+@pytest.mark.stores("postgresql")
+def test_an_opener_that_polls_gets_there(store, spec):
+    opened(spec, store[1]).close()
+    assert elsewhere(spec, POLL) == [True]
+
+
 def test_processes_share_a_tag(store, spec):
     with opened(spec, store[1]) as segment:
         mine = segment.batch(500)
