@@ -201,7 +201,7 @@ impl Address {
         match self.0.expose().strip_prefix("file:") {
             Some(folder) => {
                 let folder: std::path::PathBuf = std::path::Path::new(folder).components().collect();
-                Address(Secret::new(&format!("file:{}", folder.display())))
+                Address(Secret::new(format!("file:{}", folder.display())))
             }
             None => self,
         }
