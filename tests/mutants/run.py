@@ -118,7 +118,11 @@ MUTANTS = [
     (
         "a forked child mints with its parent's lease",
         [
-            (GENERATOR, "        if self.same_process() {\n            return Ok(());", "        if self.lease.get().process > 0 {\n            return Ok(());"),
+            (
+                GENERATOR,
+                "        if self.same_process() {\n            return Ok(());",
+                "        if self.lease.get().process > 0 {\n            return Ok(());",
+            ),
             (GENERATOR, "self.mark.is(self.lease.get().process)", "self.lease.get().process > 0"),
         ],
     ),
@@ -126,7 +130,11 @@ MUTANTS = [
         "two keepers of a store, and a bound is moved on by whoever comes",
         [
             (KEEPER, "match map.get(address) {", "match map.get(address).filter(|keeper| keeper.lock().seats.len() != 1) {"),
-            (LEASE, "Some(self.get()).filter(|lease| lease.serial == owner.serial)", "Some(self.get()).filter(|lease| lease.serial >= owner.serial)"),
+            (
+                LEASE,
+                "Some(self.get()).filter(|lease| lease.serial == owner.serial)",
+                "Some(self.get()).filter(|lease| lease.serial >= owner.serial)",
+            ),
         ],
     ),
     ("the store does not compare the meta record", STORE, "self.records.meta != swap.meta || ", ""),
