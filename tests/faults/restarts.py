@@ -77,7 +77,7 @@ class RestartRun(SteadyRun):
     fault = "restart without the records"
 
     def break_store(self):
-        # The second comes before all have written their records anew.
+        # The second comes as soon as two are back, whatever the others have written by then.
         for back in (2, len(self.crew), len(self.crew)):
             self.forget(back)
         self.expect_ids_beyond_a_window()
