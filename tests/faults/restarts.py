@@ -77,7 +77,7 @@ class RestartRun(SteadyRun):
     fault = "restart without the records"
 
     def break_store(self):
-        # The second comes while some have written their records anew and others have not.
+        # The second comes as soon as two are back, whatever the others have written by then.
         for back in (2, len(self.crew), len(self.crew)):
             self.forget(back)
         self.expect_ids_beyond_a_window()
@@ -98,10 +98,14 @@ class FailoverRun(SteadyRun):
     window_s, renew_s = 6, 1
     replica = None
 
-    def break_store(self):
+    def start_store(self):
+        super().start_store()
+        # Before there is a lease: a primary's identity changes with its first replica.
         self.replica = servers.start("redis")
         self.replica.call("REPLICAOF", "127.0.0.1", self.server.port)
         self.expect(lambda: self.server.in_step(self.replica.port), "the replica does not follow")
+
+    def break_store(self):
         self.replica.call("REPLICAOF", "NO", "ONE")
         self.send_clients_to(self.replica)
         # What the old primary knows lies in the past then.
