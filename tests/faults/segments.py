@@ -47,7 +47,7 @@ class SegmentRun(Run):
     pace = 1600, 64
     layout = None
     # Who polls may never get there: see test_an_opener_that_polls_gets_there.
-    deeds = ("late openers that waited",)
+    deeds = ("late openers that waited", "late openers that polled")
     faults_usual, ids_usual, pace_usual = 12, 3_000_000, 0.8
 
     def __init__(self, name, folder, seed=None):

@@ -87,7 +87,6 @@ print(json.dumps(asyncio.run(poll())))
 """
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="what is begun for an opener that may not wait is dropped when it leaves")
 @pytest.mark.stores("postgresql")
 def test_an_opener_that_polls_gets_there(store, spec):
     opened(spec, store[1]).close()
