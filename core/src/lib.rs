@@ -98,7 +98,7 @@
 //! | `generator` | word, gate and lease: the lock-free core |
 //! | `entries` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
-//! | `lease` | the window protocol, and the thread that keeps leases |
+//! | `lease` | the window protocol, and a store's thread: it keeps leases and refills tags |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `snowflake` | the handle that users hold |
 //! | `chain` | numbers that a thread prepares ahead, and how they are handed over |

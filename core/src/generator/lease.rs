@@ -224,7 +224,8 @@ impl Lease {
     }
 }
 
-/// The current lease. Old ones live as long as this, because a slow caller may still read them.
+/// The current lease. Old ones live as long as this, because a slow caller may still read them: half a kilobyte for each number
+/// that was given up, which is one for each `renew()`, fork and lost lease.
 ///
 /// There is no lock: a forked child swaps a lease that it inherited in whatever state it stood.
 pub(crate) struct LeasePointer(AtomicPtr<Lease>);

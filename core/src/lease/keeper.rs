@@ -1,14 +1,14 @@
 //! The keeper of a store: one for each store and process, with the one thread that asks the store.
 //!
 //! It holds the [`Seat`]s of all leases of the store, and the duties of its tags, under one lock, which nobody holds while the
-//! store is asked. Tags that are kept in several stores have a keeper for just these stores: one that hangs must not
-//! hold up another one's leases. Its thread is a loop of a few lines over [`Keeper::next`] and [`Keeper::done`], which the simulation drives in the thread's place; callers
-//! come as [`Visit`](super::visit::Visit)s.
+//! store is asked. Tags that are kept in several stores have a keeper for just these stores: one that hangs must not hold up
+//! another one's leases. Its thread is a loop of a few lines over [`Keeper::next`] and [`Keeper::done`], which the simulation
+//! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 //!
 //! **One keeper for each store.** A keeper is looked up, made and forgotten under the lock of the map that it stands in. It is
-//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the keeper's lock before the
-//! map's is free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked child has a
-//! map of its own, and never touches its parent's.
+//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the keeper's lock before
+//! the map's is free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked
+//! child has a map of its own, and never touches its parent's.
 
 use super::contract::Contract;
 use super::duty::{Agenda, Duty};
