@@ -388,3 +388,34 @@ fn a_folder_has_one_keeper_however_it_is_spelled() {
         assert_eq!(open(&line(end)).node(), first.node());
     }
 }
+
+/// Many processes start at once on one folder, as after a deployment; `FRAZIL_CROWD=400` makes it more.
+#[test]
+fn a_crowd_of_processes_opens_at_once() {
+    let folder = Folder::new("crowd");
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let line = format!("standard {}", folder.store());
+    let crowd: usize = std::env::var("FRAZIL_CROWD").map_or(100, |n| n.parse().unwrap());
+    let begin = folder.0.join("begin");
+    let children: Vec<_> = (0..crowd)
+        .map(|_| {
+            fork_for(60, || {
+                while !begin.exists() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                match Snowflake::open(&line).and_then(|ids| ids.next_id()) {
+                    Ok(_) => 0,
+                    Err(error) => {
+                        eprintln!("{error}");
+                        1
+                    }
+                }
+            })
+        })
+        .collect();
+    let since = Instant::now();
+    std::fs::write(&begin, "").unwrap();
+    let failed: i32 = children.into_iter().map(wait).sum();
+    println!("{crowd} processes in {:?}", since.elapsed());
+    assert_eq!(failed, 0, "of {crowd} processes");
+}
