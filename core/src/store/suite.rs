@@ -1,7 +1,7 @@
 //! The cases that every store must pass: one suite, and each store's tests run it on their own server.
 //!
 //! Each case works in namespaces of its own whose names no other run has, so that a server may be used
-//! again and several runs may share it. Nothing is removed afterwards.
+//! again and several runs may share it. Nothing is removed afterwards. One file, because it is one list.
 
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! Courses of events in a process or two, step by step: the keeper, the generator and the handles as they ship, on a store that
-//! answers within a millisecond, or not at all.
+//! answers within a millisecond, or not at all. One file, because every case needs the laboratory at its head.
 
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};

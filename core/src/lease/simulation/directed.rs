@@ -1,4 +1,5 @@
-//! What a run by chance cannot demand: the error that a process ends with, step by step.
+//! What a run by chance cannot demand: the error that a process ends with, step by step. One file, because every case drives its
+//! holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
 use super::super::holder::{Do, Holder, Now, Reply, Terms};

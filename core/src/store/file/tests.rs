@@ -2,7 +2,7 @@
 //! operating system refuses.
 //!
 //! What needs another process, a mount or fewer rights runs in one: this test binary again, with the
-//! scenario in a variable.
+//! scenario in a variable; so the cases stand in one file with the scenarios.
 
 mod crowd;
 mod hostile;

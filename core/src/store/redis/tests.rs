@@ -1,5 +1,5 @@
 //! Without a server: addresses and refusals. With `FRAZIL_TEST_REDIS`: the suite of all stores. With
-//! `redis-server` installed: what a server may do to a client, each on a private one.
+//! `redis-server` installed: what a server may do to a client, each on a private one. One file, because most cases need that server.
 
 use super::*;
 use ::redis::Commands;

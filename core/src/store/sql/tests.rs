@@ -1,4 +1,5 @@
-//! The URLs and the errors; and, on servers that the environment names, the behaviour suite and what only these databases do.
+//! The URLs and the errors; and, on servers that the environment names, the behaviour suite and what only these databases do. One
+//! file, because all of it needs a server that the environment names.
 
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
 use super::link::Link;

@@ -1,0 +1,290 @@
+//! What goes wrong.
+
+use super::*;
+
+impl World {
+    pub(super) fn fault(&mut self) {
+        if self.calm {
+            return;
+        }
+        let at = self.random.usize(..self.processes.len());
+        let id = self.processes[at].id;
+        let (reach_ms, some) = (self.reach_ms, self.random.u64(..self.reach_ms * 3 / 2));
+        match self.random.u8(..20) {
+            0..4 => {
+                let most = [10, 1_000, reach_ms as i64 / 2, reach_ms as i64, 5 * HOUR_MS][self.random.usize(..5)];
+                let jump = self.random.i64(-most..=most);
+                // Half of the jumps are a clock that was off and is set.
+                let offset_ms = &mut self.processes[at].offset_ms;
+                *offset_ms = if jump & 1 == 0 && *offset_ms != 0 { 0 } else { (*offset_ms + jump).clamp(-9 * HOUR_MS, 9 * HOUR_MS) };
+                let offset_ms = *offset_ms;
+                self.note(|| format!("p{id}'s clock is {offset_ms} ms off"));
+                self.wake_in(at, 0);
+            }
+            4..8 => {
+                self.processes[at].paused_until = self.at + some;
+                self.note(|| format!("p{id} is paused for {some}"));
+            }
+            8..10 if !self.is_usher(at) => {
+                self.crash(at);
+            }
+            10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
+            10 => {
+                if self.processes.len() < MOST_PROCESSES {
+                    self.starts += 1;
+                    let child = self.processes[at].fork(self.starts);
+                    self.note(|| format!("p{id} forks p{}", child.id));
+                    self.add(None, child, 0);
+                }
+            }
+            11..14 => {
+                let away = if self.random.bool() { 0 } else { some };
+                self.give_up(at, away);
+            }
+            15..18 if self.store.forgets() => self.story(at),
+            14 => {
+                self.store.reachable = false;
+                self.note(|| format!("the store is away for {some}"));
+                self.plan(some, Event::Back);
+            }
+            _ => self.loss(),
+        }
+        let next = self.random.u64(..self.reach_ms / 3);
+        self.plan(next, Event::Fault);
+    }
+
+    fn crash(&mut self, at: usize) {
+        let process = &self.processes[at];
+        let (id, contract, offset_ms) = (process.id, process.contract.clone(), process.offset_ms);
+        self.note(|| format!("p{id} crashes"));
+        let seed = self.random.u64(..);
+        let in_ms = self.random.u64(..=contract.terms.renew_ms);
+        self.start(Some(at), contract, seed, offset_ms, in_ms);
+    }
+
+    /// Closes all handles, and opens another one later.
+    fn give_up(&mut self, at: usize, away: u64) {
+        if self.paused(at).is_some() || self.is_usher(at) {
+            return;
+        }
+        self.set_clocks(at);
+        let back_at = self.at + away;
+        let program = &mut self.processes[at];
+        program.back_at = back_at;
+        program.close_all();
+        let id = program.id;
+        self.note(|| format!("p{id} closes all handles, and comes back at {back_at}"));
+        self.wake_in(at, 0);
+    }
+
+    /// The store forgets, as its kind may.
+    fn loss(&mut self) {
+        let skew_ms = self.random.i64(-SKEW_MS..=SKEW_MS);
+        let (what, few) = (self.random.u8(..6), self.random.usize(..12));
+        match (self.store.kind, what) {
+            (_, 0 | 1) => self.store.snapshot(),
+            (Kind::Lossy | Kind::Promoted, 2 | 3) => {
+                self.note(|| format!("a server without the last {few} writes takes over"));
+                self.store.restart_without(few, skew_ms);
+                self.hasten();
+            }
+            (Kind::Lossy | Kind::Promoted, 4) => {
+                self.note(|| "a stale server takes over".to_owned());
+                self.store.fail_over(few, skew_ms);
+                self.hasten();
+            }
+            (Kind::Lossy, 5) if !self.store.keeps_meta => self.wipe(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn wrote(&mut self, call: u64, from: usize, swap: &Swap) {
+        if swap.old.is_none() {
+            self.tempt(swap.key);
+        }
+        let Key::Slot(node) = swap.key else { return };
+        // A late write may be that of a process that crashed since.
+        let process = &self.processes[from];
+        if process.threads.iter().any(|thread| thread.call.as_ref().is_some_and(|(asked, _)| *asked == call)) {
+            // Whoever was to notice the change takes it for none.
+            self.usher.take_if(|(usher, _)| *usher == process.id);
+        }
+        let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
+        let Some(new) = token(&swap.new) else { return };
+        let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
+        self.reclaimed += u64::from(again);
+    }
+
+    /// Whether a process is to notice a server's return before others: what it knows, it knows as long as it has a lease.
+    pub(super) fn is_usher(&self, at: usize) -> bool {
+        self.usher.as_ref().is_some_and(|(usher, _)| *usher == self.processes[at].id)
+    }
+
+    /// Whether a call gets through.
+    pub(super) fn admits(&self, from: usize) -> bool {
+        let stands = |meta: &String| self.store.meta() == Some(meta);
+        self.usher.as_ref().is_none_or(|(id, meta)| !stands(meta) || self.processes[from].id == *id)
+    }
+
+    /// A record was made, and another process is about to make the same: a good moment for FLUSHALL.
+    fn tempt(&mut self, key: Key) {
+        let rival = |event: &Event| matches!(event, Event::Arrive { what: Do::Swap(swap), .. } if swap.key == key && swap.old.is_none());
+        let may = self.store.kind == Kind::Lossy && !self.store.keeps_meta && !self.calm && self.random.u8(..4) == 0;
+        if may && self.queue.values().any(rival) {
+            self.plan(0, Event::Turn(Turn::Wipe));
+        }
+    }
+
+    fn wipe(&mut self) {
+        self.note(|| "FLUSHALL".to_owned());
+        self.store.wipe();
+        self.hasten();
+    }
+
+    /// What was sent long ago arrives just now.
+    fn hasten(&mut self) {
+        if self.random.bool() {
+            return;
+        }
+        let late: Vec<_> = self.queue.iter().filter(|(_, event)| matches!(event, Event::Arrive { .. })).map(|(key, _)| *key).collect();
+        for key in late {
+            let event = self.queue.remove(&key).expect("just found");
+            self.plan(0, event);
+        }
+    }
+
+    /// A process is paused while another may take its slot; then the store forgets that, and the process
+    /// is the first to come back. Or the store is lost twice; or wiped twice.
+    fn story(&mut self, at: usize) {
+        if self.processes[at].grant().is_none() || self.paused(at).is_some() {
+            return;
+        }
+        if self.store.kind == Kind::Lossy && !self.store.keeps_meta && self.random.u8(..3) == 0 {
+            // What is sent between the two may arrive after both.
+            self.wipe();
+            let again = self.reach_ms + self.random.u64(..2 * self.reach_ms);
+            self.plan(again, Event::Turn(Turn::Wipe));
+            return;
+        }
+        let (few, skew_ms) = (self.random.usize(..5), self.random.i64(-SKEW_MS..=SKEW_MS));
+        let away = self.random.u64(..self.reach_ms * 2);
+        let far = self.processes[at].contract.terms.ahead_ticks * self.processes[at].contract.terms.layout.tick_ms() > 5_000;
+        match self.random.u8(..if far { 8 } else { 4 }) {
+            0 => {
+                self.note(|| "a replica is promoted, and the primary may come back".to_owned());
+                self.store.promote(few, skew_ms);
+                self.hasten();
+                return self.plan(away, Event::Turn(Turn::GoBack));
+            }
+            1 => return self.plan(0, Event::Turn(Turn::Again { left: few as u32 })),
+            _ => {}
+        }
+        let (id, saved) = (self.processes[at].id, self.store.save());
+        if far || self.random.bool() {
+            self.note(|| format!("p{id} will extend, and then lose the store twice"));
+            self.plan(self.reach_ms, Event::Turn(Turn::Ahead { at, saved }));
+            return;
+        }
+        let away = self.random.u64(..self.reach_ms * 3 / 2);
+        let ahead = self.random.bool();
+        self.note(|| format!("p{id} is paused for {away}, and will find the store as it is now; others ahead {ahead}"));
+        self.processes[at].paused_until = self.at + away;
+        for other in (0..self.processes.len()).filter(|other| ahead && *other != at) {
+            self.processes[other].offset_ms = self.processes[other].contract.terms.allowance_ms as i64 * 9 / 10;
+            self.wake_in(other, 1);
+        }
+        self.plan(away, Event::Turn(Turn::Revive { at, saved: Some(saved) }));
+    }
+
+    pub(super) fn turn(&mut self, turn: Turn) {
+        let skew_ms = self.random.i64(-SKEW_MS..=SKEW_MS);
+        if self.calm {
+            return;
+        }
+        match turn {
+            Turn::Revive { at, saved } => {
+                let id = self.processes[at].id;
+                self.note(|| format!("p{id} goes on; the store is what it was {}", saved.is_some()));
+                if let Some(saved) = saved {
+                    self.store.restore(saved, skew_ms);
+                    self.hasten();
+                }
+                self.processes[at].paused_until = 0;
+                let in_ms = self.random.u64(..=LATENCY_MS);
+                self.wake_in(at, in_ms);
+            }
+            Turn::Wipe => self.wipe(),
+            Turn::Again { left } => {
+                let few = self.random.usize(..12);
+                self.note(|| format!("a server without the last {few} writes takes over, {left} more will"));
+                self.store.restart_without(few, skew_ms);
+                self.hasten();
+                let again = self.random.u64(..self.reach_ms / 2);
+                if left > 0 {
+                    self.plan(again, Event::Turn(Turn::Again { left: left - 1 }));
+                }
+            }
+            Turn::GoBack => self.go_back(),
+            Turn::Ahead { at, saved } => {
+                // Its words may be ahead of its clock already: a little less than A, both together.
+                let terms = &self.processes[at].contract.terms;
+                let words_ms = terms.ahead_ticks * terms.layout.tick_ms();
+                self.processes[at].offset_ms = if words_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
+                let renew_ms = self.processes[at].contract.terms.renew_ms;
+                self.plan(renew_ms * 3 / 2, Event::Turn(Turn::Lose { at, saved }));
+            }
+            Turn::Lose { at, saved } => {
+                self.note(|| "the store is what it was, and may be again".to_owned());
+                self.store.restore(saved.clone(), skew_ms);
+                // Whoever is there goes on; whoever starts looks for a number.
+                for other in (0..self.processes.len()).filter(|other| *other != at) {
+                    if self.usher.is_none() && self.random.bool() {
+                        self.crash(other);
+                    }
+                }
+                let terms = &self.processes[at].contract.terms;
+                let away = terms.window_ms + self.random.u64(2_000..=terms.allowance_ms.max(2_000));
+                self.processes[at].paused_until = self.at + away;
+                let saved = self.random.bool().then_some(saved);
+                self.plan(away, Event::Turn(Turn::Revive { at, saved }));
+            }
+        }
+    }
+
+    /// The server that was replaced answers again: first to a process that knows the present incarnation, if there is one.
+    fn go_back(&mut self) {
+        let knows = |process: &&Program| process.handles() > 0 && process.knows(self.store.meta());
+        let knowing: Vec<_> = self.processes.iter().filter(knows).map(|process| process.id).collect();
+        // Until somebody has begun an incarnation on the present one, nobody knows of it.
+        let known = self.store.is_begun() && !knowing.is_empty();
+        let ushered = (0..self.processes.len()).any(|at| !self.admits(at));
+        if !known || ushered || !self.store.go_back() {
+            return;
+        }
+        let first = knowing[self.random.usize(..knowing.len())];
+        self.note(|| format!("the server before answers again, as it was, and first to p{first}"));
+        self.usher = self.store.meta().map(|meta| (first, meta.clone()));
+        self.hasten();
+        let again = self.random.u64(..self.reach_ms);
+        if self.random.bool() {
+            self.plan(again, Event::Turn(Turn::GoBack));
+        }
+    }
+
+    /// A virtual machine is copied while it runs: both may repeat each other up to the bound, and no further.
+    /// Where the store forgets as well, what one of the two was confirmed may be confirmed to the other again.
+    fn clone_machine(&mut self, at: usize) {
+        let room = self.processes.len() < MOST_PROCESSES;
+        let process = &mut self.processes[at];
+        if !room || process.is_asking() || process.contract.terms.disposable || process.trouble().is_some() {
+            return;
+        }
+        self.starts += 1;
+        let (id, copy) = (process.id, process.copy(self.starts));
+        let copied = copy.id;
+        self.note(|| format!("p{id} is copied as p{copied}"));
+        self.processes.push(copy);
+        self.plan(1, Event::Act(self.processes.len() - 1));
+        self.wake_in(self.processes.len() - 1, 1);
+    }
+}

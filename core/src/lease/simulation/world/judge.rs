@@ -1,0 +1,98 @@
+//! What is demanded of a run, once nothing goes wrong any more.
+
+use super::*;
+
+impl World {
+    /// Nothing goes wrong any more, and all clocks are right again, more or less.
+    pub(super) fn calm(&mut self) {
+        self.note(|| "calm".to_owned());
+        self.calm = true;
+        self.store.reachable = true;
+        for at in 0..self.processes.len() {
+            let offset_ms = self.random.i64(-200..=200);
+            let process = &mut self.processes[at];
+            process.offset_ms = offset_ms;
+            process.paused_until = 0;
+            process.back_at = 0;
+            self.wake_in(at, 0);
+        }
+        let layout = &self.processes[0].contract.terms.layout;
+        let poisoned = self.poisoned();
+        self.beyond_cap = poisoned && self.store.has_clock() && !self.processes[0].contract.terms.disposable;
+        self.lively = !poisoned;
+        let settle_ms = 3 * self.reach_ms + 20 * self.processes[0].contract.terms.renew_ms + 4 * layout.tick_ms();
+        self.plan(settle_ms, Event::Measure);
+        self.plan(settle_ms + self.measure_ms, Event::End);
+    }
+
+    /// Where no store's clock stood against it, a clock that was hours ahead has used those hours up.
+    pub(super) fn poisoned(&self) -> bool {
+        let layout = &self.processes[0].contract.terms.layout;
+        let highest = self.processes.iter().map(Program::next).fold(self.store.highest_bound(), u64::max);
+        layout.tick_start_ms(highest >> layout.sequence().bits()) > self.true_ms() + 2 * self.reach_ms as i64
+    }
+
+    /// No two leases of a node number have a word in common.
+    pub(super) fn no_duplicate(&self) -> Result<(), String> {
+        let mut spans: Vec<_> =
+            self.spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
+        spans.sort_unstable();
+        for (span, next) in spans.iter().zip(spans.iter().skip(1)) {
+            let ((node, first, last, process, token), (other, from, to, rival, theirs)) = (span, next);
+            if node == other && from <= last {
+                return Err(format!(
+                    "duplicate on node {node}: p{process} under {token:016x} mints {first}..={last}, p{rival} under {theirs:016x} {from}..={to}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// After the calm whoever can have a lease has one and mints, and nobody asks the store all the time.
+    pub(super) fn liveness(&self) -> Result<(), String> {
+        if self.beyond_cap {
+            return Err("a bound lies beyond the cap".to_owned());
+        }
+        let mut groups: BTreeMap<Vec<u64>, Vec<&Program>> = BTreeMap::new();
+        for process in &self.processes {
+            let candidates = &process.contract.terms.candidates;
+            groups.entry((0..candidates.count()).map(|n| candidates.nth(n)).collect()).or_default().push(process);
+        }
+        let nodes: usize = groups.keys().map(Vec::len).sum();
+        let distinct: std::collections::BTreeSet<_> = groups.keys().flatten().collect();
+        let apart = nodes == distinct.len();
+        for (candidates, processes) in &groups {
+            // A forked child that opens what it inherited, too, has two leases of it.
+            let grants: usize = processes.iter().map(|process| process.grants().len()).sum();
+            let idle = processes.iter().any(|process| {
+                let terms = &process.contract.terms;
+                process.grant().is_some() && process.minted_at + 15 * terms.renew_ms + 2 * terms.layout.tick_ms() <= self.at
+            });
+            let disposable = processes[0].contract.terms.disposable;
+            if self.lively && apart && !disposable && (idle || grants < processes.len().min(candidates.len())) {
+                let all: Vec<_> =
+                    processes.iter().map(|p| format!("p{} {:?} {:?} next {}", p.id, p.grants(), p.trouble(), p.next())).collect();
+                return Err(format!("not alive: {grants} leases of {} on {candidates:?}: {all:?}", processes.len()));
+            }
+        }
+        for process in &self.processes {
+            let renewals = self.measure_ms / process.contract.terms.renew_ms;
+            let leases = process.grants().len() as u64;
+            let seekers = process.seats() as u64 - leases;
+            // A caller that finds the bound reached has it moved on at once, where a tick is longer than R.
+            let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
+            let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };
+            let most =
+                if self.lively { leases * (renewals + 1 + hurried) + 4 * seekers * renewals } else { 4 * (leases + seekers) * renewals };
+            if process.calls > most {
+                return Err(format!(
+                    "p{} asked the store {} times in {renewals} times R: {:?}",
+                    process.id,
+                    process.calls,
+                    process.trouble()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
