@@ -188,6 +188,10 @@ impl Seat {
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 });
         self.holder.done(reply, now);
         self.settle(now, process);
+        // Before anybody can use what was confirmed.
+        if self.holder.grant().is_some() && self.holder.trouble().is_none() {
+            self.report(None, process);
+        }
     }
 
     /// Does what callers have asked for since the last look.
