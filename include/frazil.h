@@ -294,6 +294,12 @@ typedef struct {
 } frazil_lease;
 
 /**
+ * What frazil_on_wait() has called, with the text and the pointer that was given there. The text is valid
+ * during the call.
+ */
+typedef void (*frazil_wait_hook)(const char *text, void *data);
+
+/**
  * What an ObjectId is made of: frazil_object_id_decode().
  */
 typedef struct {
@@ -573,10 +579,40 @@ frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *
 frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
 
 /**
- * Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
- * number gives the number back, and waits up to 5 s for the store. Closing twice is harmless.
+ * As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+ * told yet. The lease has ended in any case.
+ */
+frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids, int64_t max_wait_ms);
+
+/**
+ * Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
+ * end with it. The last handle of a leased node number gives the number back, and waits up to 5 s for
+ * the store. Closing twice is harmless.
  */
 frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
+
+/**
+ * As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+ * told yet: that goes on in the background.
+ */
+frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids, int64_t max_wait_ms);
+
+/**
+ * Closes every generator of this process that leases its number, and gives the numbers back: for the end
+ * of a program, as at SIGTERM, so that the next one need not wait for a number of its own. Call it from
+ * a thread, not from within a signal handler; it waits at most so many ms for all stores together. The
+ * handles are freed as ever. Given numbers, segments and tickets have nothing to give back, and stay open.
+ *
+ * FRAZIL_WOULD_BLOCK where a store has not been told yet.
+ */
+frazil_status frazil_close_all(int64_t max_wait_ms);
+
+/**
+ * Has a function told, once for each start that takes longer than a second, what it waits for and until
+ * when: a server that stands in a console for a minute can say why. It is called on the thread that waits,
+ * under no lock, possibly on several at once, and may call frazil. A later hook takes its place; NULL: none.
+ */
+frazil_status frazil_on_wait(frazil_wait_hook hook, void *data);
 
 /**
  * The next ID. Waits as the policies say; takes no lock and allocates nothing.
@@ -754,10 +790,23 @@ frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
 frazil_status frazil_numbers_renew(const frazil_numbers *numbers);
 
 /**
- * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED. A ring gives
+ * As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * been told yet. What was prepared is dropped in any case.
+ */
+frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers, int64_t max_wait_ms);
+
+/**
+ * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
+ * wait in other threads end with it. A ring gives
  * its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
  */
 frazil_status frazil_numbers_close(const frazil_numbers *numbers);
+
+/**
+ * As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * been told yet: that goes on in the background.
+ */
+frazil_status frazil_numbers_try_close(const frazil_numbers *numbers, int64_t max_wait_ms);
 
 /**
  * The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for

@@ -494,6 +494,10 @@ struct lease {
     std::optional<std::uint64_t> left;
 };
 
+/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
+/// SIGTERM; from a thread, not from within a signal handler. Errors: would_block where a store has not been told in time.
+inline outcome<void> close_all(std::chrono::milliseconds max_wait) { return detail::done(frazil_close_all(max_wait.count())); }
+
 /// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
 /// itself at its end. Calls on a moved-from one are wrong_type.
 class snowflake {
@@ -609,9 +613,19 @@ public:
     /// increasing. Errors: spec, lease_exhausted.
     outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }
 
+    /// As renew(), waiting at most so long; the lease has ended in any case. Errors: also would_block.
+    outcome<void> try_renew(std::chrono::milliseconds max_wait) const {
+        return detail::done(frazil_snowflake_try_renew(handle_.get(), max_wait.count()));
+    }
+
     /// Closes the generator: its calls are closed from now on. The last handle of a leased number gives it back,
     /// and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
     void close() const { frazil_snowflake_close(handle_.get()); }
+
+    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
+    outcome<void> try_close(std::chrono::milliseconds max_wait) const {
+        return detail::done(frazil_snowflake_try_close(handle_.get(), max_wait.count()));
+    }
 
     /// The layout. Errors: only wrong_type, of a moved-from generator; so have the four below.
     outcome<frazil::layout> layout() const {
@@ -747,9 +761,19 @@ public:
     /// number is given back, too. Errors: closed, lease_exhausted.
     outcome<void> renew() const { return detail::done(frazil_numbers_renew(handle_.get())); }
 
+    /// As renew(), waiting at most so long; what was prepared is dropped in any case. Errors: also would_block.
+    outcome<void> try_renew(std::chrono::milliseconds max_wait) const {
+        return detail::done(frazil_numbers_try_renew(handle_.get(), max_wait.count()));
+    }
+
     /// Closes the numbers: what is prepared is lost, and their calls are closed from now on. A ring gives its leased
     /// node number back, and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
     void close() const { frazil_numbers_close(handle_.get()); }
+
+    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
+    outcome<void> try_close(std::chrono::milliseconds max_wait) const {
+        return detail::done(frazil_numbers_try_close(handle_.get(), max_wait.count()));
+    }
 
     /// The canonical spec line. Errors: only wrong_type, of a moved-from one.
     outcome<std::string> spec() const {

@@ -85,12 +85,35 @@ export class FrazilError extends Error {
   readonly written: number
 }
 
+/** How long a call may hold up the event loop. */
+export interface Patience {
+  /**
+   * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place, and for a promise as long as
+   * the spec line says. It counts from the call.
+   */
+  maxWaitMs?: number | undefined
+}
+
+/** How long a promise may wait, and what ends it sooner. */
+export interface Waiting extends Patience {
+  /** When it aborts, the promise is rejected with its reason at once; one that has aborted before the call lets nothing begin. */
+  signal?: Signal | undefined
+}
+
+/** An AbortSignal, whoever declares it. */
+export interface Signal {
+  readonly aborted: boolean
+  readonly reason?: any
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 /**
- * The keys of a spec line: the policies, and a number for each node field.
+ * The keys of a spec line: the policies, and a number for each node field; and how long the opening may wait.
  *
  * A Date is taken for `epoch`, a {@link Layout} for `layout`; `undefined` leaves a key out.
  */
-export interface Options {
+export interface Options extends Patience {
   /** The fields from the most significant, where no preset is named: `'time:41@1ms node:10 sequence:12 epoch:2025-01-01'`. */
   layout?: string | Layout | undefined
   /** Overrides the epoch: Unix ms, `'2025-01-01'`, RFC 3339, or a Date. */
@@ -122,8 +145,10 @@ export interface Options {
   clock?: string | undefined
   /** For tests: a state of its own, outside the process-wide one. */
   detached?: boolean | string | undefined
+  /** For `open` alone, as in {@link Waiting}. A node field of that name is told in the spec line. */
+  signal?: Signal | undefined
   /** A node field by its name: a number, or `'hostname'`, `'hostname+N'`. */
-  [field: string]: string | number | bigint | boolean | Date | Layout | undefined
+  [field: string]: string | number | bigint | boolean | Date | Layout | Signal | undefined
 }
 
 /**
@@ -243,8 +268,9 @@ export interface Lease {
  * A generator of IDs: unique, and strictly increasing over all handles and worker threads of the process.
  *
  * All handles on the same layout and node number share one state, also those of worker threads; an object itself stays in its thread.
- * A call waits in place for at most 2 ms; where the policies would wait longer it is `WOULD_BLOCK`, which says when to come back, and the
- * async forms wait off the event loop.
+ * A call waits in place for at most 2 ms, or `maxWaitMs`; where the policies would wait longer it is `WOULD_BLOCK`, which says when to come
+ * back. The async forms wait off the event loop, and in no thread of libuv's pool; a signal, `maxWaitMs` and `close` end their waits. A
+ * promise that waits keeps the process alive; `process.exit` and the end of a worker do not wait for it.
  *
  * @example
  * const ids = new Snowflake('twitter', { datacenter: 1, worker: 7 })
@@ -267,8 +293,11 @@ export class Snowflake {
   /**
    * Opens a generator off the event loop; the arguments and errors are the constructor's.
    *
-   * With a store it may wait for a crashed holder, or for the first start on Redis (66 s): it gives up after 105 s with `LEASE_EXHAUSTED`. Meanwhile
-   * it keeps a thread of libuv's pool, and `process.exit` waits for it.
+   * With a store it may wait for a crashed holder, or for the first start on Redis (66 s): it gives up after 105 s with `LEASE_EXHAUSTED`, and
+   * sooner where `maxWaitMs` or `signal` say so.
+   *
+   * @example
+   * const ids = await Snowflake.open('standard', { store: 'local', signal: AbortSignal.timeout(10_000) })
    */
   static open(spec?: string, options?: Options): Promise<Snowflake>
   /**
@@ -277,17 +306,17 @@ export class Snowflake {
    * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
    * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */
-  readonly next: () => string
+  readonly next: (options?: Patience) => string
   /** The next ID as a bigint. Otherwise as `next`. */
-  readonly nextBigInt: () => bigint
+  readonly nextBigInt: (options?: Patience) => bigint
   /**
    * Ascending IDs: all or nothing, at most 16,777,216.
    *
    * @throws {FrazilError} As `next`; `OUT_OF_RANGE` for a larger count.
    */
-  batch(count: number): string[]
+  batch(count: number, options?: Patience): string[]
   /** As `batch`, as bigints. */
-  batchBigInt(count: number): bigint[]
+  batchBigInt(count: number, options?: Patience): bigint[]
   /**
    * Fills a buffer with ascending IDs and returns how many: without strings, and without garbage.
    *
@@ -295,13 +324,13 @@ export class Snowflake {
    *
    * @throws {FrazilError} As `next`; `written` says how many IDs are there already.
    */
-  fill(buffer: BigInt64Array): number
-  /** The next ID, waiting off the event loop if it must. */
-  nextAsync(): Promise<string>
-  /** Ascending IDs, waiting off the event loop if they must: all or nothing. */
-  batchAsync(count: number): Promise<string[]>
+  fill(buffer: BigInt64Array, options?: Patience): number
+  /** The next ID, waiting off the event loop if it must; `WOULD_BLOCK` after `maxWaitMs`, and `CLOSED` when the object is closed meanwhile. */
+  nextAsync(options?: Waiting): Promise<string>
+  /** Ascending IDs, waiting off the event loop if they must: all or nothing. It ends as `nextAsync`; the IDs made until then are not used. */
+  batchAsync(count: number, options?: Waiting): Promise<string[]>
   /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
-  readonly text: (format: TextFormat) => string
+  readonly text: (format: TextFormat, options?: Patience) => string
   /**
    * How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
    * `Number.MAX_SAFE_INTEGER` is reported.
@@ -329,15 +358,21 @@ export class Snowflake {
    *
    * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
    */
-  renew(): Promise<void>
+  renew(options?: Waiting): Promise<void>
   /**
    * Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless.
    *
-   * The last handle of a leased number gives it back, which this waits for up to 2 ms; the rest goes on in the background.
+   * Promises of this object that wait are rejected with `CLOSED`. The last handle of a leased number gives it back, which this waits for up
+   * to 2 ms; the rest goes on in the background.
+   *
+   * @throws {FrazilError} `WOULD_BLOCK` where the store has not been told within a `maxWaitMs` that was given.
    */
-  close(): void
-  /** As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. */
-  closeAsync(): Promise<void>
+  close(options?: Patience): void
+  /**
+   * As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
+   * the closing.
+   */
+  closeAsync(options?: Waiting): Promise<void>
   /** The layout. */
   get layout(): Layout
   /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
@@ -400,40 +435,46 @@ export abstract class Numbers {
    * @throws {FrazilError} Segments and tickets: `SEGMENT_EXHAUSTED` when none came in time, or none are left below 2^63; `TAG_MISSING`,
    * `SEGMENT_MISMATCH`, `STORE_*`. A ring: as its generator. `WOULD_BLOCK`; `CLOSED`.
    */
-  readonly next: () => string
+  readonly next: (options?: Patience) => string
   /** The next number as a bigint. */
-  readonly nextBigInt: () => bigint
+  readonly nextBigInt: (options?: Patience) => bigint
   /**
    * So many numbers: all or nothing, at most 16,777,216.
    *
    * @throws {FrazilError} As `next`; what it had taken by then is a gap, so that `batchAsync` is better where numbers take long.
    */
-  batch(count: number): string[]
+  batch(count: number, options?: Patience): string[]
   /** As `batch`, as bigints. */
-  batchBigInt(count: number): bigint[]
+  batchBigInt(count: number, options?: Patience): bigint[]
   /**
    * Fills a buffer and returns how many. No other thread may use a shared one meanwhile.
    *
    * @throws {FrazilError} As `next`; `written` says how many are there already.
    */
-  fill(buffer: BigInt64Array): number
+  fill(buffer: BigInt64Array, options?: Patience): number
   /** The next number, waiting off the event loop if it must. */
-  nextAsync(): Promise<string>
+  nextAsync(options?: Waiting): Promise<string>
   /** So many numbers, waiting off the event loop if they must: all or nothing. */
-  batchAsync(count: number): Promise<string[]>
+  batchAsync(count: number, options?: Waiting): Promise<string[]>
   /**
    * Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; the leased node number of a
    * {@link Buffered} is given back, too. The next call prepares new ones.
    */
-  renew(): Promise<void>
+  renew(options?: Waiting): Promise<void>
   /**
    * Closes: what is prepared is lost, and every later call is `CLOSED`, `prepared` and `lastError` too. Closing twice is harmless.
    *
-   * The leased node number of a {@link Buffered} is given back, which this waits for up to 2 ms; the rest goes on in the background.
+   * Promises of this object that wait are rejected with `CLOSED`. The leased node number of a {@link Buffered} is given back, which this
+   * waits for up to 2 ms; the rest goes on in the background.
+   *
+   * @throws {FrazilError} `WOULD_BLOCK` where the store has not been told within a `maxWaitMs` that was given.
    */
-  close(): void
-  /** As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. */
-  closeAsync(): Promise<void>
+  close(options?: Patience): void
+  /**
+   * As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
+   * the closing.
+   */
+  closeAsync(options?: Waiting): Promise<void>
   /** How many numbers lie ready, beside those of the range being used. */
   get prepared(): number
   /** What went wrong last while numbers were prepared: one store of several is away, for example. `undefined` when all is well. */
@@ -465,9 +506,9 @@ export class Segment extends Numbers {
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
    * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
    */
-  constructor(spec: string, options?: SegmentOptions)
+  constructor(spec: string, options?: SegmentOptions & Patience)
   /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
-  static open(spec: string, options?: SegmentOptions): Promise<Segment>
+  static open(spec: string, options?: SegmentOptions & Waiting): Promise<Segment>
 }
 
 /**
@@ -485,9 +526,9 @@ export class Tickets extends Numbers {
    *
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
    */
-  constructor(spec: string, options?: SegmentOptions)
+  constructor(spec: string, options?: SegmentOptions & Patience)
   /** As the constructor, off the event loop. */
-  static open(spec: string, options?: SegmentOptions): Promise<Tickets>
+  static open(spec: string, options?: SegmentOptions & Waiting): Promise<Tickets>
 }
 
 /**
@@ -512,6 +553,23 @@ export class Buffered extends Numbers {
   /** The generator's layout. */
   get layout(): Layout
 }
+
+/**
+ * Gives leased numbers back on SIGTERM, and closes their objects in all threads; it waits for the stores for half a second at most.
+ *
+ * A program without another listener dies by SIGTERM after that, as it would have; other listeners are called, and end the program as
+ * they like. Calling it again is harmless. In a worker thread, which is told of no signal, it does nothing: call it in the main thread.
+ *
+ * A program that answers requests after SIGTERM needs IDs until they are done: it calls `closeAsync` then, or ends; the end of a process
+ * gives numbers back.
+ *
+ * @example
+ * closeOnSigterm()
+ * const ids = await Snowflake.open('standard', { store: 'redis://...' })
+ *
+ * @returns A function that takes it back.
+ */
+export function closeOnSigterm(): () => void
 
 /**
  * An ID as text of a fixed width.

@@ -1,6 +1,7 @@
 'use strict'
 // The classes. What they do is in the addon, whose every function takes the object first.
 
+const { isMainThread } = require('worker_threads')
 const native = require('./native.js')
 
 class FrazilError extends Error {
@@ -94,6 +95,21 @@ function strings(numbers) {
   return array
 }
 
+// What a call of the addon gives: a value at once, or a promise with a number, by which a signal ends it.
+function waited(given, options) {
+  if (!Array.isArray(given)) {
+    return given
+  }
+  const [promise, call] = given
+  const signal = options && options.signal
+  if (!signal) {
+    return promise
+  }
+  const end = () => native.endCall(call, signal.reason)
+  signal.addEventListener('abort', end)
+  return promise.finally(() => signal.removeEventListener('abort', end))
+}
+
 // A generator's layout never changes: one object for each generator.
 const layouts = new WeakMap()
 
@@ -111,30 +127,30 @@ class Snowflake {
   }
 
   static async open(spec, options) {
-    const opened = await native.snowflakeOpenAsync(spec, options)
+    const opened = await waited(native.snowflakeOpenAsync(spec, options), options)
     const ids = Object.create(this.prototype)
     native.snowflakeAttach(ids, opened)
     return ids
   }
 
-  batch(count) {
-    return strings(native.snowflakeBatch(this, count))
+  batch(count, options) {
+    return strings(native.snowflakeBatch(this, count, options))
   }
 
-  batchBigInt(count) {
-    return bigints(native.snowflakeBatch(this, count))
+  batchBigInt(count, options) {
+    return bigints(native.snowflakeBatch(this, count, options))
   }
 
-  fill(buffer) {
-    return native.snowflakeFill(this, buffer)
+  fill(buffer, options) {
+    return native.snowflakeFill(this, buffer, options)
   }
 
-  async nextAsync() {
-    return native.snowflakeNextAsync(this)
+  async nextAsync(options) {
+    return waited(native.snowflakeNextAsync(this, options), options)
   }
 
-  async batchAsync(count) {
-    return strings(await native.snowflakeBatchAsync(this, count))
+  async batchAsync(count, options) {
+    return strings(await waited(native.snowflakeBatchAsync(this, count, options), options))
   }
 
   credit() {
@@ -149,16 +165,16 @@ class Snowflake {
     native.snowflakeObserve(this, id)
   }
 
-  async renew() {
-    await native.snowflakeRenew(this)
+  async renew(options) {
+    await waited(native.snowflakeRenew(this, options), options)
   }
 
-  close() {
-    native.snowflakeClose(this)
+  close(options) {
+    native.snowflakeClose(this, options)
   }
 
-  async closeAsync() {
-    await native.snowflakeCloseAsync(this)
+  async closeAsync(options) {
+    await waited(native.snowflakeCloseAsync(this, options), options)
   }
 
   get layout() {
@@ -201,42 +217,42 @@ class Numbers {
   }
 
   static async open(spec, options) {
-    const opened = await native.numbersOpenAsync(supplyOf(this), spec, options)
+    const opened = await waited(native.numbersOpenAsync(supplyOf(this), spec, options), options)
     const numbers = Object.create(this.prototype)
     native.numbersAttach(numbers, opened)
     return numbers
   }
 
-  batch(count) {
-    return strings(native.numbersBatch(this, count))
+  batch(count, options) {
+    return strings(native.numbersBatch(this, count, options))
   }
 
-  batchBigInt(count) {
-    return bigints(native.numbersBatch(this, count))
+  batchBigInt(count, options) {
+    return bigints(native.numbersBatch(this, count, options))
   }
 
-  fill(buffer) {
-    return native.numbersFill(this, buffer)
+  fill(buffer, options) {
+    return native.numbersFill(this, buffer, options)
   }
 
-  async nextAsync() {
-    return native.numbersNextAsync(this)
+  async nextAsync(options) {
+    return waited(native.numbersNextAsync(this, options), options)
   }
 
-  async batchAsync(count) {
-    return strings(await native.numbersBatchAsync(this, count))
+  async batchAsync(count, options) {
+    return strings(await waited(native.numbersBatchAsync(this, count, options), options))
   }
 
-  async renew() {
-    await native.numbersRenew(this)
+  async renew(options) {
+    await waited(native.numbersRenew(this, options), options)
   }
 
-  close() {
-    native.numbersClose(this)
+  close(options) {
+    native.numbersClose(this, options)
   }
 
-  async closeAsync() {
-    await native.numbersCloseAsync(this)
+  async closeAsync(options) {
+    await waited(native.numbersCloseAsync(this, options), options)
   }
 
   get prepared() {
@@ -273,6 +289,34 @@ if (Symbol.dispose) {
   for (const { prototype } of [Snowflake, Numbers]) {
     Object.defineProperty(prototype, Symbol.dispose, method(prototype.close))
     Object.defineProperty(prototype, Symbol.asyncDispose, method(prototype.closeAsync))
+  }
+}
+
+// Who wants what is leased given back on SIGTERM.
+const wishes = new Set()
+
+function onSigterm() {
+  process.removeListener('SIGTERM', onSigterm)
+  native.giveBack()
+  // The first listener sees all others, also those that are called once.
+  if (process.listenerCount('SIGTERM') === 0) {
+    process.kill(process.pid, 'SIGTERM')
+  }
+}
+
+function closeOnSigterm() {
+  const wish = {}
+  // No other thread is told of signals.
+  if (isMainThread) {
+    if (wishes.size === 0) {
+      process.prependListener('SIGTERM', onSigterm)
+    }
+    wishes.add(wish)
+  }
+  return () => {
+    if (wishes.delete(wish) && wishes.size === 0) {
+      process.removeListener('SIGTERM', onSigterm)
+    }
   }
 }
 
@@ -321,6 +365,6 @@ const errors = Object.freeze(native.errorTable().map(Object.freeze))
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, decodeObjectId, errors, formatId, maxObjectId, minObjectId, objectId,
-  parseId, parseUuid, uuid4, uuid7, uuidTime, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, maxObjectId,
+  minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuidTime, version,
 }

@@ -9,7 +9,7 @@ use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
 const SOURCES: &[&str] =
-    &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
+    &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "wait.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,7 +1,7 @@
 //! A leased node number and how it stands; giving it back.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{Out, reference};
+use crate::convert::{Out, max_wait, reference};
 use crate::error::{c_string, frazil_status, guard, told};
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
@@ -93,8 +93,17 @@ pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) ->
     guard(|| unsafe { reference("ids", ids)? }.ids.renew())
 }
 
-/// Closes a generator: from now on its calls are FRAZIL_CLOSED. The last handle of a leased node
-/// number gives the number back, and waits up to 5 s for the store. Closing twice is harmless.
+/// As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+/// told yet. The lease has ended in any case.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.try_renew(max_wait(max_wait_ms)?))
+}
+
+/// Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
+/// end with it. The last handle of a leased node number gives the number back, and waits up to 5 s for
+/// the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
     guard(|| {
@@ -102,4 +111,12 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
         unsafe { reference("ids", ids)? }.ids.close();
         Ok(())
     })
+}
+
+/// As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+/// told yet: that goes on in the background.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_try_close(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("ids", ids)? }.ids.try_close(max_wait(max_wait_ms)?))
 }

@@ -13,6 +13,7 @@ mod numbers;
 mod object_id;
 mod snowflake;
 mod uuid;
+mod wait;
 
 pub use convert::{frazil_id_format, frazil_id_parse, frazil_version, frazil_version_check};
 pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
@@ -22,12 +23,14 @@ pub use layout::{frazil_layout_compose, frazil_layout_decode, frazil_layout_deco
 pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, frazil_layout_parse, frazil_layout_text};
 pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
 pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, frazil_snowflake_renew};
+pub use lease::{frazil_snowflake_try_close, frazil_snowflake_try_renew};
 pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
 pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
 pub use numbers::{frazil_buffered_open, frazil_buffered_try_open, frazil_segment_open, frazil_segment_try_open};
 pub use numbers::{frazil_numbers, frazil_numbers_close, frazil_numbers_free, frazil_numbers_layout, frazil_numbers_renew};
 pub use numbers::{frazil_numbers_batch, frazil_numbers_fill, frazil_numbers_next, frazil_numbers_try_fill};
 pub use numbers::{frazil_numbers_last_error, frazil_numbers_prepared, frazil_numbers_spec, frazil_numbers_try_next};
+pub use numbers::{frazil_numbers_try_close, frazil_numbers_try_renew};
 pub use numbers::{frazil_tickets_open, frazil_tickets_try_open};
 pub use object_id::{frazil_object_id_decode, frazil_object_id_new, frazil_object_id_parse, frazil_object_id_parts, frazil_object_id_text};
 pub use object_id::{frazil_object_id_max_id, frazil_object_id_min_id};
@@ -37,3 +40,4 @@ pub use snowflake::{
 };
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
 pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};
+pub use wait::{frazil_close_all, frazil_on_wait, frazil_wait_hook};

@@ -235,7 +235,16 @@ pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) ->
     guard(|| unsafe { reference("numbers", numbers)? }.numbers.renew())
 }
 
-/// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED. A ring gives
+/// As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// been told yet. What was prepared is dropped in any case.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("numbers", numbers)? }.numbers.try_renew(max_wait(max_wait_ms)?))
+}
+
+/// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
+/// wait in other threads end with it. A ring gives
 /// its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) -> frazil_status {
@@ -244,6 +253,14 @@ pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) ->
         unsafe { reference("numbers", numbers)? }.numbers.close();
         Ok(())
     })
+}
+
+/// As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// been told yet: that goes on in the background.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_try_close(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
+    // SAFETY: the caller's pointer is NULL or a handle.
+    guard(|| unsafe { reference("numbers", numbers)? }.numbers.try_close(max_wait(max_wait_ms)?))
 }
 
 /// The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for

@@ -8,6 +8,7 @@ use crate::segment::parse_number;
 use crate::snowflake::{MAX_BATCH, Snowflake};
 use crate::spec::{Spec, spec_error};
 use crate::time;
+use crate::wait::Wait;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,11 +30,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Opens the generator, waiting at most `max_wait`.
+    /// Opens the generator.
     ///
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE`; those of [`Snowflake::open_spec`].
-    pub(crate) fn new(spec: &Spec, max_wait: Duration) -> Result<Self> {
+    pub(crate) fn new(spec: &Spec, wait: Wait<'_>) -> Result<Self> {
         let number = |key: &str, most: u64, usual: u64| match spec.value(key)? {
             None => Ok(usual),
             Some(text) => parse_number(key, &text, 1, most),
@@ -48,7 +49,7 @@ impl Plan {
                 None => return Err(spec_error(format!("empty={} is none of: error, wait, wait:D", shown(other)))),
             },
         };
-        let ids = Snowflake::open_spec(spec.without(KEYS), max_wait).map_err(|error| match error.kind() {
+        let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
             ErrorKind::UnknownKey => Error::new(error.kind(), format!("{error}; a ring's own: {}", KEYS.join(", "))),
             _ => error,
         })?;

@@ -49,6 +49,11 @@ struct Nodes {
     /// ZooKeeper), on a machine whose clock is right.
     #[arg(long, verbatim_doc_comment)]
     accept: bool,
+    /// Begin the namespace for programs that open this spec line (without its store and namespace), before any of
+    /// them starts: no ID of it was ever issued, so the first start waits for nothing. Else a store that may lose
+    /// writes, such as Redis, has it wait for about a minute. One that was begun before is refused.
+    #[arg(long, value_name = "SPEC", verbatim_doc_comment, conflicts_with = "accept")]
+    begin: Option<String>,
 }
 
 #[derive(Args)]
@@ -121,12 +126,15 @@ fn run(command: &Command) -> Result<String> {
 
 fn nodes(arguments: &Nodes) -> Result<String> {
     let mut namespace = nodes::Namespace::connect(&arguments.store, &arguments.namespace)?;
-    let accepted = if arguments.accept { Some(namespace.accept()?) } else { None };
+    let told = match &arguments.begin {
+        Some(line) => Some(namespace.begin(line)?),
+        None => arguments.accept.then(|| namespace.accept()).transpose()?,
+    };
     let listing = namespace.list()?;
     if arguments.json {
         return Ok(format!("{:#}\n", listing.json()));
     }
-    Ok(format!("{}{listing}", accepted.unwrap_or_default()))
+    Ok(format!("{}{listing}", told.unwrap_or_default()))
 }
 
 fn segment(arguments: &Segment) -> Result<String> {

@@ -82,6 +82,7 @@ mod tests {
         static ENTRIES: Entries<String, AtomicU64> = Entries::new();
         let since = Instant::now();
         (0..12_000).for_each(|key| drop(ENTRIES.get(&format!("tag-{key}"))));
-        assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+        // With a copy of the whole map for each it was eight seconds on an idle machine.
+        assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
     }
 }

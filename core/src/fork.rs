@@ -80,6 +80,22 @@ impl Mark {
     }
 }
 
+/// Tells a process's first call from its later ones: what a forked child needs is not there yet.
+pub(crate) struct FirstCall(AtomicU64);
+
+impl FirstCall {
+    /// For a process whose first call is over.
+    pub(crate) fn over() -> Self {
+        FirstCall(AtomicU64::new(mark().current()))
+    }
+
+    /// Whether this process asks for the first time.
+    pub(crate) fn is_now(&self) -> bool {
+        let process = mark().current();
+        self.0.load(Ordering::Relaxed) != process && self.0.swap(process, Ordering::Relaxed) != process
+    }
+}
+
 /// For a random number that differs between the processes of a machine, in a forked child, which has a copy of its parent's
 /// generators, and between copies of a machine, which may have a copy of everything but the time and what the system draws.
 pub(crate) fn seed() -> u64 {

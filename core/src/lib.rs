@@ -122,7 +122,9 @@ mod layout;
 mod lease;
 #[cfg(test)]
 mod lite_tables;
+mod notice;
 mod numbers;
+mod pending;
 mod policy;
 mod preset;
 mod registry;
@@ -134,16 +136,20 @@ mod store;
 mod sync;
 mod text;
 mod time;
+mod wait;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
 pub use layout::{Field, Layout};
-pub use lease::Lease;
+pub use lease::{Lease, close_all};
+pub use notice::on_wait;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
-pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake};
+pub use pending::Pending;
+pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
 pub use text::TextFormat;
+pub use wait::Wait;
 
 /// Runs the README's Rust examples.
 #[cfg(doctest)]

@@ -2,17 +2,21 @@
 
 mod openings;
 
+pub(crate) use openings::drop_all as drop_openings;
+
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::FirstCall;
 use crate::id::Id;
 use crate::segment;
-use crate::snowflake::{self, DROP_PATIENCE, Snowflake};
+use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
 use crate::spec::Spec;
+use crate::wait::Wait;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a spec line is opened as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,13 +43,14 @@ struct Shared {
     spec: Spec,
     /// The generator of a [`Buffered`].
     ring: Option<Arc<buffered::Plan>>,
+    first_call: FirstCall,
 }
 
 impl Drop for Shared {
     /// The thread has the generator too, and a program may end before that lets go of it.
     fn drop(&mut self) {
-        if let Some(ring) = &self.ring {
-            ring.ids().close_within(DROP_PATIENCE);
+        if let Some(ring) = self.ring.as_ref().filter(|ring| ring.ids().check_open().is_ok()) {
+            drop(ring.ids().try_close(drop_patience()));
         }
     }
 }
@@ -54,42 +59,41 @@ impl Drop for Shared {
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
-    /// Opens a spec as one of the three, waiting at most `max_wait` for the first numbers.
+    /// Opens a spec as one of the three, and waits for the first numbers.
     ///
     /// # Errors
     /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
-    pub fn open(supply: Supply, spec: Spec, max_wait: Duration) -> Result<Self> {
-        let since = Instant::now();
+    pub fn open<'a>(supply: Supply, spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
+        let wait = wait.into().begun();
         let prepares = supply != Supply::Tickets;
         let numbers = match openings::take(supply, &spec)? {
             Some(numbers) => numbers,
-            None => Numbers::new(supply, spec, max_wait)?,
+            None => Numbers::new(supply, spec, wait)?,
         };
-        let left = || max_wait.saturating_sub(since.elapsed());
-        match prepares.then(|| numbers.shared.chain.prepare(left())) {
+        match prepares.then(|| numbers.shared.chain.prepare(&wait)) {
             None | Some(Ok(())) => Ok(numbers),
             Some(Err(error)) => {
                 if error.kind() == ErrorKind::WouldBlock {
-                    openings::keep(supply, numbers)?;
+                    openings::keep(supply, numbers, wait.left().min(DROP_PATIENCE))?;
                 } else {
                     // Dropping a ring waits for its store, also where an event loop has no time left.
-                    numbers.close_within(left().min(DROP_PATIENCE));
+                    drop(numbers.try_close(wait.left().min(DROP_PATIENCE)));
                 }
                 Err(error)
             }
         }
     }
 
-    fn new(supply: Supply, spec: Spec, max_wait: Duration) -> Result<Self> {
+    fn new(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
         let (purpose, ring): (Arc<dyn Purpose>, _) = match supply {
             Supply::Buffered => {
-                let plan = Arc::new(buffered::Plan::new(&spec, max_wait)?);
+                let plan = Arc::new(buffered::Plan::new(&spec, wait)?);
                 (Arc::clone(&plan) as _, Some(plan))
             }
             Supply::Segment => (Arc::new(segment::Plan::new(&spec, segment::Way::Ranges)?), None),
             Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None),
         };
-        Ok(Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring }) })
+        Ok(Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring, first_call: FirstCall::over() }) })
     }
 
     /// The next number. Where none is ready the call parks, up to `wait=` (a ring: `empty=`).
@@ -102,13 +106,13 @@ impl Numbers {
         self.try_next_id(Duration::MAX)
     }
 
-    /// The next number, waiting at most `max_wait`: for event loops.
+    /// The next number, waiting no longer than the caller says: for event loops.
     ///
     /// # Errors
     /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
     #[inline]
-    pub fn try_next_id(&self, max_wait: Duration) -> Result<Id> {
-        Ok(Id::from_bits(self.shared.chain.take(1, max_wait)?.first))
+    pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+        Ok(Id::from_bits(self.shared.chain.take(1, wait)?.first))
     }
 
     /// Fills a buffer of `Id` or `i64`.
@@ -119,19 +123,20 @@ impl Numbers {
         self.try_fill(buffer, Duration::MAX)
     }
 
-    /// As [`fill`](Numbers::fill), where no wait ends later than `max_wait` after the call.
+    /// As [`fill`](Numbers::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
-    pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+    pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         // Also for a buffer of nothing, which takes nothing.
         self.shared.chain.check_open()?;
-        let since = Instant::now();
+        let wait = wait.into().begun();
         let mut written = 0;
         while written < buffer.len() {
             let rest = &mut buffer[written..];
-            let left = max_wait.saturating_sub(since.elapsed());
-            let taken = self.shared.chain.take(rest.len() as u64, left).map_err(|error| error.after_writing(written))?;
+            let taken = self.shared.chain.take(rest.len() as u64, wait).map_err(|error| error.after_writing(written))?;
+            // Also where another caller's wait has brought them.
+            wait.go_on();
             for (place, n) in rest.iter_mut().zip(0..taken.count) {
                 *place = Id::from_bits(taken.first + n * taken.stride).into();
             }
@@ -148,12 +153,12 @@ impl Numbers {
         self.try_batch(count, Duration::MAX)
     }
 
-    /// As [`batch`](Numbers::batch), where no wait ends later than `max_wait` after the call.
+    /// As [`batch`](Numbers::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
-    pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
-        snowflake::batch(count, |numbers| self.try_fill(numbers, max_wait))
+    pub fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+        snowflake::batch(count, |numbers| self.try_fill(numbers, wait))
     }
 
     /// An endless iterator of [`next_id`](Numbers::next_id).
@@ -183,16 +188,27 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
     pub fn renew(&self) -> Result<()> {
+        self.try_renew(Duration::MAX)
+    }
+
+    /// As [`renew`](Numbers::renew), waiting no longer than the caller says; what was prepared is dropped in any case.
+    ///
+    /// # Errors
+    /// As [`renew`](Numbers::renew), and `WOULD_BLOCK` where the store has not been told yet.
+    pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+        let wait = wait.into().begun();
         let chain = &self.shared.chain;
         chain.drop_prepared()?;
+        openings::drop_all()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().lease().is_some()
         {
             // The thread is a user of the lease, and would take another one at once.
-            chain.wait_for_rest(REST)?;
-            ring.ids().renew()?;
-            // What a caller has had prepared meanwhile may be the old one's.
+            chain.wait_for_rest(&wait, REST)?;
+            let renewed = ring.ids().try_renew(wait);
+            // What a caller has had prepared meanwhile may be the old one's, whether the store was told or not.
             chain.drop_prepared()?;
+            renewed?;
         }
         Ok(())
     }
@@ -200,16 +216,23 @@ impl Numbers {
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
     /// closes, too.
     pub fn close(&self) {
-        self.close_within(Duration::MAX);
+        drop(self.try_close(Duration::MAX));
     }
 
-    /// As [`close`](Numbers::close); a ring's leased node number is given back, which is waited for up to `max_wait`, and goes on in
-    /// the background.
-    pub fn close_within(&self, max_wait: Duration) {
+    /// As [`close`](Numbers::close); a ring's leased node number is given back, which is waited for no longer than the caller says, and
+    /// goes on in the background.
+    ///
+    /// # Errors
+    /// As [`Snowflake::try_close`].
+    pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.shared.chain.close();
-        if let Some(ring) = &self.shared.ring {
-            ring.ids().close_within(max_wait);
-        }
+        self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().try_close(wait))
+    }
+
+    /// How long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), and 1 s for
+    /// the first one in a forked child, which has none prepared yet.
+    pub fn event_loop_patience(&self) -> Duration {
+        if self.shared.first_call.is_now() { snowflake::FIRST_CALL_PATIENCE } else { snowflake::EVENT_LOOP_PATIENCE }
     }
 
     /// The generator of a [`Buffered`]; `None` for segments and tickets.

@@ -12,10 +12,10 @@ use crate::layout::Shape;
 use crate::lease::{self, Entry};
 use crate::policy::Policies;
 use crate::spec::{Plan, Source};
+use crate::wait::Wait;
 use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A lease without a window: only the layout's end bounds it.
 const UNBOUNDED: u64 = i64::MAX as u64;
@@ -30,13 +30,13 @@ struct Key {
 static REGISTRY: ArcSwapOption<HashMap<Key, Arc<Entry>>> = ArcSwapOption::const_empty();
 
 /// Finds or makes the generator that a plan describes, with one more handle on it.
-pub(crate) fn open(plan: &Plan, max_wait: Duration) -> Result<Arc<Entry>> {
+pub(crate) fn open(plan: &Plan, wait: &Wait<'_>) -> Result<Arc<Entry>> {
     let node = match &plan.source {
         Source::Fixed(node) => *node,
-        Source::Leased(contract) => return lease::open(contract, max_wait),
+        Source::Leased(contract) => return lease::open(contract, wait),
     };
     if plan.detached {
-        return make(plan, node).map(Arc::new);
+        return make(plan, node, wait).map(Arc::new);
     }
     let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node) };
     let mut made = None;
@@ -46,11 +46,11 @@ pub(crate) fn open(plan: &Plan, max_wait: Duration) -> Result<Arc<Entry>> {
             && entry.take_handle()
         {
             let checked = entry.generator.check_process().and_then(|()| check_policies(entry, plan));
-            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| entry.close(Duration::ZERO));
+            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| entry.let_go());
         }
         let entry = match &made {
             Some(entry) => Arc::clone(entry),
-            None => Arc::clone(made.insert(Arc::new(make(plan, node)?))),
+            None => Arc::clone(made.insert(Arc::new(make(plan, node, wait)?))),
         };
         let mut with = registry.as_deref().cloned().unwrap_or_default();
         with.insert(key.clone(), Arc::clone(&entry));
@@ -72,13 +72,16 @@ fn check_policies(entry: &Entry, plan: &Plan) -> Result<()> {
     Err(Error::new(ErrorKind::Conflict, format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"")))
 }
 
-fn make(plan: &Plan, node: u64) -> Result<Entry> {
+fn make(plan: &Plan, node: u64, wait: &Wait<'_>) -> Result<Entry> {
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::System };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
     // Nothing is issued in a tick that had begun when the number was opened: an earlier process may
-    // have used it.
-    let opens_in = now.map_or(0, |now| now + 1);
+    // have used it. A call that looks again and again makes what is detached anew each time, and began with its first look.
+    let opens_in = match now {
+        None => 0,
+        Some(_) => layout.tick_of(clock.unix_ms() - wait.phase().since.elapsed().as_millis() as i64)? + 1,
+    };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
     let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
     Ok(Entry::new(generator, plan.manual_clock, None))

@@ -135,6 +135,27 @@ fn an_empty_namespace_says_so() {
 }
 
 #[test]
+fn a_namespace_is_begun_once_before_anybody_starts() {
+    let folder = Folder::new("begin");
+    let store = folder.store();
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let (status, out, err) = frazil(&["nodes", &store, "--begin", "twitter window=20s"]);
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert!(out.starts_with("begun: "), "{out}");
+    let ids = Snowflake::open(&format!("twitter window=20s store={store}")).unwrap();
+    ids.next_id().unwrap();
+    for line in ["twitter window=20s", "standard"] {
+        let (status, _, err) = frazil(&["nodes", &store, "--begin", line]);
+        assert!(status == 1 && err.starts_with("frazil: CONFLICT: ") && err.contains("begun before"), "{err}");
+    }
+    for (line, code) in [("standard store=memory", "SPEC"), ("standard namespace=other", "SPEC"), ("nonsense", "SPEC")] {
+        let (status, _, err) = frazil(&["nodes", &store, "--namespace", "other", "--begin", line]);
+        assert!(status == 1 && err.starts_with(&format!("frazil: {code}: ")), "{line}: {err}");
+    }
+    assert_eq!(frazil(&["nodes", &store, "--begin", "standard", "--accept"]).0, 2);
+}
+
+#[test]
 fn a_store_is_accepted_and_processes_go_on_above_the_floor() {
     let folder = Folder::new("accept");
     let store = folder.store();

@@ -26,6 +26,15 @@ fn the_name_of_a_field_has_32_characters() {
 }
 
 #[test]
+fn a_key_has_32_characters() {
+    let parse = |length: usize| Spec::parse(&format!("standard {}=1", "k".repeat(length)));
+    assert!(parse(32).is_ok());
+    for length in [33, 34] {
+        assert_eq!(parse(length).unwrap_err().kind(), ErrorKind::Spec, "{length}");
+    }
+}
+
+#[test]
 fn a_tag_and_its_namespace_have_63_characters() {
     let open = |tag: usize| Segment::open(&format!("{} store=memory namespace=edges", "t".repeat(tag)));
     let longest = 63 - "edges".len();
@@ -46,6 +55,12 @@ fn a_foreign_table_says_how_long_its_tags_are() {
         assert_eq!(open(width, table), ErrorKind::SegmentExhausted, "{table}");
         assert_eq!(open(width + 1, table), ErrorKind::OutOfRange, "{table}");
     }
+    let of_two = |table: &str| {
+        let stores = "postgresql://127.0.0.1:1/a postgresql://127.0.0.1:1/b";
+        Segment::open(&format!("orders store='{stores}' table={table} wait=100ms")).unwrap_err().kind()
+    };
+    assert_eq!(of_two("tinyid"), ErrorKind::SegmentExhausted);
+    assert_eq!(of_two("leaf"), ErrorKind::Spec, "its rows do not say which numbers are whose");
 }
 
 #[test]
@@ -92,6 +107,7 @@ fn what_an_id_is_made_of() {
     assert_eq!((parts.node(), parts.time()), (0, UNIX_EPOCH + Duration::from_millis(1_500)));
     assert_eq!(parts.field("worker"), Some(0));
     assert_eq!(parts.field("sequence"), None);
+    assert_eq!(format!("{:?}", Id::new(7).unwrap()), "Id(7)");
 
     let ids = Snowflake::open("twitter datacenter=3 worker=9 detached=true").unwrap();
     assert_eq!(ids.fields(), [("datacenter".to_owned(), 3), ("worker".to_owned(), 9)]);

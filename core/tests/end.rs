@@ -29,5 +29,6 @@ fn the_last_ticks_of_a_layout_without_node_fields_are_issued_once() {
             }
             ids.close();
         }
+        assert_eq!(before, i64::MAX - (1 << 22), "{store}: no process has as many threads as are left above it");
     }
 }

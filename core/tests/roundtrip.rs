@@ -57,6 +57,8 @@ proptest! {
 
     #[test]
     fn any_value_survives_the_canonical_line(value in any::<String>()) {
+        // A URL may hold a password, so none is shown.
+        prop_assume!(!value.contains("://"));
         let spec = Spec::from_parts(Some("twitter"), &[("namespace".to_owned(), value)]).unwrap();
         prop_assert_eq!(Spec::parse(&spec.to_string()).unwrap(), spec);
     }

@@ -633,17 +633,49 @@ fn who_may_not_wait_asks_again_until_numbers_are_ready() {
         (Supply::Buffered, format!("standard store=file:{} size=64", folder.0.display())),
     ];
     for (supply, line) in lines {
-        let begin = Instant::now();
-        let numbers = loop {
-            match Numbers::open(supply, Spec::parse(&line).unwrap(), Duration::ZERO) {
-                Ok(numbers) => break numbers,
-                Err(error) => {
-                    assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
-                    assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
-                    std::thread::sleep(Duration::from_millis(1));
-                }
+        polled(supply, &line).next_id().unwrap();
+    }
+}
+
+fn polled(supply: Supply, line: &str) -> Numbers {
+    let begin = Instant::now();
+    loop {
+        match Numbers::open(supply, Spec::parse(line).expect("a good line"), Duration::ZERO) {
+            Ok(numbers) => return numbers,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
+                assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
+                std::thread::sleep(Duration::from_millis(1));
             }
-        };
-        numbers.next_id().unwrap();
+        }
+    }
+}
+
+#[test]
+fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
+    let folder = Folder::new("crowd");
+    let mut waiting: Vec<_> = (0..200).map(|n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap()).collect();
+    let begin = Instant::now();
+    while !waiting.is_empty() {
+        waiting.retain(|spec| Numbers::open(Supply::Segment, spec.clone(), Duration::ZERO).is_err());
+        assert!(begin.elapsed() < Duration::from_secs(60), "{} tags were never ready", waiting.len());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// A copy of the machine would find the same.
+#[test]
+fn a_renewal_drops_what_is_kept_for_who_may_not_wait() {
+    let folder = Folder::new("kept");
+    let renew: [fn(&Folder); 2] = [
+        |folder| Segment::open(&format!("other store={}", folder.store())).unwrap().renew().unwrap(),
+        |folder| Snowflake::open(&format!("standard store={}", folder.store())).unwrap().renew().unwrap(),
+    ];
+    for (n, renew) in renew.into_iter().enumerate() {
+        let line = format!("tag-{n} store={}", folder.store());
+        let open = || Numbers::open(Supply::Segment, Spec::parse(&line).unwrap(), Duration::ZERO);
+        assert_eq!(open().unwrap_err().kind(), ErrorKind::WouldBlock);
+        renew(&folder);
+        assert!(polled(Supply::Segment, &line).next_id().unwrap().get() > 1, "the first range was dropped");
     }
 }

@@ -98,5 +98,9 @@ fn no_id_is_issued_twice_whoever_forks() {
     println!("{} threads, {count} IDs", files.len());
     assert!(files.len() > 3, "children were forked");
     assert_eq!(all.len(), count, "IDs that were issued twice");
-    std::fs::remove_dir_all(&folder).unwrap();
+    drop(ids);
+    // A keeper may write once more.
+    while folder.exists() {
+        drop(std::fs::remove_dir_all(&folder));
+    }
 }

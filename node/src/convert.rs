@@ -1,12 +1,14 @@
 //! Values in and out: IDs, times, numbers, strings, options, and the Rust value behind an object.
 
 use crate::error::{OrThrow, guard, refuse};
+use crate::wait::{self, Form};
 use frazil::{Error, ErrorKind, Id, Layout, Spec, TextFormat};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
 use std::ffi::c_void;
 use std::ptr;
+use std::time::Duration;
 
 /// `Number.MAX_SAFE_INTEGER`: above it a JavaScript number may be another number.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
@@ -246,18 +248,26 @@ fn is_plain(value: Unknown<'_>) -> Result<bool> {
     Ok(above.get_type()? == ValueType::Null)
 }
 
-/// The spec that a generator's arguments describe; with none it is what FRAZIL says.
-pub(crate) fn spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result<Spec> {
+/// The spec that a generator's arguments describe, and how long its opening may wait; with none it is what FRAZIL says.
+pub(crate) fn spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>, form: Form) -> Result<(Spec, Option<Duration>)> {
     let line = self::line(env, line)?;
-    Spec::from_parts(line.as_deref(), &pairs(env, options, option)?).or_throw(env)
+    let (pairs, max_wait) = pairs(env, options, form, option)?;
+    Ok((Spec::from_parts(line.as_deref(), &pairs).or_throw(env)?, max_wait))
 }
 
-/// The spec of the arguments of numbers that are prepared ahead.
-pub(crate) fn numbers_spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>) -> Result<Spec> {
+/// The same, of the arguments of numbers that are prepared ahead.
+pub(crate) fn numbers_spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>, form: Form) -> Result<(Spec, Option<Duration>)> {
     let line = self::line(env, line)?;
-    let pairs =
-        pairs(env, options, |env, key, value| if Spec::LISTS.contains(&key) { listed(env, key, value) } else { option(env, key, value) })?;
-    Spec::numbers_from_parts(line.as_deref(), &pairs).or_throw(env)
+    let (pairs, max_wait) =
+        pairs(
+            env,
+            options,
+            form,
+            |env, key, value| {
+                if Spec::LISTS.contains(&key) { listed(env, key, value) } else { option(env, key, value) }
+            },
+        )?;
+    Ok((Spec::numbers_from_parts(line.as_deref(), &pairs).or_throw(env)?, max_wait))
 }
 
 fn line(env: &Env, line: Unknown<'_>) -> Result<Option<String>> {
@@ -267,12 +277,22 @@ fn line(env: &Env, line: Unknown<'_>) -> Result<Option<String>> {
     }
 }
 
-fn pairs(env: &Env, options: Unknown<'_>, text: impl Fn(&Env, &str, Unknown<'_>) -> Result<String>) -> Result<Vec<(String, String)>> {
+/// Keys of a spec, each with its text.
+type Pairs = Vec<(String, String)>;
+
+fn pairs(
+    env: &Env,
+    options: Unknown<'_>,
+    form: Form,
+    text: impl Fn(&Env, &str, Unknown<'_>) -> Result<String>,
+) -> Result<(Pairs, Option<Duration>)> {
     if options.get_type()? == ValueType::Undefined {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     }
-    let entries = entries(env, "options", options)?;
-    entries.into_iter().map(|(key, value)| Ok((key.clone(), text(env, &key, value)?))).collect()
+    let mut options = entries(env, "options", options)?;
+    let max_wait = wait::take(env, &mut options, form)?;
+    let pairs = options.into_iter().map(|(key, value)| Ok((key.clone(), text(env, &key, value)?)));
+    Ok((pairs.collect::<Result<_>>()?, max_wait))
 }
 
 /// An option's value that may be an array.

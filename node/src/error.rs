@@ -1,6 +1,7 @@
 //! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
 
 use crate::lease::give_back_at_exit;
+use crate::wait::Calls;
 use frazil::{Error, ErrorKind};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -10,15 +11,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 type ErrorArguments = FnArgs<(String, &'static str, i32, Either<f64, ()>, f64)>;
 
 /// What one environment (the main thread, or a worker) remembers.
-struct Instance {
+pub(crate) struct Instance {
     error_class: FunctionRef<ErrorArguments, ()>,
+    pub(crate) calls: Calls,
+}
+
+impl Instance {
+    pub(crate) fn of(env: &Env) -> Result<&mut Self> {
+        env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason("useErrorClass has not been called"))
+    }
 }
 
 /// Tells the addon which class its errors have; once in each environment.
 #[napi]
 pub fn use_error_class(env: &Env, class: Function<'_, ErrorArguments, ()>) -> Result<()> {
+    env.set_instance_data(Instance { error_class: class.create_ref()?, calls: Calls::new(env)? }, (), |_| ())?;
+    // Hooks run in the opposite order: its calls are given up first.
     give_back_at_exit(env)?;
-    env.set_instance_data(Instance { error_class: class.create_ref()? }, (), |_| ())
+    let ending = *env;
+    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(|instance| instance.calls.end())))).map(drop)
 }
 
 /// A row of the error table.
@@ -95,7 +106,7 @@ pub(crate) fn throw_raw(env: napi::sys::napi_env, error: &Error) -> napi::sys::n
 
 /// A new `FrazilError`. `written` is told for `fill` alone: a batch is all or nothing.
 pub(crate) fn instance<'a>(env: &Env, error: &Error, message: String, written: usize) -> Result<Unknown<'a>> {
-    let instance = env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason(message.clone()))?;
+    let instance = Instance::of(env)?;
     let retry_after = error.retry_after_ms().map_or(Either::B(()), |ms| Either::A(ms as f64));
     let kind = error.kind();
     instance.error_class.borrow_back(env)?.new_instance((message, kind.name(), kind.code(), retry_after, written as f64).into())

@@ -5,9 +5,10 @@
 
 use crate::convert;
 use crate::error::{OrThrow, catch, guard, instance};
-use crate::next::{self, Handle, Mint};
+use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
-use frazil::{EVENT_LOOP_PATIENCE, Snowflake};
+use crate::wait::{Form, later, max_wait, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::ops::Deref;
@@ -38,7 +39,7 @@ impl<M: Mint> Deref for Held<M> {
 
 impl<M: Mint> Drop for Held<M> {
     fn drop(&mut self) {
-        self.0.close_within(Duration::ZERO);
+        drop(self.0.try_close(Duration::ZERO.into()));
     }
 }
 
@@ -49,7 +50,7 @@ trait Closes: Send + Sync {
 
 impl<M: Mint> Closes for Held<M> {
     fn close_within(&self, max_wait: Duration) {
-        self.0.close_within(max_wait);
+        drop(self.0.try_close(max_wait.into()));
     }
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn remember<M: Mint>(env: &Env, ids: &Arc<Held<M>>) {
 /// Has an environment give its numbers back at its end, and the process at `process.exit()`, which ends no environment.
 pub(crate) fn give_back_at_exit(env: &Env) -> Result<()> {
     extern "C" fn at_exit() {
-        let _ = catch(|| give_back(|_| true));
+        let _ = catch(|| give_back_those(|_| true));
     }
     static PROCESS: Once = Once::new();
     // SAFETY: the function takes nothing, lets no panic out, and stays where it is: Node unloads no addon of its main thread.
@@ -79,11 +80,11 @@ pub(crate) fn give_back_at_exit(env: &Env) -> Result<()> {
         libc::atexit(at_exit);
     });
     let ending = env.raw() as usize;
-    env.add_env_cleanup_hook((), move |()| drop(catch(|| give_back(|env| env == ending)))).map(drop)
+    env.add_env_cleanup_hook((), move |()| drop(catch(|| give_back_those(|env| env == ending)))).map(drop)
 }
 
 /// Closes what is open in some environments.
-fn give_back(of: impl Fn(usize) -> bool) {
+fn give_back_those(of: impl Fn(usize) -> bool) {
     let ending: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).extract_if(.., |(env, _)| of(*env)).collect();
     if ending.is_empty() {
         return;
@@ -119,65 +120,51 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
     })
 }
 
-/// Gives a leased node number back, off the event loop; the next use takes another.
+/// Closes whatever holds a leased number, in all threads, as the end of the process does.
 #[napi]
-pub fn snowflake_renew(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew<Snowflake>>> {
-    guard(env, || renew(env, this))
+pub fn give_back(env: &Env) -> Result<()> {
+    guard(env, || {
+        give_back_those(|_| true);
+        Ok(())
+    })
 }
 
-/// Closes the generator; the store is waited for as long as an event loop may be held up.
+/// Gives a leased node number back; the next use takes another.
 #[napi]
-pub fn snowflake_close(env: &Env, this: Unknown<'_>) -> Result<()> {
-    guard(env, || close::<Snowflake>(env, this))
+pub fn snowflake_renew<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || renew::<Snowflake>(env, this, options))
 }
 
-/// Closes the generator, waiting for the store off the event loop.
+/// Closes the generator; the store is waited for as long as an event loop may be held up, unless the options say otherwise.
 #[napi]
-pub fn snowflake_close_async(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close<Snowflake>>> {
-    guard(env, || close_async(env, this))
+pub fn snowflake_close(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
+    guard(env, || close::<Snowflake>(env, this, options))
 }
 
-pub(crate) fn renew<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew<M>>> {
-    Ok(AsyncTask::new(Renew(next::this(env, this)?.clone())))
+/// Closes the generator; the promise waits for the store.
+#[napi]
+pub fn snowflake_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || close_async::<Snowflake>(env, this, options))
 }
 
-/// Waits until the store has the number back.
-pub struct Renew<M: Mint>(Handle<M>);
-
-impl<M: Mint> Task for Renew<M> {
-    type Output = frazil::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.0.0.renew()).and_then(|result| result))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<()> {
-        output.or_throw(&env)
-    }
+pub(crate) fn renew<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    let ids = next::this::<M>(env, this)?.clone();
+    let max_wait = max_wait(env, options, Form::Promise)?;
+    // Not tried in place first: each call gives up a number of its own.
+    later(env, max_wait, move |wait| ids.0.try_renew(wait), |()| ())
 }
 
-pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<()> {
-    next::this::<M>(env, this)?.0.close_within(EVENT_LOOP_PATIENCE);
-    Ok(())
+pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
+    let ids = next::this::<M>(env, this)?;
+    let asked = max_wait(env, options, Form::InPlace)?;
+    let closed = ids.0.try_close(asked.unwrap_or(EVENT_LOOP_PATIENCE).into());
+    // Who says how long wants to know.
+    if asked.is_some() { closed.or_throw(env) } else { Ok(()) }
 }
 
-pub(crate) fn close_async<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close<M>>> {
-    Ok(AsyncTask::new(Close(next::this(env, this)?.clone())))
-}
-
-/// Waits until the store has the number back, if this handle is the last on it.
-pub struct Close<M: Mint>(Handle<M>);
-
-impl<M: Mint> Task for Close<M> {
-    type Output = frazil::Result<()>;
-    type JsValue = ();
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.0.0.close_within(Duration::MAX)))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<()> {
-        output.or_throw(&env)
-    }
+pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    let ids = next::this::<M>(env, this)?.clone();
+    let asked = max_wait(env, options, Form::Promise)?;
+    let close = move |wait: Wait<'_>| ids.0.try_close(wait);
+    now_or_later(env, asked, close, |()| ())
 }

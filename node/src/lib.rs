@@ -13,6 +13,7 @@ mod numbers;
 mod object_id;
 mod snowflake;
 mod uuid;
+mod wait;
 
 use napi_derive::napi;
 use std::io::{stderr, stdout};
@@ -20,7 +21,7 @@ use std::io::{stderr, stdout};
 pub use convert::{format_id, parse_id, version};
 pub use error::{ErrorRow, error_table, use_error_class};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
-pub use lease::{snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
+pub use lease::{give_back, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use numbers::{numbers_attach, numbers_open, numbers_open_async};
 pub use numbers::{numbers_batch, numbers_batch_async, numbers_fill, numbers_next_async};
 pub use numbers::{numbers_close, numbers_close_async, numbers_renew};
@@ -31,6 +32,7 @@ pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_fill, snow
 pub use snowflake::{snowflake_credit, snowflake_observe, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use uuid::{parse_uuid, uuid_time, uuid4, uuid7};
+pub use wait::end_call;
 
 /// Runs the command line with the arguments after the program's name; the exit status.
 #[napi]

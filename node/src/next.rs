@@ -6,13 +6,13 @@
 use crate::convert::{self, MakeId, Wrapped, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, MAX_BATCH, Snowflake};
+use crate::wait::{Form, in_place, max_wait, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What hands out IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
@@ -21,11 +21,11 @@ pub trait Mint: Send + Sync + Sized + 'static {
     /// Tells its objects from all others.
     const TAG: sys::napi_type_tag;
 
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id>;
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()>;
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>>;
-    fn renew(&self) -> frazil::Result<()>;
-    fn close_within(&self, max_wait: Duration);
+    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id>;
+    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()>;
+    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>>;
+    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()>;
+    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()>;
     /// The generator that the IDs come from, where there is one.
     fn generator(&self) -> Option<&Snowflake>;
 }
@@ -110,126 +110,105 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
 /// On the environment's thread, in a call of a function that `own_function` made for an M.
 #[inline(always)]
 unsafe fn mint<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info, make: MakeId) -> sys::napi_value {
-    let mut data = ptr::null_mut();
+    let (mut data, mut count) = (ptr::null_mut(), 0);
     // SAFETY: the function holds what `data` points to, and it is being called.
     let ids = unsafe {
-        sys::napi_get_cb_info(env, info, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &mut data);
+        sys::napi_get_cb_info(env, info, &mut count, ptr::null_mut(), ptr::null_mut(), &mut data);
         &*data.cast::<Held<M>>()
     };
-    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
+    if count > 0 {
+        // SAFETY: as the caller says.
+        return unsafe { mint_with_options(env, info, ids, make) };
+    }
+    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE.into())) {
         // SAFETY: as the caller says.
         Ok(Ok(id)) => unsafe { make(env, id.get()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &error),
     }
 }
 
+/// # Safety
+/// As `mint`.
+#[cold]
+unsafe fn mint_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_callback_info, ids: &Held<M>, make: MakeId) -> sys::napi_value {
+    // SAFETY: as the caller says.
+    let (_, _, [options]) = unsafe { call(env, info) };
+    guard_raw(env, |env| {
+        let id = ids.try_next_id(in_place(env, options)?.into()).or_throw(env)?;
+        // SAFETY: as the caller says.
+        Ok(unsafe { make(env.raw(), id.get()) })
+    })
+}
+
 unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
-    let (mut data, mut format, mut count) = (ptr::null_mut(), ptr::null_mut(), 1);
-    // SAFETY: the function holds the generator that `data` points to, and it is being called; a missing
-    // argument is undefined.
-    let (ids, format) = unsafe {
-        sys::napi_get_cb_info(env, info, &mut count, &mut format, ptr::null_mut(), &mut data);
-        (&*data.cast::<Held<Snowflake>>(), Unknown::from_raw_unchecked(env, format))
+    // SAFETY: the function holds the generator that `data` points to, and it is being called.
+    let (ids, count, [format, options]) = unsafe {
+        let (data, count, arguments) = call(env, info);
+        (&*data.cast::<Held<Snowflake>>(), count, arguments)
     };
-    let node = Env::from_raw(env);
-    let text = guard(&node, || {
-        let format = convert::text_format(&node, format)?;
-        Ok(ids.try_next_id(EVENT_LOOP_PATIENCE).or_throw(&node)?.text(format))
-    });
-    match text {
+    guard_raw(env, |env| {
+        let format = convert::text_format(env, format)?;
+        let max_wait = if count > 1 { in_place(env, options)? } else { EVENT_LOOP_PATIENCE };
+        let text = ids.try_next_id(max_wait).or_throw(env)?.text(format);
         // SAFETY: on the environment's thread; every text form is ASCII.
-        Ok(text) => unsafe { latin1(env, &text) },
-        Err(error) => {
-            // SAFETY: on the environment's thread.
-            unsafe { JsError::from(error).throw_into(env) };
-            ptr::null_mut()
-        }
+        Ok(unsafe { latin1(env.raw(), &text) })
+    })
+}
+
+/// What a function that is being called was made with, how many arguments it has, and the first ones; one that is missing is undefined.
+///
+/// # Safety
+/// On the environment's thread, in a call.
+unsafe fn call<'a, const N: usize>(env: sys::napi_env, info: sys::napi_callback_info) -> (*mut c_void, usize, [Unknown<'a>; N]) {
+    let (mut data, mut values, mut count) = (ptr::null_mut(), [ptr::null_mut(); N], N);
+    // SAFETY: as the caller says; there are as many places as `count` says.
+    unsafe {
+        sys::napi_get_cb_info(env, info, &mut count, values.as_mut_ptr(), ptr::null_mut(), &mut data);
+        (data, count, values.map(|value| Unknown::from_raw_unchecked(env, value)))
     }
 }
 
-/// The next ID: at once where it is due, else a promise that a thread of the pool keeps.
-pub(crate) fn next_async<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next<M>>>> {
-    let ids = self::this::<M>(env, this)?;
-    match ids.0.try_next_id(Duration::ZERO) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(Next(ids.clone())))),
-        result => Ok(Either::A(result.or_throw(env)?.to_string())),
-    }
+/// As `guard`, for a raw function: throws, and returns null then.
+fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_value>) -> sys::napi_value {
+    let node = Env::from_raw(env);
+    guard(&node, || body(&node)).unwrap_or_else(|error| {
+        // SAFETY: on the environment's thread.
+        unsafe { JsError::from(error).throw_into(env) };
+        ptr::null_mut()
+    })
 }
 
-/// Waits for the next ID off the event loop.
-pub struct Next<M: Mint>(Handle<M>);
-
-impl<M: Mint> Task for Next<M> {
-    type Output = frazil::Result<Id>;
-    type JsValue = String;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.0.0.try_next_id(Duration::MAX)).and_then(|result| result))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<String> {
-        Ok(output.or_throw(&env)?.to_string())
-    }
+/// The next ID: at once where it is due, else a promise.
+pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    let ids = self::this::<M>(env, this)?.clone();
+    let max_wait = max_wait(env, options, Form::Promise)?;
+    now_or_later(env, max_wait, move |wait| ids.0.try_next_id(wait), |id| id.to_string())
 }
 
 /// So many IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the
 /// price of a Node-API call for each.
-pub(crate) fn batch<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
+pub(crate) fn batch<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
     let ids = self::this::<M>(env, this)?;
-    let ids = ids.0.try_batch(convert::count(env, count)?, EVENT_LOOP_PATIENCE).or_throw(env)?;
+    let (count, max_wait) = (convert::count(env, count)?, in_place(env, options)?);
+    let ids = ids.0.try_batch(count, max_wait.into()).or_throw(env)?;
     Ok(BigInt64Array::new(ids.into_iter().map(i64::from).collect()))
 }
 
-/// So many IDs: at once where they are due, else a promise that a thread of the pool keeps.
-pub(crate) fn batch_async<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<Either<BigInt64Array, AsyncTask<Batch<M>>>> {
-    let ids = self::this::<M>(env, this)?;
-    let count = convert::count(env, count)?;
-    if count > MAX_BATCH {
-        // The core refuses it.
-        ids.0.try_batch(count, Duration::ZERO).or_throw(env)?;
-    }
-    let mut batch = Batch { ids: ids.clone(), buffer: vec![0; count], written: 0 };
-    match batch.go_on(Duration::ZERO) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Either::B(AsyncTask::new(batch))),
-        result => {
-            result.or_throw(env)?;
-            Ok(Either::A(BigInt64Array::new(batch.buffer)))
-        }
-    }
-}
-
-/// A batch that goes on off the event loop, after the IDs that were due at once.
-pub struct Batch<M: Mint> {
-    ids: Handle<M>,
-    buffer: Vec<i64>,
-    written: usize,
-}
-
-impl<M: Mint> Batch<M> {
-    fn go_on(&mut self, max_wait: Duration) -> frazil::Result<()> {
-        let rest = &mut self.buffer[self.written..];
-        self.ids.0.try_fill(rest, max_wait).inspect_err(|error| self.written += error.written())
-    }
-}
-
-impl<M: Mint> Task for Batch<M> {
-    type Output = frazil::Result<Vec<i64>>;
-    type JsValue = BigInt64Array;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| self.go_on(Duration::MAX)).and_then(|result| result).map(|()| std::mem::take(&mut self.buffer)))
-    }
-
-    fn resolve(&mut self, env: Env, output: Self::Output) -> Result<BigInt64Array> {
-        Ok(BigInt64Array::new(output.or_throw(&env)?))
-    }
+/// So many IDs: at once where they are due, else a promise, which goes on after those that were due.
+pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    let ids = self::this::<M>(env, this)?.clone();
+    let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
+    let batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
+    now_or_later(env, max_wait, batch, BigInt64Array::new)
 }
 
 /// Fills a BigInt64Array with IDs; returns how many.
-pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Result<f64> {
+pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
     let ids = self::this::<M>(env, this)?;
+    // The options first: reading them may run JavaScript, which may detach the buffer.
+    let max_wait = in_place(env, options)?;
     let buffer = bigint64s(env, buffer)?;
-    ids.0.try_fill(buffer, EVENT_LOOP_PATIENCE).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
+    ids.0.try_fill(buffer, max_wait.into()).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
     Ok(buffer.len() as f64)
 }
 

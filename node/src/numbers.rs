@@ -1,38 +1,38 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
 use crate::convert;
-use crate::error::{OrThrow, catch, guard, instance, refuse, would_block};
-use crate::lease::{self, Close, Renew};
-use crate::next::{self, Batch, Handle, Mint, Next};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Spec, Supply};
+use crate::error::{OrThrow, guard, instance, refuse, would_block};
+use crate::lease;
+use crate::next::{self, Handle, Mint};
+use crate::wait::{Form, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
 use napi::bindgen_prelude::*;
-use napi::{ScopedTask, ValueType, sys};
+use napi::{ValueType, sys};
 use napi_derive::napi;
-use std::time::Duration;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
     const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_206e, upper: 0x1b9e_a04d_52c8_7f36 };
 
     #[inline]
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
-        Numbers::try_next_id(self, max_wait)
+    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {
+        Numbers::try_next_id(self, wait)
     }
 
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
-        Numbers::try_fill(self, buffer, max_wait)
+    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()> {
+        Numbers::try_fill(self, buffer, wait)
     }
 
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
-        Numbers::try_batch(self, count, max_wait)
+    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
+        Numbers::try_batch(self, count, wait)
     }
 
-    fn renew(&self) -> frazil::Result<()> {
-        Numbers::renew(self)
+    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {
+        Numbers::try_renew(self, wait)
     }
 
-    fn close_within(&self, max_wait: Duration) {
-        Numbers::close_within(self, max_wait);
+    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()> {
+        Numbers::try_close(self, wait)
     }
 
     fn generator(&self) -> Option<&Snowflake> {
@@ -57,37 +57,25 @@ fn supply(env: &Env, class: Unknown<'_>) -> Result<Supply> {
     }
 }
 
-/// Opens numbers; waits in place for at most 2 ms.
+/// Opens numbers; waits in place for at most 2 ms, unless the options say otherwise.
 #[napi]
 pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Numbers>>> {
     guard(env, || {
         let supply = supply(env, class)?;
-        let spec = convert::numbers_spec(env, spec, options)?;
-        let opened = Numbers::open(supply, spec, EVENT_LOOP_PATIENCE);
+        let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::InPlace)?;
+        let opened = Numbers::open(supply, spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE));
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, &format!("{supply:?}")))?)))
     })
 }
 
-/// Opens numbers off the event loop.
+/// Opens numbers: at once where the first are there, else a promise.
 #[napi]
-pub fn numbers_open_async(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<AsyncTask<OpenNumbers>> {
-    guard(env, || Ok(AsyncTask::new(OpenNumbers(supply(env, class)?, convert::numbers_spec(env, spec, options)?))))
-}
-
-/// Opens numbers, waiting for the first ones.
-pub struct OpenNumbers(Supply, Spec);
-
-impl<'task> ScopedTask<'task> for OpenNumbers {
-    type Output = frazil::Result<Numbers>;
-    type JsValue = Unknown<'task>;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| Numbers::open(self.0, self.1.clone(), Duration::MAX)).and_then(|result| result))
-    }
-
-    fn resolve(&mut self, env: &'task Env, output: Self::Output) -> Result<Self::JsValue> {
-        External::new(Handle::new(output.or_throw(env)?)).into_unknown(env)
-    }
+pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || {
+        let supply = supply(env, class)?;
+        let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::Promise)?;
+        now_or_later(env, max_wait, move |wait| Numbers::open(supply, spec.clone(), wait).map(Handle::new), External::new)
+    })
 }
 
 /// Makes a new object the numbers.
@@ -98,44 +86,44 @@ pub fn numbers_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Num
 
 /// The next number: at once where it is ready, else a promise.
 #[napi]
-pub fn numbers_next_async(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next<Numbers>>>> {
-    guard(env, || next::next_async(env, this))
+pub fn numbers_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || next::next_async::<Numbers>(env, this, options))
 }
 
 /// So many numbers: all or nothing.
 #[napi]
-pub fn numbers_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Numbers>(env, this, count))
+pub fn numbers_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
+    guard(env, || next::batch::<Numbers>(env, this, count, options))
 }
 
 /// So many numbers: at once where they are ready, else a promise.
 #[napi]
-pub fn numbers_batch_async(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<Either<BigInt64Array, AsyncTask<Batch<Numbers>>>> {
-    guard(env, || next::batch_async(env, this, count))
+pub fn numbers_batch_async<'a>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || next::batch_async::<Numbers>(env, this, count, options))
 }
 
 /// Fills a BigInt64Array; returns how many.
 #[napi]
-pub fn numbers_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Result<f64> {
-    guard(env, || next::fill::<Numbers>(env, this, buffer))
+pub fn numbers_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
+    guard(env, || next::fill::<Numbers>(env, this, buffer, options))
 }
 
-/// Drops what is prepared, off the event loop.
+/// Drops what is prepared.
 #[napi]
-pub fn numbers_renew(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Renew<Numbers>>> {
-    guard(env, || lease::renew(env, this))
+pub fn numbers_renew<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || lease::renew::<Numbers>(env, this, options))
 }
 
-/// Closes; a ring's store is waited for as long as an event loop may be held up.
+/// Closes; a ring's store is waited for as long as an event loop may be held up, unless the options say otherwise.
 #[napi]
-pub fn numbers_close(env: &Env, this: Unknown<'_>) -> Result<()> {
-    guard(env, || lease::close::<Numbers>(env, this))
+pub fn numbers_close(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
+    guard(env, || lease::close::<Numbers>(env, this, options))
 }
 
-/// Closes, waiting for a ring's store off the event loop.
+/// Closes; the promise waits for a ring's store.
 #[napi]
-pub fn numbers_close_async(env: &Env, this: Unknown<'_>) -> Result<AsyncTask<Close<Numbers>>> {
-    guard(env, || lease::close_async(env, this))
+pub fn numbers_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || lease::close_async::<Numbers>(env, this, options))
 }
 
 /// How many numbers lie ready.

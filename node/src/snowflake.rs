@@ -1,37 +1,37 @@
 //! Generators: open, batch, fill, and what is not hot.
 
 use crate::convert;
-use crate::error::{OrThrow, catch, guard, would_block};
-use crate::next::{self, Batch, Handle, Mint, Next};
-use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Spec};
+use crate::error::{OrThrow, guard, would_block};
+use crate::next::{self, Handle, Mint};
+use crate::wait::{Form, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
-use napi::{ScopedTask, sys};
+use napi::sys;
 use napi_derive::napi;
-use std::time::Duration;
 
 impl Mint for Snowflake {
     const CLASS: &'static str = "a Snowflake";
     const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_2069, upper: 0x64d1_5c0e_83b7_49a2 };
 
     #[inline]
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
-        Snowflake::try_next_id(self, max_wait)
+    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {
+        Snowflake::try_next_id(self, wait)
     }
 
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
-        Snowflake::try_fill(self, buffer, max_wait)
+    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()> {
+        Snowflake::try_fill(self, buffer, wait)
     }
 
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
-        Snowflake::try_batch(self, count, max_wait)
+    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
+        Snowflake::try_batch(self, count, wait)
     }
 
-    fn renew(&self) -> frazil::Result<()> {
-        Snowflake::renew(self)
+    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {
+        Snowflake::try_renew(self, wait)
     }
 
-    fn close_within(&self, max_wait: Duration) {
-        Snowflake::close_within(self, max_wait);
+    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()> {
+        Snowflake::try_close(self, wait)
     }
 
     fn generator(&self) -> Option<&Snowflake> {
@@ -49,36 +49,23 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
     Ok(&next::this::<Snowflake>(env, object)?.0)
 }
 
-/// Opens a generator; waits in place for at most 2 ms.
+/// Opens a generator; waits in place for at most 2 ms, unless the options say otherwise.
 #[napi]
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
-        let spec = convert::spec(env, spec, options)?;
-        let opened = Snowflake::open_spec(spec, EVENT_LOOP_PATIENCE);
+        let (spec, max_wait) = convert::spec(env, spec, options, Form::InPlace)?;
+        let opened = Snowflake::open_spec(spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE));
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, "Snowflake"))?)))
     })
 }
 
-/// Opens a generator off the event loop.
+/// Opens a generator: at once where it is there, else a promise.
 #[napi]
-pub fn snowflake_open_async(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<AsyncTask<Open>> {
-    guard(env, || Ok(AsyncTask::new(Open(convert::spec(env, spec, options)?))))
-}
-
-/// Opens a generator, waiting for its first tick.
-pub struct Open(Spec);
-
-impl<'task> ScopedTask<'task> for Open {
-    type Output = frazil::Result<Snowflake>;
-    type JsValue = Unknown<'task>;
-
-    fn compute(&mut self) -> Result<Self::Output> {
-        Ok(catch(|| Snowflake::open_spec(self.0.clone(), Duration::MAX)).and_then(|result| result))
-    }
-
-    fn resolve(&mut self, env: &'task Env, output: Self::Output) -> Result<Self::JsValue> {
-        External::new(Handle::new(output.or_throw(env)?)).into_unknown(env)
-    }
+pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || {
+        let (spec, max_wait) = convert::spec(env, spec, options, Form::Promise)?;
+        now_or_later(env, max_wait, move |wait| Snowflake::open_spec(spec.clone(), wait).map(Handle::new), External::new)
+    })
 }
 
 /// Makes a new object the generator.
@@ -92,30 +79,26 @@ pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<S
 
 /// The next ID: at once where it is due, else a promise.
 #[napi]
-pub fn snowflake_next_async(env: &Env, this: Unknown<'_>) -> Result<Either<String, AsyncTask<Next<Snowflake>>>> {
-    guard(env, || next::next_async(env, this))
+pub fn snowflake_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || next::next_async::<Snowflake>(env, this, options))
 }
 
 /// Ascending IDs: all or nothing.
 #[napi]
-pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Snowflake>(env, this, count))
+pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
+    guard(env, || next::batch::<Snowflake>(env, this, count, options))
 }
 
 /// Ascending IDs: at once where they are due, else a promise.
 #[napi]
-pub fn snowflake_batch_async(
-    env: &Env,
-    this: Unknown<'_>,
-    count: Unknown<'_>,
-) -> Result<Either<BigInt64Array, AsyncTask<Batch<Snowflake>>>> {
-    guard(env, || next::batch_async(env, this, count))
+pub fn snowflake_batch_async<'a>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || next::batch_async::<Snowflake>(env, this, count, options))
 }
 
 /// Fills a BigInt64Array with ascending IDs; returns how many.
 #[napi]
-pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>) -> Result<f64> {
-    guard(env, || next::fill::<Snowflake>(env, this, buffer))
+pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: Unknown<'_>) -> Result<f64> {
+    guard(env, || next::fill::<Snowflake>(env, this, buffer, options))
 }
 
 /// How many IDs could be minted now with no stamp ahead of the clock.

@@ -58,6 +58,7 @@ __all__ = [
     "WouldBlockError",
     "WrongTypeError",
     "__version__",
+    "close_on_sigterm",
     "format_id",
     "parse_id",
     "uuid4",
@@ -72,10 +73,22 @@ ERRORS: Final[tuple[tuple[int, str, str], ...]]
 
 _Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
 _Option: TypeAlias = str | SupportsIndex | bool | Layout | None
+_Timeout: TypeAlias = float | datetime.timedelta | None
 _Listed: TypeAlias = _Option | list[str] | tuple[str, ...] | list[int] | tuple[int, ...]
 
 def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
+
+def close_on_sigterm() -> None:
+    """Gives leased numbers back on SIGTERM, and then does what the program did before: its handler is called, or SIGTERM ends it.
+
+    Python ends on SIGTERM without running what `atexit` holds; a node number that was not given back is waited for. Every generator that leased
+    its number is closed, within 0.5 s together, on the main thread, also while it waits in a call of frazil. Call it once, after the program
+    has set its own handler, which finds them closed: not where that goes on answering requests, as in gunicorn's own workers. Where
+    SIGTERM is ignored, or a library in C handles it, nothing is changed.
+
+    Raises OutOfRangeError on another thread than the main one.
+    """
 
 def format_id(id: SupportsIndex, format: _Format, /) -> str:
     """The text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
@@ -180,28 +193,35 @@ class Snowflake:
     The first argument is a spec line, and keywords add to it; with neither, the environment variable FRAZIL is
     read. A node number that is given without a store first waits for the next tick: 1 ms with most presets,
     at most 1 s; with a store, one is leased, which may wait for a crashed holder or the first start on Redis (66 s; never
-    more than 105 s with the default `window`; signals do not interrupt it), and what is still open at the interpreter's exit gives it back. The GIL is let go
-    around waits. On the thread of a running event loop no call but `renew` waits for more than 2 ms: it raises
-    WouldBlockError, and the async forms wait off the loop.
+    more than 105 s with the default `window`), and what is still open at the interpreter's exit gives it back. The GIL is let go
+    around waits. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s): it raises
+    WouldBlockError, and the async forms wait without holding up the loop.
+
+    `timeout` limits how long a call waits, from when it is made: seconds, or a timedelta; 0 means not at all, infinity as long as it takes.
+    When it is over the call raises WouldBlockError, and so it does at once where the next ID is known to come later. Where `timeout` is given, a
+    call waits that long in a running event loop, too. Ctrl-C, and whatever a signal's handler raises, ends a wait on the main thread; `close` ends
+    waits in all threads, with ClosedError.
 
     >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
     >>> ids.layout.decode(ids.next()).worker
     7
     """
 
-    def __new__(cls, spec: str | None = None, /, **options: _Option) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Option) -> Self: ...
     @classmethod
-    def open(cls, spec: str | None = None, /, **options: _Option) -> Coroutine[Any, Any, Snowflake]:
-        """Opens a generator off the event loop; the arguments are the constructor's.
+    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Option) -> Coroutine[Any, Any, Snowflake]:
+        """Opens a generator without holding up an event loop; the arguments are the constructor's.
+
+        A number that a cancelled call got is given back.
 
         >>> ids = await frazil.Snowflake.open("game", server=4711)
         """
 
-    def next(self) -> int:
-        """The next ID. Waits as the policies say; a wait is not interrupted by signals, and lasts 5 s unless they say otherwise.
+    def next(self, *, timeout: _Timeout = None) -> int:
+        """The next ID. Waits as the policies say, 5 s at most unless they say otherwise, and no longer than `timeout`.
 
         Raises ClockBackError and ExhaustedError as the policies say, LayoutExpiredError, BeforeEpochError,
-        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop;
+        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop and after `timeout`;
         LeaseExhaustedError when the store was away for longer than the lease reaches.
         """
 
@@ -212,16 +232,16 @@ class Snowflake:
         """The same as `next`."""
 
     def __iter__(self) -> Self: ...
-    def next_async(self) -> Coroutine[Any, Any, int]:
-        """The next ID, waiting off the event loop if it must."""
+    def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
+        """The next ID, without holding up an event loop. A cancelled task waits no longer."""
 
-    def batch(self, count: SupportsIndex, /) -> list[int]:
+    def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
 
-    def batch_async(self, count: SupportsIndex, /) -> Coroutine[Any, Any, list[int]]:
-        """A list of ascending IDs, waiting off the event loop if it must: all or nothing."""
+    def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
+        """A list of ascending IDs, without holding up an event loop: all or nothing."""
 
-    def fill(self, buffer: Buffer, /) -> int:
+    def fill(self, buffer: Buffer, /, *, timeout: _Timeout = None) -> int:
         """Fills a buffer with ascending IDs, without a copy, and returns how many.
 
         The buffer is writable, C-contiguous, and holds int64 in native order: an array('q'), a numpy array, a
@@ -254,23 +274,34 @@ class Snowflake:
         True
         """
 
-    def renew(self) -> None:
+    def renew(self, *, timeout: _Timeout = None) -> None:
         """Gives a leased node number back; the next use takes another. IDs go on increasing.
 
-        A hook for machines that are about to be cloned: after it every clone leases a number of its own. It waits for the
-        store; in an event loop: `await asyncio.to_thread(ids.renew)`. Raises SpecError for a number that is given without a
-        store, LeaseExhaustedError when the store takes too long.
+        A hook for machines that are about to be cloned: after it every clone leases a number of its own. It waits for the store. Raises
+        SpecError for a number that is given without a store, LeaseExhaustedError when the store takes too long; WouldBlockError in an event loop
+        and after `timeout`, where the number is used no more, and the store has not been told yet.
         """
 
-    def close(self) -> None:
+    def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """The same without holding up an event loop."""
+
+    def close(self, *, timeout: _Timeout = None) -> None:
         """Closes this handle: every later call is ClosedError. Closing twice is harmless, and dropping closes.
 
-        The last handle of a leased number gives it back, and waits up to 5 s for the store; on the thread of a running event
-        loop 2 ms, and the rest goes on in the background.
+        Calls that wait, and long batches, end with ClosedError. The last handle of a leased number gives it back, and waits up to 5 s for
+        the store; on the thread of a running event loop 2 ms. With `timeout` it waits no longer than that, and raises WouldBlockError if the
+        store has not been told by then. The rest goes on in the background.
         """
+
+    def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """The same without holding up an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
+    def __aenter__(self) -> Coroutine[Any, Any, Self]: ...
+    def __aexit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Coroutine[Any, Any, None]: ...
     @property
     def layout(self) -> Layout:
         """The layout."""
@@ -296,23 +327,23 @@ class Numbers:
     """Numbers that a thread prepares ahead of those who take them: what Segment, Tickets and Buffered have in common.
 
     A number is given out once in a process, whatever threads ask; a forked child prepares its own. The GIL is let go around
-    waits. On the thread of a running event loop no call but `renew` waits for more than 2 ms: it raises WouldBlockError, and the async forms
-    wait off the loop. `store` and `offset` take a list, too.
+    waits. On the thread of a running event loop no call waits for more than 2 ms: it raises WouldBlockError, and the async forms wait without
+    holding up the loop. What ends a wait, and what `timeout` means, is as with `Snowflake`. `store` and `offset` take a list, too.
     """
 
     @classmethod
-    def open(cls, spec: str | None = None, /, **options: _Listed) -> Coroutine[Any, Any, Self]:
-        """Opens off the event loop; the arguments are the constructor's.
+    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Coroutine[Any, Any, Self]:
+        """Opens without holding up an event loop; the arguments are the constructor's.
 
         >>> orders = await frazil.Segment.open("orders", store="local")
         """
 
-    def next(self) -> int:
-        """The next number. Where none is ready the call waits, up to `wait` (a ring: `empty`); signals do not interrupt it.
+    def next(self, *, timeout: _Timeout = None) -> int:
+        """The next number. Where none is ready the call waits, up to `wait` (a ring: `empty`), and no longer than `timeout`.
 
         Segments and tickets raise SegmentExhaustedError when none came in time, or none are left below 2^63;
         TagMissingError, SegmentMismatchError and the Store*Errors. A ring raises what its generator does. ClosedError; WouldBlockError in an
-        event loop.
+        event loop and after `timeout`.
         """
 
     def __call__(self) -> int:
@@ -322,36 +353,47 @@ class Numbers:
         """The same as `next`."""
 
     def __iter__(self) -> Self: ...
-    def next_async(self) -> Coroutine[Any, Any, int]:
-        """The next number, waiting off the event loop if it must."""
+    def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
+        """The next number, without holding up an event loop. A cancelled task waits no longer."""
 
-    def batch(self, count: SupportsIndex, /) -> list[int]:
+    def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; what it had taken by then is a gap."""
 
-    def batch_async(self, count: SupportsIndex, /) -> Coroutine[Any, Any, list[int]]:
-        """A list of numbers, waiting off the event loop if it must: all or nothing."""
+    def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
+        """A list of numbers, without holding up an event loop: all or nothing."""
 
-    def fill(self, buffer: Buffer, /) -> int:
+    def fill(self, buffer: Buffer, /, *, timeout: _Timeout = None) -> int:
         """Fills a buffer with numbers, without a copy, and returns how many.
 
         The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many are there already.
         """
 
-    def renew(self) -> None:
+    def renew(self, *, timeout: _Timeout = None) -> None:
         """Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice.
 
-        A ring's leased node number is given back, too, which waits for the store; in an event loop: `await asyncio.to_thread(ids.renew)`.
-        The next call prepares new ones. Raises ClosedError; for a ring over a lease as `Snowflake.renew`.
+        A ring's leased node number is given back, too, which waits for the store. The next call prepares new ones. Raises
+        ClosedError; for a ring over a lease as `Snowflake.renew`.
         """
 
-    def close(self) -> None:
+    def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """The same without holding up an event loop."""
+
+    def close(self, *, timeout: _Timeout = None) -> None:
         """Closes: what is prepared is lost, and every later call is ClosedError, `prepared` and `last_error` too.
 
-        Closing twice is harmless, and dropping closes. A ring's leased node number is given back, as `Snowflake.close` does it.
+        Closing twice is harmless, and dropping closes. Calls that wait end with ClosedError. A ring's leased node number is given back, as
+        `Snowflake.close` does it.
         """
+
+    def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """The same without holding up an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
+    def __aenter__(self) -> Coroutine[Any, Any, Self]: ...
+    def __aexit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> Coroutine[Any, Any, None]: ...
     @property
     def prepared(self) -> int:
         """How many numbers lie ready, beside those of the range being used."""
@@ -379,7 +421,7 @@ class Segment(Numbers):
     (1, 2, 3)
     """
 
-    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
 
 @final
 class Tickets(Numbers):
@@ -391,7 +433,7 @@ class Tickets(Numbers):
     >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
     """
 
-    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
 
 @final
 class Buffered(Numbers):
@@ -408,7 +450,7 @@ class Buffered(Numbers):
     7
     """
 
-    def __new__(cls, spec: str | None = None, /, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
     @property
     def layout(self) -> Layout:
         """The generator's layout."""

@@ -9,6 +9,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMemoryView, PyString, PyTuple};
+use std::time::Duration;
 
 /// `format_id(id, format, /)`: the text of an ID, of fixed width.
 #[pyfunction]
@@ -237,6 +238,20 @@ pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
         return refuse(py, ErrorKind::WrongType, why);
     }
     value.sub(times.epoch.bind(py))?.floor_div(times.millisecond.bind(py))?.extract()
+}
+
+/// A `timeout=`: seconds, or a timedelta. Infinity is as long as there is.
+pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
+    let py = value.py();
+    let number = if value.is_instance(times(py)?.timedelta.bind(py))? { &value.call_method0("total_seconds")? } else { value };
+    if number.is_instance_of::<PyBool>() || !(number.is_instance_of::<PyFloat>() || number.hasattr("__index__")?) {
+        return wrong_type("timeout", value, "an int or a float of seconds, a timedelta, or None");
+    }
+    match number.extract::<f64>() {
+        Ok(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        Err(error) if !error.is_instance_of::<PyOverflowError>(py) => Err(error),
+        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value))),
+    }
 }
 
 /// An instant as an aware datetime in UTC.

@@ -2,10 +2,13 @@
 
 use crate::convert;
 use crate::error::{exception, guard};
-use crate::next::{Mint, patience};
+use crate::next::{Ids, Mint};
+
+use crate::wait::{Call, Limit, finish, timeout};
 use frazil::EVENT_LOOP_PATIENCE;
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a generator that nobody holds any more waits for its store.
@@ -73,29 +76,61 @@ fn capital(flag: bool) -> &'static str {
     if flag { "True" } else { "False" }
 }
 
-/// Closes a handle, without the GIL while the store is waited for: up to 5 s, on the thread of a running event loop 2 ms.
-pub(crate) fn close<M: Mint>(py: Python<'_>, ids: &M) -> PyResult<()> {
+/// Closes a handle, and waits for the store: up to 5 s, on the thread of a running event loop 2 ms, or as long as the caller says; then he is
+/// told if the store has not been.
+pub(crate) fn close<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let timeout = timeout(max)?;
     // A given number has nothing to wait for.
-    let patience = if ids.is_leased() { patience(py)? } else { Duration::ZERO };
-    py.detach(|| ids.close_within(patience));
-    Ok(())
+    let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_PATIENCE)?;
+    match limit.wait(py, |wait| ids.try_close(wait))? {
+        Err(error) if timeout.is_some() => Err(exception(py, &error)),
+        _ => Ok(()),
+    }
 }
 
-/// Closes a handle for the interpreter's exit, waiting at most so many seconds.
-pub(crate) fn close_within<M: Mint>(py: Python<'_>, ids: &M, seconds: f64) {
-    py.detach(|| ids.close_within(Duration::try_from_secs_f64(seconds).unwrap_or_default()));
+/// A coroutine of `close`.
+pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let shared = Arc::clone(ids.get().ids());
+    finish(Call::new(timeout(max)?, move |wait| shared.try_close(wait), nothing), ids)
+}
+
+/// Gives a leased number back for another.
+pub(crate) fn renew<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
+    limit.wait(py, |wait| ids.try_renew(wait))?.map_err(|error| limit.exception(py, &error, "await ids.renew_async()"))
+}
+
+/// A coroutine of `renew`.
+pub(crate) fn renew_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let shared = Arc::clone(ids.get().ids());
+    finish(Call::new(timeout(max)?, move |wait| shared.try_renew(wait), nothing), ids)
+}
+
+fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
+    Ok(py.None())
+}
+
+/// `async with` closes without holding up the loop.
+pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'py, PyAny>> {
+    ids.py().import("frazil._async")?.call_method1("enter", (ids,))
 }
 
 /// Has the interpreter close what holds a leased number at its exit, if the program does not. It is held weakly.
 pub(crate) fn close_at_exit<M: Mint>(ids: &Bound<'_, M>) -> PyResult<()> {
-    if ids.get().is_leased() {
+    if ids.get().ids().is_leased() {
         ids.py().import("frazil._exit")?.call_method1("close_at_exit", (ids,))?;
     }
     Ok(())
 }
 
+/// `close_on_sigterm()`: gives leased numbers back on SIGTERM, and then does what the program did before.
+#[pyfunction]
+pub(crate) fn close_on_sigterm(py: Python<'_>) -> PyResult<()> {
+    guard(py, || py.import("frazil._exit")?.call_method0("close_on_sigterm").map(drop))
+}
+
 /// Closes a handle that is dropped.
-pub(crate) fn give_back<M: Mint>(ids: &M) {
+pub(crate) fn give_back<I: Ids>(ids: &I) {
     if !ids.is_leased() {
         return;
     }
@@ -108,13 +143,14 @@ pub(crate) fn give_back<M: Mint>(ids: &M) {
             ffi::PyErr_Fetch(&mut class, &mut value, &mut trace);
             (class, value, trace)
         };
-        let patience = patience(py).map_or(EVENT_LOOP_PATIENCE, |patience| patience.min(DROP_PATIENCE));
-        py.detach(|| ids.close_within(patience));
+        let limit = Limit::new(py, None, || EVENT_LOOP_PATIENCE);
+        let patience = limit.map_or(EVENT_LOOP_PATIENCE, |limit| limit.at_most(DROP_PATIENCE));
+        py.detach(|| drop(ids.try_close(patience)));
         // SAFETY: the thread is attached, and the three are what the call above gave.
         unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
     });
     // An interpreter that is on its way out lets nobody wait.
     if dropped.is_none() {
-        ids.close_within(Duration::ZERO);
+        drop(ids.try_close(Duration::ZERO));
     }
 }

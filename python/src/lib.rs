@@ -9,6 +9,7 @@ mod numbers;
 mod object_id;
 mod snowflake;
 mod uuid;
+mod wait;
 
 use pyo3::prelude::*;
 use std::ffi::OsString;
@@ -31,7 +32,7 @@ mod _frazil {
     #[pymodule_export]
     use super::layout::{Layout, Parts};
     #[pymodule_export]
-    use super::lease::Lease;
+    use super::lease::{Lease, close_on_sigterm};
     #[pymodule_export]
     use super::numbers::{Buffered, Numbers, Segment, Tickets};
     #[pymodule_export]
@@ -46,8 +47,10 @@ mod _frazil {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         // Not with `add`, which would make it one of the package's own names.
         module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
+        module.setattr("_Ends", module.py().get_type::<wait::Ends>())?;
+        wait::log_starts();
         error::export(module)?;
-        next::export::<Snowflake>(module.py(), c"next($self, /)\n--\n\nThe next ID. Waits as the policies say.")?;
-        next::export::<Numbers>(module.py(), c"next($self, /)\n--\n\nThe next number. Waits as the spec says.")
+        next::export::<Snowflake>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
+        next::export::<Numbers>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")
     }
 }

@@ -1,61 +1,121 @@
 //! The hot calls: the next ID, and filling memory with IDs; the same for generators and for numbers that are prepared ahead.
 //!
-//! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go; on the
-//! thread of a running event loop it waits for 2 ms at most.
+//! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go.
 
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, refuse};
-use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Id, MAX_BATCH};
+
+use crate::wait::{Call, Limit, finish, timeout};
+use frazil::{ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
-use pyo3::types::{PyBytes, PyDict, PyList, PyType};
-use pyo3::{Borrowed, PyClass, ffi};
+use pyo3::types::{PyList, PyTuple, PyType};
+use pyo3::{Borrowed, IntoPyObjectExt, PyClass, ffi};
 use std::ffi::CStr;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// A class that hands out IDs.
-pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id>;
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()>;
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>>;
-    fn close_within(&self, max_wait: Duration);
+/// What the core's handles have in common.
+pub(crate) trait Ids: Send + Sync + 'static {
+    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id>;
+    fn try_fill<'a>(&self, buffer: &mut [i64], wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
+    fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> frazil::Result<Vec<Id>>;
+    fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
+    fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
+    fn event_loop_patience(&self) -> Duration;
     /// Whether closing gives a leased node number back.
     fn is_leased(&self) -> bool;
 }
 
+macro_rules! ids {
+    ($handle:ty, |$ids:ident| $is_leased:expr) => {
+        impl Ids for $handle {
+            #[inline]
+            fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id> {
+                self.try_next_id(wait)
+            }
+
+            fn try_fill<'a>(&self, buffer: &mut [i64], wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
+                self.try_fill(buffer, wait)
+            }
+
+            fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> frazil::Result<Vec<Id>> {
+                self.try_batch(count, wait)
+            }
+
+            fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
+                self.try_renew(wait)
+            }
+
+            fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
+                self.try_close(wait)
+            }
+
+            fn event_loop_patience(&self) -> Duration {
+                self.event_loop_patience()
+            }
+
+            fn is_leased(&self) -> bool {
+                let $ids = self;
+                $is_leased
+            }
+        }
+    };
+}
+
+ids!(frazil::Snowflake, |ids| ids.lease().is_some());
+ids!(frazil::Numbers, |numbers| numbers.snowflake().is_some_and(|ids| ids.lease().is_some()));
+
+/// A class that hands out IDs.
+pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
+    type Ids: Ids;
+    /// Shared with the calls that wait without a thread.
+    fn ids(&self) -> &Arc<Self::Ids>;
+}
+
 /// The next ID.
 #[inline]
-pub(crate) fn next_id<M: Mint>(py: Python<'_>, ids: &M) -> PyResult<Id> {
+pub(crate) fn next_id<I: Ids>(py: Python<'_>, ids: &I) -> PyResult<Id> {
     match ids.try_next_id(Duration::ZERO) {
         Ok(id) => Ok(id),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => wait_for_next(py, ids),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => next_within(py, ids, None),
         Err(error) => Err(exception(py, &error)),
     }
 }
 
+/// The next ID, which may have to be waited for.
 #[cold]
-fn wait_for_next<M: Mint>(py: Python<'_>, ids: &M) -> PyResult<Id> {
-    let patience = patience(py)?;
-    py.detach(|| ids.try_next_id(patience)).map_err(|error| blocked(py, &error, patience, "await ids.next_async()"))
+fn next_within<I: Ids>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
+    let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
+    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, &error, "await ids.next_async()"))
+}
+
+/// A coroutine of the next ID.
+pub(crate) fn next_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let shared = Arc::clone(ids.get().ids());
+    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids)
 }
 
 /// A list of so many IDs: all or nothing.
-pub(crate) fn batch<'py, M: Mint>(ids: &M, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn batch<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
     let mut batch = vec![0; self::count(ids, count)?];
-    fill(count.py(), ids, &mut batch)?;
+    fill(count.py(), ids, &mut batch, timeout(max)?)?;
     PyList::new(count.py(), batch)
 }
 
-/// A coroutine of `batch`, which waits off the event loop.
-pub(crate) fn batch_async<'py, M: Mint>(ids: &Bound<'py, M>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = ids.py();
-    let zeros = PyBytes::new_with(py, self::count(ids.get(), count)? * size_of::<i64>(), |_| Ok(()))?;
-    let buffer = py.import("array")?.call_method1("array", ("q", zeros))?;
-    off_loop(py, "batch_off_loop", (ids, buffer))
+/// A coroutine of `batch`.
+pub(crate) fn batch_async<'py, M: Mint>(
+    ids: &Bound<'py, M>,
+    count: &Bound<'py, PyAny>,
+    max: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let shared = Arc::clone(ids.get().ids());
+    let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.try_fill(buffer, wait));
+    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids)
 }
 
 /// The size of a batch; the core refuses one that is too large.
-fn count<M: Mint>(ids: &M, count: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
     if number > MAX_BATCH {
         ids.try_batch(number, Duration::ZERO).or_raise(count.py())?;
@@ -64,63 +124,31 @@ fn count<M: Mint>(ids: &M, count: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Fills an object's buffer; how many IDs it holds.
-pub(crate) fn fill_buffer<M: Mint>(ids: &M, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn fill_buffer<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let max = timeout(max)?;
     let view = convert::buffer(buffer)?;
     let (start, count) = convert::int64s(&view, buffer)?;
     // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
     // held; that nobody else uses them meanwhile is the caller's part, as documented.
     let memory = unsafe { std::slice::from_raw_parts_mut(start, count) };
-    fill(buffer.py(), ids, memory)?;
+    fill(buffer.py(), ids, memory, max)?;
     Ok(count)
 }
 
 /// Fills memory with IDs; the exception's `written` counts all that are there.
-fn fill<M: Mint>(py: Python<'_>, ids: &M, buffer: &mut [i64]) -> PyResult<()> {
+fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Duration>) -> PyResult<()> {
     let already = match ids.try_fill(buffer, Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => error.written(),
         Err(error) => return Err(exception(py, &error)),
         Ok(()) => return Ok(()),
     };
-    let patience = patience(py)?;
+    let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
     let rest = &mut buffer[already..];
-    py.detach(|| ids.try_fill(rest, patience)).map_err(|error| {
-        let raised = blocked(py, &error, patience, "await ids.batch_async(n)");
+    limit.wait(py, |wait| ids.try_fill(rest, wait))?.map_err(|error| {
+        let raised = limit.exception(py, &error, "await ids.batch_async(n)");
         let written = raised.value(py).setattr("written", already + error.written());
         written.err().unwrap_or(raised)
     })
-}
-
-/// How long a call on this thread may wait.
-pub(crate) fn patience(py: Python<'_>) -> PyResult<Duration> {
-    let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
-    // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
-    let asyncio = modules.get_item("asyncio")?;
-    let Some(running) =
-        asyncio.map(|asyncio| asyncio.getattr_opt("_get_running_loop")).transpose()?.flatten().filter(|running| !running.is_none())
-    else {
-        return Ok(Duration::MAX);
-    };
-    Ok(if running.call0()?.is_none() { Duration::MAX } else { EVENT_LOOP_PATIENCE })
-}
-
-/// The exception of a wait that failed; in an event loop it names the way out.
-pub(crate) fn blocked(py: Python<'_>, error: &Error, patience: Duration, instead: &str) -> PyErr {
-    let raised = exception(py, error);
-    if error.kind() == ErrorKind::WouldBlock && patience == EVENT_LOOP_PATIENCE {
-        let note = format!("an event loop runs in this thread, which may be held up for 2 ms: {instead}");
-        if let Err(error) = raised.value(py).call_method1("add_note", (note,)) {
-            return error;
-        }
-    }
-    raised
-}
-
-/// A coroutine of the package's Python part.
-pub(crate) fn off_loop<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<Bound<'py, PyAny>>
-where
-    A: pyo3::call::PyCallArgs<'py>,
-{
-    py.import("frazil._async")?.call_method1(name, arguments)
 }
 
 /// Puts `next` on the class; `doc` begins with its signature.
@@ -131,8 +159,8 @@ pub(crate) fn export<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()
     let class: Bound<'_, PyType> = py.get_type::<M>();
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: c"next".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFast: next::<M> },
-        ml_flags: ffi::METH_FASTCALL,
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
     }));
     // SAFETY: the class is a type object, and the definition lives as long as the process. The result is a new
@@ -143,20 +171,22 @@ pub(crate) fn export<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()
 
 unsafe extern "C" fn next<M: Mint>(
     ids: *mut ffi::PyObject,
-    _arguments: *mut *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: CPython calls this with the thread attached.
     let py = unsafe { Python::assume_attached() };
-    let body = || {
-        if count != 0 {
-            return refuse(py, ErrorKind::WrongType, format!("next() takes no arguments, not {count}"));
-        }
-        // SAFETY: the method descriptor has checked that `ids` is of the class, and it lives through the call.
-        let ids = unsafe { Borrowed::from_ptr(py, ids).cast_unchecked::<M>() };
-        next_id(py, ids.get())
+    // SAFETY: the method descriptor has checked that `ids` is of the class, and it lives through the call.
+    let ids = unsafe { Borrowed::from_ptr(py, ids).cast_unchecked::<M>() };
+    let ids = &**ids.get().ids();
+    let next = if count == 0 && names.is_null() {
+        guard(py, || next_id(py, ids))
+    } else {
+        // SAFETY: these are what CPython gave.
+        guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? }))
     };
-    match guard(py, body) {
+    match next {
         // SAFETY: the thread is attached; the result is a new reference, or null with an exception set.
         Ok(id) => unsafe { ffi::PyLong_FromLongLong(id.get()) },
         Err(error) => {
@@ -164,4 +194,33 @@ unsafe extern "C" fn next<M: Mint>(
             std::ptr::null_mut()
         }
     }
+}
+
+/// The arguments of `next`.
+///
+/// # Safety
+/// As CPython calls a `METH_FASTCALL | METH_KEYWORDS` function: there are `count` arguments, and behind them one for each of `names`,
+/// which is a tuple.
+#[cold]
+unsafe fn only_timeout(
+    py: Python<'_>,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<Option<Duration>> {
+    if count != 0 {
+        return refuse(py, ErrorKind::WrongType, format!("next() takes no arguments but timeout=, not {count}"));
+    }
+    // SAFETY: without arguments there are names.
+    let names = unsafe { Borrowed::from_ptr(py, names).cast_unchecked::<PyTuple>() };
+    let mut limit = None;
+    for (at, name) in names.iter().enumerate() {
+        if name.ne("timeout")? {
+            return refuse(py, ErrorKind::WrongType, format!("next() takes no {name}=, only timeout="));
+        }
+        // SAFETY: there is a value for each name.
+        let value = unsafe { Borrowed::from_ptr(py, *arguments.add(at)) };
+        limit = timeout(Some(&value))?;
+    }
+    Ok(limit)
 }

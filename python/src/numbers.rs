@@ -4,20 +4,22 @@ use crate::convert;
 use crate::error::{OrRaise, exception, guard};
 use crate::layout::Layout;
 use crate::lease;
-use crate::next::{self, Mint, blocked, next_id, off_loop, patience};
-use frazil::{Id, Supply};
+use crate::next::{self, Mint, next_id};
+use crate::wait::{self, Call, Limit, Opened, finish};
+use frazil::{EVENT_LOOP_PATIENCE, Supply, Wait};
 use pyo3::PyClass;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// Numbers that a thread prepares ahead of those who take them: what Segment, Tickets and Buffered have in common.
 ///
 /// A number is given out once in a process, whatever threads ask; a forked child prepares its own. Safe to share between
-/// threads; the GIL is let go around waits. On the thread of a running event loop nothing but `renew` waits for more than 2 ms: then
-/// WouldBlockError.
+/// threads; the GIL is let go around waits. On the thread of a running event loop nothing waits for more than 2 ms, unless `timeout` says
+/// so: then WouldBlockError.
 #[pyclass(frozen, subclass, weakref, module = "frazil")]
-pub(crate) struct Numbers(frazil::Numbers);
+pub(crate) struct Numbers(Arc<frazil::Numbers>);
 
 /// Increasing 63-bit numbers from ranges that a store hands out: Leaf-segment, Tinyid, CosId's SegmentChain.
 ///
@@ -26,12 +28,14 @@ pub(crate) struct Numbers(frazil::Numbers);
 /// >>> orders = frazil.Segment("orders", store="local")
 /// >>> orders.next(), orders(), next(orders)
 #[pyclass(frozen, extends = Numbers, module = "frazil")]
+#[derive(Clone)]
 pub(crate) struct Segment;
 
 /// Single numbers from two stores or more in turn: Flickr's ticket servers.
 ///
 /// >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
 #[pyclass(frozen, extends = Numbers, module = "frazil")]
+#[derive(Clone)]
 pub(crate) struct Tickets;
 
 /// A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
@@ -40,62 +44,86 @@ pub(crate) struct Tickets;
 ///
 /// >>> ids = frazil.Buffered("standard", node=7, size=8192)
 #[pyclass(frozen, extends = Numbers, module = "frazil")]
+#[derive(Clone)]
 pub(crate) struct Buffered;
 
 #[pymethods]
 impl Numbers {
-    /// Opens off the event loop; the arguments are the constructor's.
+    /// Opens without holding up an event loop; the arguments are the constructor's.
     #[classmethod]
-    #[pyo3(signature = (spec=None, /, **options))]
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        guard(class.py(), || off_loop(class.py(), "open_off_loop", (class, spec, options.map(|o| o.copy()).transpose()?)))
+        let py = class.py();
+        guard(py, || {
+            let is = |other: &Bound<'py, PyType>| class.is(other);
+            if is(&py.get_type::<Segment>()) {
+                open_async(class, Supply::Segment, Segment, spec, timeout, options)
+            } else if is(&py.get_type::<Tickets>()) {
+                open_async(class, Supply::Tickets, Tickets, spec, timeout, options)
+            } else if is(&py.get_type::<Buffered>()) {
+                open_async(class, Supply::Buffered, Buffered, spec, timeout, options)
+            } else {
+                Err(PyTypeError::new_err("open a Segment, Tickets or a Buffered"))
+            }
+        })
     }
 
-    /// The next number, waiting off the event loop if it must.
-    fn next_async<'py>(numbers: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        guard(numbers.py(), || off_loop(numbers.py(), "next_off_loop", (numbers,)))
+    /// The next number, without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn next_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || next::next_async(numbers, timeout))
     }
 
     /// A list of `count` numbers: all or nothing.
-    #[pyo3(signature = (count, /))]
-    fn batch<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        guard(count.py(), || next::batch(self, count))
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn batch<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
+        guard(count.py(), || next::batch(&*self.0, count, timeout))
     }
 
-    /// A list of `count` numbers, waiting off the event loop if it must: all or nothing.
-    #[pyo3(signature = (count, /))]
-    fn batch_async<'py>(numbers: &Bound<'py, Self>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        guard(numbers.py(), || next::batch_async(numbers, count))
+    /// A list of `count` numbers, without holding up an event loop: all or nothing.
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn batch_async<'py>(
+        numbers: &Bound<'py, Self>,
+        count: &Bound<'py, PyAny>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || next::batch_async(numbers, count, timeout))
     }
 
     /// Fills a writable, C-contiguous int64 buffer with numbers and returns how many; an exception's `written`
     /// says how many are there. No other thread may use the buffer meanwhile.
-    #[pyo3(signature = (buffer, /))]
-    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        guard(buffer.py(), || next::fill_buffer(self, buffer))
+    #[pyo3(signature = (buffer, /, *, timeout=None))]
+    fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
     }
 
     /// Drops what is prepared; a ring's leased node number is given back, too. Before this machine is cloned.
-    fn renew(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || py.detach(|| self.0.renew()).or_raise(py))
+    #[pyo3(signature = (*, timeout=None))]
+    fn renew(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::renew(py, &*self.0, timeout))
+    }
+
+    /// The same without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn renew_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || lease::renew_async(numbers, timeout))
     }
 
     /// Closes: what is prepared is lost, and every later call is ClosedError. A ring's leased node number is given back.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || lease::close(py, self))
+    #[pyo3(signature = (*, timeout=None))]
+    fn close(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// For the interpreter's exit: closes, waiting at most so many seconds.
-    #[pyo3(signature = (seconds, /))]
-    fn _close_within(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        guard(py, || {
-            lease::close_within(py, self, seconds);
-            Ok(())
-        })
+    /// The same without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn aclose<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || lease::close_async(numbers, timeout))
     }
 
     /// How many numbers lie ready, beside those of the range being used.
@@ -117,7 +145,7 @@ impl Numbers {
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, self)?.get()))
+        guard(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __iter__<'py>(numbers: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -125,7 +153,7 @@ impl Numbers {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, self)?.get()))
+        guard(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __enter__<'py>(numbers: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -134,7 +162,16 @@ impl Numbers {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.close(py)
+        self.close(py, None)
+    }
+
+    fn __aenter__<'py>(numbers: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || lease::enter_async(numbers))
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __aexit__<'py>(numbers: &Bound<'py, Self>, _exception: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || lease::close_async(numbers, None))
     }
 
     fn __repr__(numbers: &Bound<'_, Self>) -> PyResult<String> {
@@ -145,27 +182,42 @@ impl Numbers {
 #[pymethods]
 impl Segment {
     #[new]
-    #[pyo3(signature = (spec=None, /, **options))]
-    fn new<'py>(py: Python<'py>, spec: Option<&Bound<'py, PyAny>>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
-        open(py, Supply::Segment, Segment, spec, options)
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
+    fn new<'py>(
+        py: Python<'py>,
+        spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        open(py, Supply::Segment, Segment, spec, timeout, options)
     }
 }
 
 #[pymethods]
 impl Tickets {
     #[new]
-    #[pyo3(signature = (spec=None, /, **options))]
-    fn new<'py>(py: Python<'py>, spec: Option<&Bound<'py, PyAny>>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
-        open(py, Supply::Tickets, Tickets, spec, options)
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
+    fn new<'py>(
+        py: Python<'py>,
+        spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        open(py, Supply::Tickets, Tickets, spec, timeout, options)
     }
 }
 
 #[pymethods]
 impl Buffered {
     #[new]
-    #[pyo3(signature = (spec=None, /, **options))]
-    fn new<'py>(py: Python<'py>, spec: Option<&Bound<'py, PyAny>>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
-        open(py, Supply::Buffered, Buffered, spec, options)
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
+    fn new<'py>(
+        py: Python<'py>,
+        spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        open(py, Supply::Buffered, Buffered, spec, timeout, options)
     }
 
     /// The layout of the generator.
@@ -182,47 +234,56 @@ fn open<'py, C>(
     supply: Supply,
     class: C,
     spec: Option<&Bound<'py, PyAny>>,
+    timeout: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, C>>
 where
     C: PyClass<BaseType = Numbers>,
 {
     guard(py, || {
-        let spec = convert::numbers_spec(spec, options, py)?;
-        let patience = patience(py)?;
-        let opened = py.detach(|| frazil::Numbers::open(supply, spec, patience));
-        let opened = opened.map_err(|error| blocked(py, &error, patience, &format!("await {supply:?}.open(...)")))?;
-        let numbers = Bound::new(py, PyClassInitializer::from(Numbers(opened)).add_subclass(class))?;
-        lease::close_at_exit(numbers.as_super())?;
-        Ok(numbers)
+        let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::numbers_spec(spec, options, py)?);
+        let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
+        object(py, class, opened.map_err(|error| limit.exception(py, &error, &format!("await {supply:?}.open(...)")))?)
     })
 }
 
+/// A coroutine of the same.
+fn open_async<'py, C>(
+    of: &Bound<'py, PyType>,
+    supply: Supply,
+    class: C,
+    spec: Option<&Bound<'py, PyAny>>,
+    timeout: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    C: PyClass<BaseType = Numbers> + Clone + Send + 'static,
+{
+    let (timeout, spec) = (wait::timeout(timeout)?, convert::numbers_spec(spec, options, of.py())?);
+    let open = move |wait: Wait<'_>| frazil::Numbers::open(supply, spec.clone(), wait).map(Opened::new);
+    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of)
+}
+
+fn object<C>(py: Python<'_>, class: C, numbers: frazil::Numbers) -> PyResult<Bound<'_, C>>
+where
+    C: PyClass<BaseType = Numbers>,
+{
+    let numbers = Bound::new(py, PyClassInitializer::from(Numbers(Arc::new(numbers))).add_subclass(class))?;
+    lease::close_at_exit(numbers.as_super())?;
+    Ok(numbers)
+}
+
 impl Mint for Numbers {
+    type Ids = frazil::Numbers;
+
     #[inline]
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
-        self.0.try_next_id(max_wait)
-    }
-
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
-        self.0.try_fill(buffer, max_wait)
-    }
-
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
-        self.0.try_batch(count, max_wait)
-    }
-
-    fn close_within(&self, max_wait: Duration) {
-        self.0.close_within(max_wait);
-    }
-
-    fn is_leased(&self) -> bool {
-        self.0.snowflake().is_some_and(|ids| ids.lease().is_some())
+    fn ids(&self) -> &Arc<frazil::Numbers> {
+        &self.0
     }
 }
 
 impl Drop for Numbers {
     fn drop(&mut self) {
-        lease::give_back(self);
+        lease::give_back(&*self.0);
     }
 }

@@ -4,72 +4,84 @@ use crate::convert;
 use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
-use crate::next::{self, Mint, blocked, next_id, off_loop, patience};
-use frazil::Id;
+use crate::next::{self, Mint, next_id};
+use crate::wait::{self, Call, Limit, Opened, finish};
+use frazil::{EVENT_LOOP_PATIENCE, Wait};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
 ///
 /// The first argument is a spec line, keywords add to it; with neither, the environment variable FRAZIL is
 /// read. Safe to share between threads; the GIL is let go around waits. On the thread of a running event
-/// loop nothing waits for more than 2 ms: then WouldBlockError, and `await Snowflake.open(...)`.
+/// loop nothing waits for more than 2 ms, unless `timeout` says so: then WouldBlockError, and `await Snowflake.open(...)`.
 ///
 /// >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
 /// >>> ids.next(), ids(), next(ids)
 #[pyclass(frozen, weakref, module = "frazil")]
-pub(crate) struct Snowflake(pub(crate) frazil::Snowflake);
+pub(crate) struct Snowflake(Arc<frazil::Snowflake>);
 
 #[pymethods]
 impl Snowflake {
     #[new]
-    #[pyo3(signature = (spec=None, /, **options))]
-    fn new<'py>(py: Python<'py>, spec: Option<&Bound<'py, PyAny>>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, Self>> {
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
+    fn new<'py>(
+        py: Python<'py>,
+        spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, Self>> {
         guard(py, || {
-            let spec = convert::spec(spec, options, py)?;
-            let patience = patience(py)?;
-            let opened = py.detach(|| frazil::Snowflake::open_spec(spec, patience));
-            let opened = opened.map_err(|error| blocked(py, &error, patience, "await Snowflake.open(...)"))?;
-            let ids = Bound::new(py, Snowflake(opened))?;
-            lease::close_at_exit(&ids)?;
-            Ok(ids)
+            let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::spec(spec, options, py)?);
+            let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
+            Snowflake::object(py, opened.map_err(|error| limit.exception(py, &error, "await Snowflake.open(...)"))?)
         })
     }
 
-    /// Opens a generator off the event loop; the arguments are the constructor's.
+    /// Opens a generator without holding up an event loop; the arguments are the constructor's.
     #[classmethod]
-    #[pyo3(signature = (spec=None, /, **options))]
+    #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
     fn open<'py>(
         class: &Bound<'py, PyType>,
         spec: Option<&Bound<'py, PyAny>>,
+        timeout: Option<&Bound<'py, PyAny>>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        guard(class.py(), || off_loop(class.py(), "open_off_loop", (class, spec, options.map(|o| o.copy()).transpose()?)))
+        guard(class.py(), || {
+            let (timeout, spec) = (wait::timeout(timeout)?, convert::spec(spec, options, class.py())?);
+            let open = move |wait: Wait<'_>| frazil::Snowflake::open_spec(spec.clone(), wait).map(Opened::new);
+            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class)
+        })
     }
 
-    /// The next ID, waiting off the event loop if it must.
-    fn next_async<'py>(ids: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        guard(ids.py(), || off_loop(ids.py(), "next_off_loop", (ids,)))
+    /// The next ID, without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn next_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || next::next_async(ids, timeout))
     }
 
     /// A list of `count` ascending IDs: all or nothing.
-    #[pyo3(signature = (count, /))]
-    fn batch<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        guard(count.py(), || next::batch(self, count))
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn batch<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
+        guard(count.py(), || next::batch(&*self.0, count, timeout))
     }
 
-    /// A list of `count` ascending IDs, waiting off the event loop if it must: all or nothing.
-    #[pyo3(signature = (count, /))]
-    fn batch_async<'py>(ids: &Bound<'py, Self>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        guard(ids.py(), || next::batch_async(ids, count))
+    /// A list of `count` ascending IDs, without holding up an event loop: all or nothing.
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn batch_async<'py>(
+        ids: &Bound<'py, Self>,
+        count: &Bound<'py, PyAny>,
+        timeout: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || next::batch_async(ids, count, timeout))
     }
 
     /// Fills a writable, C-contiguous int64 buffer with ascending IDs and returns how many; an exception's
     /// `written` says how many are there. No other thread may use the buffer meanwhile.
-    #[pyo3(signature = (buffer, /))]
-    fn fill(&self, buffer: &Bound<'_, PyAny>) -> PyResult<usize> {
-        guard(buffer.py(), || next::fill_buffer(self, buffer))
+    #[pyo3(signature = (buffer, /, *, timeout=None))]
+    fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+        guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
     }
 
     /// A new ID as text of a fixed width: "decimal", "base62", "base32" or "hex".
@@ -78,7 +90,7 @@ impl Snowflake {
         let py = format.py();
         guard(py, || {
             let format = convert::text_format(format)?;
-            convert::ascii(py, &next_id(py, self)?.text(format))
+            convert::ascii(py, &next_id(py, &*self.0)?.text(format))
         })
     }
 
@@ -102,22 +114,27 @@ impl Snowflake {
     }
 
     /// Gives a leased node number back; the next use takes another. Before this machine is cloned.
-    fn renew(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || py.detach(|| self.0.renew()).or_raise(py))
+    #[pyo3(signature = (*, timeout=None))]
+    fn renew(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::renew(py, &*self.0, timeout))
+    }
+
+    /// The same without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn renew_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || lease::renew_async(ids, timeout))
     }
 
     /// Closes this handle; every later call is ClosedError. The last handle of a leased number gives it back.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        guard(py, || lease::close(py, self))
+    #[pyo3(signature = (*, timeout=None))]
+    fn close(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// For the interpreter's exit: closes, waiting at most so many seconds.
-    #[pyo3(signature = (seconds, /))]
-    fn _close_within(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        guard(py, || {
-            lease::close_within(py, self, seconds);
-            Ok(())
-        })
+    /// The same without holding up an event loop.
+    #[pyo3(signature = (*, timeout=None))]
+    fn aclose<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || lease::close_async(ids, timeout))
     }
 
     /// The leased node number and how it stands; None for one that is given without a store.
@@ -151,7 +168,7 @@ impl Snowflake {
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, self)?.get()))
+        guard(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __iter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -159,7 +176,7 @@ impl Snowflake {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, self)?.get()))
+        guard(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __enter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -168,7 +185,16 @@ impl Snowflake {
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        self.close(py)
+        self.close(py, None)
+    }
+
+    fn __aenter__<'py>(ids: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || lease::enter_async(ids))
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __aexit__<'py>(ids: &Bound<'py, Self>, _exception: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || lease::close_async(ids, None))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -176,31 +202,25 @@ impl Snowflake {
     }
 }
 
+impl Snowflake {
+    fn object(py: Python<'_>, ids: frazil::Snowflake) -> PyResult<Bound<'_, Self>> {
+        let ids = Bound::new(py, Snowflake(Arc::new(ids)))?;
+        lease::close_at_exit(&ids)?;
+        Ok(ids)
+    }
+}
+
 impl Mint for Snowflake {
+    type Ids = frazil::Snowflake;
+
     #[inline]
-    fn try_next_id(&self, max_wait: Duration) -> frazil::Result<Id> {
-        self.0.try_next_id(max_wait)
-    }
-
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> frazil::Result<()> {
-        self.0.try_fill(buffer, max_wait)
-    }
-
-    fn try_batch(&self, count: usize, max_wait: Duration) -> frazil::Result<Vec<Id>> {
-        self.0.try_batch(count, max_wait)
-    }
-
-    fn close_within(&self, max_wait: Duration) {
-        self.0.close_within(max_wait);
-    }
-
-    fn is_leased(&self) -> bool {
-        self.0.lease().is_some()
+    fn ids(&self) -> &Arc<frazil::Snowflake> {
+        &self.0
     }
 }
 
 impl Drop for Snowflake {
     fn drop(&mut self) {
-        lease::give_back(self);
+        lease::give_back(&*self.0);
     }
 }

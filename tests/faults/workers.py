@@ -102,6 +102,13 @@ class Worker:
         path = self.folder / f"{self.name}.{self.running.pid}.ids"
         return path.stat().st_size // 8 if path.exists() else 0
 
+    def last_minted(self):
+        """The last ID that the process that runs now has written down, or None."""
+        path = self.folder / f"{self.name}.{self.running.pid}.ids"
+        ids = path.read_bytes() if path.exists() else b""
+        whole = len(ids) // 8 * 8
+        return int.from_bytes(ids[whole - 8 : whole], sys.byteorder) if whole else None
+
     def told(self):
         """The errors that the process that runs now has met, a line each."""
         path = self.folder / f"{self.name}.{self.running.pid}.log"

@@ -374,6 +374,6 @@ def test_no_copies(node):
 def test_signatures_are_readable():
     import inspect
 
-    assert str(inspect.signature(frazil.Snowflake.next)) == "(self, /)"
-    assert str(inspect.signature(frazil.Snowflake.batch)) == "(self, count, /)"
+    assert str(inspect.signature(frazil.Snowflake.next)) == "(self, /, *, timeout=None)"
+    assert str(inspect.signature(frazil.Snowflake.batch)) == "(self, count, /, *, timeout=None)"
     assert "next ID" in frazil.Snowflake.next.__doc__

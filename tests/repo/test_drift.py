@@ -80,7 +80,7 @@ def test_the_header_is_what_cbindgen_generates():
 
 
 def test_the_bindings_have_the_same_files():
-    names = "lib error convert layout lease snowflake next numbers object_id uuid"
+    names = "lib error convert layout lease wait snowflake next numbers object_id uuid"
     shared = {f"{name}.rs" for name in names.split()}
     for binding in ("python", "node", "c-api"):
         files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}

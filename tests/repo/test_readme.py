@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-GUIDES = ["docs/stores.md", "docs/moving.md", "docs/segments.md", "docs/c-cpp.md"]
+GUIDES = ["docs/stores.md", "docs/moving.md", "docs/segments.md", "docs/c-cpp.md", "docs/python.md"]
 READMES = ["README.md", *GUIDES, "python/README.md", "node/README.md", "c-api/README.md"]
 BLOCKS = [
     (path, *block)

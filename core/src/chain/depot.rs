@@ -4,8 +4,10 @@ use super::range::{Range, Span};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::wait::{Later, Wait};
 use std::collections::VecDeque;
 use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// After a failure that may pass, the next attempt is made after this long, and after twice as long each time.
@@ -13,6 +15,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The same while a caller waits.
 const URGENT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Above the numbers of seats, which are waited for too.
+static NAMES: AtomicU64 = AtomicU64::new(1 << 63);
 
 /// How much lies ready, in numbers, not counting the range being used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,6 +64,8 @@ pub(crate) trait Fill: Send {
 
 /// The ranges of one process that nobody uses yet.
 pub(super) struct Depot {
+    /// What a call waits for, where it remembers the attempts that had been made before: openers of one line find each other's depots.
+    pub(super) name: u64,
     process: u64,
     state: Mutex<State>,
     /// There are numbers, or a reason why there are none.
@@ -99,6 +106,10 @@ pub(super) struct State {
     pub(super) prepared: u64,
     /// How many callers wait.
     pub(super) waiting: u64,
+    /// Whether a caller found nothing since something was prepared: one that may not wait comes back.
+    wished: bool,
+    /// When one last did.
+    asked: Option<Instant>,
     hungry: bool,
     wanted: bool,
     run: Option<Run>,
@@ -106,7 +117,7 @@ pub(super) struct State {
     busy: bool,
     pub(super) closed: bool,
     /// How often the thread has tried.
-    attempts: u64,
+    pub(super) attempts: u64,
     /// How often everything was dropped.
     dropped: u64,
     pub(super) trouble: Option<Error>,
@@ -136,6 +147,7 @@ impl State {
         self.prepared = 0;
         self.dropped += 1;
         self.wanted = self.waiting > 0;
+        self.wished = false;
     }
 
     /// Why the last attempt failed, if waiting longer does not help.
@@ -143,8 +155,18 @@ impl State {
         self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
     }
 
+    /// Whether nobody prepares anything, or is about to.
+    pub(super) fn is_idle(&self) -> bool {
+        self.run.is_none() && !self.wanted
+    }
+
+    /// Whether a caller waits, here or by coming back.
+    fn is_urgent(&self, now: Instant) -> bool {
+        self.waiting > 0 || self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < URGENT_PAUSE)
+    }
+
     fn is_full(&self) -> bool {
-        self.prepared >= self.levels.high.max(self.waiting)
+        self.prepared >= self.levels.high.max(self.waiting).max(u64::from(self.wished))
     }
 }
 
@@ -154,6 +176,8 @@ impl Depot {
             ranges: VecDeque::new(),
             prepared: 0,
             waiting: 0,
+            wished: false,
+            asked: None,
             hungry: false,
             wanted: false,
             run: None,
@@ -166,7 +190,7 @@ impl Depot {
             // Until the thread knows better.
             levels: Levels { low: 1, high: 1 },
         };
-        Depot { process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
+        Depot { name: NAMES.fetch_add(1, Relaxed), process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
     }
 
     /// No code panics while it holds this lock, except by a defect that is reported elsewhere.
@@ -201,47 +225,72 @@ impl Depot {
         }
     }
 
-    /// Waits until there is something new, for a caller who found nothing.
+    /// Has the thread prepare something for a caller who found nothing.
+    pub(super) fn order_for_caller(&self, state: &mut State) {
+        state.hungry = true;
+        state.wished = true;
+        state.asked = Some(Instant::now());
+        self.order(state);
+    }
+
+    /// Waits until there is something new, or so long.
     ///
     /// # Errors
-    /// Why the thread has failed meanwhile, if waiting longer does not help.
-    pub(super) fn wait<'a>(&'a self, mut state: MutexGuard<'a, State>, longest: Duration) -> Result<MutexGuard<'a, State>> {
-        let attempts = state.attempts;
-        state.hungry = true;
+    /// Why the wait was ended.
+    pub(super) fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        wait: &Wait<'_>,
+        longest: Duration,
+    ) -> Result<MutexGuard<'a, State>> {
+        let piece = wait.piece(Later::Soon)?.min(longest);
+        // Also while it is asked whether to go on: numbers are prepared for it.
         state.waiting += 1;
-        self.order(&mut state);
-        let (mut state, _) = self.ready.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner);
+        drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
+        let ended = wait.check();
+        let mut state = self.lock();
         state.waiting -= 1;
-        match state.lasting_failure() {
-            Some(error) if state.attempts > attempts && state.prepared == 0 => Err(error.clone()),
-            _ => Ok(state),
-        }
+        ended.map(|()| state)
     }
 
     /// Waits until everything is prepared that shall be; not being able to is no error here.
-    pub(super) fn wait_until_full(&self, until: Instant) {
-        let mut state = self.lock();
-        let attempts = state.attempts;
-        self.order(&mut state);
-        while !state.closed && !state.is_full() {
-            let left = until.saturating_duration_since(Instant::now());
+    ///
+    /// # Errors
+    /// Why the wait was ended.
+    pub(super) fn wait_until_full(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
+        let since = wait.phase().since;
+        let (attempts, is_first) = wait.first_found(self.name, self.lock().attempts);
+        if is_first {
+            self.order(&mut self.lock());
+        }
+        loop {
+            let state = self.lock();
+            let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let failed = state.attempts > attempts && state.lasting_failure().is_some();
-            if left.is_zero() || failed {
-                return;
+            if state.closed || state.is_full() || left.is_zero() || failed {
+                return Ok(());
             }
-            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            let piece = wait.piece(Later::Soon)?.min(left);
+            drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
+            wait.check()?;
         }
     }
 
     /// Waits until the thread does not prepare anything.
-    pub(super) fn wait_for_rest(&self, until: Instant) {
-        let mut state = self.lock();
-        while state.busy {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
+    ///
+    /// # Errors
+    /// Why the wait was ended.
+    pub(super) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
+        let since = wait.phase().since;
+        loop {
+            let state = self.lock();
+            let left = patience.saturating_sub(since.elapsed()).min(wait.left());
+            if !state.busy || left.is_zero() {
+                return Ok(());
             }
-            state = self.ready.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            let piece = wait.piece(Later::Soon)?.min(left);
+            drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
+            wait.check()?;
         }
     }
 
@@ -298,7 +347,7 @@ impl State {
     fn due(&self, now: Instant) -> Due {
         match &self.run {
             _ if self.closed => Due::Over,
-            Some(run) => Due::At(run.rest.map_or(now, |rest| rest.until(self.waiting > 0))),
+            Some(run) => Due::At(run.rest.map_or(now, |rest| rest.until(self.is_urgent(now)))),
             None if self.wanted => Due::At(now),
             None => Due::Called,
         }
@@ -347,6 +396,7 @@ impl State {
                 self.failed = false;
                 run.pause = FIRST_PAUSE;
                 self.trouble = trouble;
+                self.wished = false;
                 self.prepared += spans.iter().map(|span| span.count).sum::<u64>();
                 self.ranges.extend(spans.into_iter().map(|span| Range::new(process, span)));
                 // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.

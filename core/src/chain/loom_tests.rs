@@ -2,6 +2,7 @@
 
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::wait::Wait;
 use loom::sync::Arc;
 use loom::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -133,7 +134,7 @@ fn loom_a_close_ends_whoever_waits() {
 fn loom_a_full_depot_rests() {
     model(|| {
         let chain = chain(2, 4);
-        chain.prepare(Duration::MAX).unwrap();
+        chain.prepare(&Wait::from(Duration::MAX)).unwrap();
         assert_eq!(chain.prepared().unwrap(), 4);
         let mine = take(&chain, 3);
         assert_eq!(mine, [0, 1, 2]);

@@ -22,10 +22,11 @@ use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
 use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering, Pointer};
+use crate::wait::Wait;
 use depot::{Depot, Staffed};
 use filling::Filling;
 use range::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What a chain is made for.
 pub(crate) trait Purpose: Send + Sync + 'static {
@@ -70,12 +71,12 @@ impl Chain {
         Chain { purpose, current: Pointer::new(Range::none()), depot: PerProcess::new(), mark: fork::mark(), closed }
     }
 
-    /// Takes 1 to `most` numbers; waits for them up to `max_wait`, and not longer than the purpose allows.
+    /// Takes 1 to `most` numbers; waits for them as long as the caller may, and not longer than the purpose allows.
     #[inline]
-    pub(crate) fn take(&self, most: u64, max_wait: Duration) -> Result<Taken> {
+    pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
         match self.ready(most) {
             Some(taken) if !taken.low => Ok(taken),
-            taken => self.slow_take(taken, most, max_wait),
+            taken => self.slow_take(taken, most, wait.into()),
         }
     }
 
@@ -87,7 +88,7 @@ impl Chain {
     }
 
     #[cold]
-    fn slow_take(&self, taken: Option<Taken>, most: u64, max_wait: Duration) -> Result<Taken> {
+    fn slow_take(&self, taken: Option<Taken>, most: u64, wait: Wait<'_>) -> Result<Taken> {
         let depot = match self.depot() {
             Ok(depot) => depot,
             // What is taken is not lost for a thread that cannot be started.
@@ -98,14 +99,14 @@ impl Chain {
                 depot.wake(&mut depot.lock());
                 Ok(taken)
             }
-            None => self.advance(depot, most, max_wait),
+            None => self.advance(depot, most, &wait.begun()),
         }
     }
 
     /// Goes on to the next range; waits where there is none.
-    fn advance(&self, depot: &Depot, most: u64, max_wait: Duration) -> Result<Taken> {
-        let patience = self.purpose.patience().min(max_wait);
-        let mut since = None;
+    fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
+        // Since when it waits, and how many attempts had been made before.
+        let mut waiting = None;
         let mut state = depot.lock();
         loop {
             if state.closed {
@@ -116,6 +117,7 @@ impl Chain {
                 if taken.low {
                     depot.wake(&mut state);
                 }
+                wait.go_on();
                 return Ok(taken);
             }
             if let Some(range) = state.pop() {
@@ -127,28 +129,38 @@ impl Chain {
                 }
                 continue;
             }
-            let waited = since.get_or_insert_with(Instant::now).elapsed();
-            if waited >= patience {
+            let is_first = waiting.is_none();
+            let (since, attempts) = *waiting.get_or_insert_with(|| (wait.phase().since, wait.first_found(depot.name, state.attempts).0));
+            if let Some(error) = state.lasting_failure().filter(|_| state.attempts > attempts) {
+                return Err(error.clone());
+            }
+            let waited = since.elapsed();
+            let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
+            if left.is_zero() {
                 let trouble = state.trouble.clone();
-                depot.order(&mut state);
-                if max_wait < self.purpose.patience() {
+                depot.order_for_caller(&mut state);
+                if wait.max() < self.purpose.patience() {
                     return Err(would_block(trouble));
                 }
                 return Err(self.purpose.too_late(waited, trouble));
             }
-            state = depot.wait(state, patience - waited)?;
+            // Others may have taken what was prepared.
+            if is_first || state.is_idle() {
+                depot.order_for_caller(&mut state);
+            }
+            state = depot.wait(state, wait, left)?;
         }
     }
 
-    /// Has everything prepared, and waits for it up to `max_wait`.
+    /// Has everything prepared, and waits for it as long as the caller may.
     ///
     /// # Errors
     /// Why there is nothing at all.
-    pub(crate) fn prepare(&self, max_wait: Duration) -> Result<()> {
+    pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
         let depot = self.depot()?;
         let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
-        let since = Instant::now();
-        depot.wait_until_full(since + patience.min(max_wait));
+        let since = wait.phase().since;
+        depot.wait_until_full(wait, patience)?;
         let state = depot.lock();
         if state.prepared > 0 {
             return Ok(());
@@ -156,7 +168,7 @@ impl Chain {
         let trouble = state.trouble.clone();
         Err(match (state.lasting_failure(), trouble) {
             (Some(error), _) => error.clone(),
-            (None, trouble) if max_wait < patience => would_block(trouble),
+            (None, trouble) if wait.max() < patience => would_block(trouble),
             (None, trouble) => self.purpose.too_late(since.elapsed(), trouble),
         })
     }
@@ -170,9 +182,11 @@ impl Chain {
     }
 
     /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Chain::drop_prepared) it soon does.
-    pub(crate) fn wait_for_rest(&self, max_wait: Duration) -> Result<()> {
-        self.depot()?.wait_for_rest(Instant::now() + max_wait);
-        Ok(())
+    ///
+    /// # Errors
+    /// Why the wait was ended.
+    pub(crate) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
+        self.depot()?.wait_for_rest(wait, patience)
     }
 
     /// How many numbers lie ready behind the range being used.

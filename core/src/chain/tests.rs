@@ -1,9 +1,11 @@
 //! What the thread does and leaves, told by hand.
 
 use super::depot::{Depot, Next};
+use super::filling::Filling;
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Range, Span};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
+use crate::wait::Wait;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -198,4 +200,39 @@ fn what_is_used_right_after_it_was_prepared_is_not_prepared_again() {
     depot.done(need, span(0, 2).map(|span| Filled::Spans(vec![span])), &filler);
     assert!(depot.lock().pop().is_some());
     assert!(matches!(depot.next(), Next::Rest(Due::Called)), "nobody wants more yet");
+}
+
+#[test]
+fn what_failed_for_good_is_tried_again_by_who_prepares_later() {
+    let (chain, tell, needs) = chain(Levels { low: 1, high: 1 }, None);
+    tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "once"))).unwrap();
+    assert_eq!(chain.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+    needs.recv_timeout(LONG).unwrap();
+    std::thread::scope(|scope| {
+        let again = scope.spawn(|| chain.prepare(&Wait::from(LONG)));
+        needs.recv_timeout(LONG).unwrap();
+        tell.send(span(0, 1)).unwrap();
+        assert_eq!(again.join().unwrap(), Ok(()));
+    });
+}
+
+#[test]
+fn a_caller_who_waits_is_told_what_does_not_pass() {
+    let (chain, tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "for good"))).unwrap();
+    assert_eq!(chain.take(1, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+}
+
+#[test]
+fn whoever_waits_for_work_that_has_ended_is_told() {
+    for closed in [false, true] {
+        let depot = Arc::new(Depot::new(1, None));
+        if closed {
+            depot.close();
+        }
+        let filler = Box::new(Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels::default() });
+        drop(Filling { depot: Arc::clone(&depot), filler });
+        let state = depot.lock();
+        assert_eq!(state.lasting_failure().map(Error::kind), (!closed).then_some(ErrorKind::Internal));
+    }
 }

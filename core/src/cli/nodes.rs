@@ -1,10 +1,10 @@
-//! A namespace of a store: what it holds, and how it is taken as it stands.
+//! A namespace of a store: what it holds, how it is begun, and how it is taken as it stands.
 
 use super::listing::Listing;
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::{Meta, accept, set_back};
-use crate::spec::{check_namespace, resolve};
+use crate::lease::{Meta, accept, begin, set_back};
+use crate::spec::{Source, Spec, check_namespace, resolve};
 use crate::store::{Address, Store, Swapped, Which};
 use crate::time::show_instant;
 use std::fmt::Write as _;
@@ -18,6 +18,8 @@ const ATTEMPTS: usize = 5;
 /// A connection to a store, for one namespace of it.
 pub(super) struct Namespace<'a> {
     address: Address,
+    /// The store, as it was given.
+    given: String,
     name: &'a str,
     store: Box<dyn Store>,
 }
@@ -25,14 +27,14 @@ pub(super) struct Namespace<'a> {
 impl<'a> Namespace<'a> {
     /// # Errors
     /// `SPEC` for an address or a name that cannot be understood; `STORE_*`.
-    pub(super) fn connect(store: &str, name: &'a str) -> Result<Self> {
-        let address = Address::parse(&resolve("store", store)?)?;
+    pub(super) fn connect(given: &str, name: &'a str) -> Result<Self> {
+        let address = Address::parse(&resolve("store", given)?)?;
         check_namespace(name)?;
         if let Some(folder) = address.missing_folder() {
             return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
         }
         let store = address.connect(TIMEOUT)?;
-        Ok(Namespace { address, name, store })
+        Ok(Namespace { address, given: given.to_owned(), name, store })
     }
 
     /// # Errors
@@ -64,6 +66,27 @@ impl<'a> Namespace<'a> {
             }
         }
         Err(at(Error::new(ErrorKind::StoreUnreachable, "other processes write the namespace's record all the time: try again")))
+    }
+
+    /// Begins a namespace in which no ID was ever issued, for programs that open this spec line.
+    ///
+    /// # Errors
+    /// What the line says; `CONFLICT` for a namespace that was begun; `STORE_*`.
+    pub(super) fn begin(&mut self, line: &str) -> Result<String> {
+        let (address, name) = (&self.address, self.name);
+        let at = |error: Error| Error::new(error.kind(), format!("store={address} namespace={name}: {error}"));
+        let option = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let spec = Spec::from_parts(Some(line), &[option("store", &self.given), option("namespace", name)])?;
+        let Source::Leased(contract) = spec.plan()?.source else { unreachable!("a spec with a store leases") };
+        let loaded = self.store.load(name, Which::All)?;
+        let begun = match begin(&contract, &loaded).map_err(at)? {
+            Some(swap) => self.store.swap(name, &swap)? == Swapped::Done,
+            None => false,
+        };
+        if begun {
+            return Ok("begun: the first process that starts has its number at once\n".to_owned());
+        }
+        Err(at(Error::new(ErrorKind::Conflict, "another process began it just now")))
     }
 
     /// Gives back what is held until long after the floor; says which numbers.

@@ -336,3 +336,17 @@ impl LeasePointer {
         LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_begins_in_a_tick_above_the_one_before_of_which_words_were_issued() {
+        for (issued, first) in [(0, 0), (1, 16), (16, 16), (17, 32)] {
+            let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, issued, 100));
+            let _owner = pointer.swap(Lease::new(1, 1, 1 << 4, 0, 100), 4);
+            assert_eq!(pointer.get().next(), first, "after {issued}");
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::fork;
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
+use crate::wait::Wait;
 use loom::sync::Arc;
 use loom::thread;
 use std::time::Duration;
@@ -39,7 +40,7 @@ fn lease(node: u64, bound: u64) -> Lease {
 }
 
 fn next_id(generator: &Generator) -> crate::error::Result<Id> {
-    generator.fast_id().map_or_else(|| generator.slow_id(Duration::ZERO), Ok)
+    generator.fast_id().map_or_else(|| generator.slow_id(&Wait::from(Duration::ZERO)), Ok)
 }
 
 fn mint(generator: &Generator, count: usize) -> Vec<i64> {

@@ -20,9 +20,9 @@ use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::wait::Wait;
 use crossbeam_utils::CachePadded;
 use lease::Refused;
-use std::time::{Duration, Instant};
 use wait::{Refusal, Waiting};
 
 /// Above every word.
@@ -147,21 +147,19 @@ impl Generator {
         lease.claim_one(tick).map(|word| self.packing.id(lease.node_bits, word))
     }
 
-    /// The next ID by the slow path; waits as the policies say, but not longer than `max_wait`.
-    pub(crate) fn slow_id(&self, max_wait: Duration) -> Result<Id> {
-        let claimed = self.claim(1, max_wait)?;
+    /// The next ID by the slow path; waits as the policies say, and as the caller may.
+    pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
+        let claimed = self.claim(1, wait)?;
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
 
-    /// Fills a buffer with ascending IDs, in as many claims as that takes; no wait ends later than
-    /// `max_wait` after the call.
-    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
-        let since = Instant::now();
+    /// Fills a buffer with ascending IDs, in as many claims as that takes.
+    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
         let mut written = 0;
         while written < buffer.len() {
             let rest = &mut buffer[written..];
-            let left = max_wait.saturating_sub(since.elapsed());
-            let Claimed { lease, words } = self.claim(rest.len() as u64, left).map_err(|error| error.after_writing(written))?;
+            let claimed = wait.check_open().and_then(|()| self.claim(rest.len() as u64, wait));
+            let Claimed { lease, words } = claimed.map_err(|error| error.after_writing(written))?;
             for (place, word) in rest.iter_mut().zip(words.first..words.first + words.count) {
                 *place = self.packing.id(lease.node_bits, word).into();
             }
@@ -171,8 +169,8 @@ impl Generator {
     }
 
     /// Claims 1 to `most` words: the slow path, and the way of every batch.
-    pub(crate) fn claim(&self, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
-        let mut waiting = Waiting { max_wait, since: None };
+    pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
+        let mut waiting = Waiting { wait, since: None };
         loop {
             let lease = self.lease.get();
             self.check_process()?;
@@ -195,6 +193,7 @@ impl Generator {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
                     lease.open_gate(now, limit);
+                    wait.go_on();
                     return Ok(Claimed { lease, words });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),

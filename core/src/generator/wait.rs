@@ -6,14 +6,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Reaction;
 use crate::sync::Ordering;
 use crate::time::show_instant;
+use crate::wait::{Later, Wait};
 use std::time::{Duration, Instant};
 
-/// A long wait looks at the clock this often, so that one that jumps forward ends it.
-const LONGEST_SLEEP: Duration = Duration::from_millis(50);
-
 /// How long one call has waited, and may.
-pub(super) struct Waiting {
-    pub(super) max_wait: Duration,
+pub(super) struct Waiting<'a> {
+    pub(super) wait: &'a Wait<'a>,
     pub(super) since: Option<Instant>,
 }
 
@@ -33,7 +31,7 @@ pub(super) struct Refusal {
 
 impl Generator {
     /// Sleeps a while and returns, so that the caller tries again; or refuses.
-    pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting) -> Result<()> {
+    pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting<'_>) -> Result<()> {
         let tick = refusal.word >> self.layout.sequence().bits();
         if tick > self.layout.last_tick() || refusal.word > LAST {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
@@ -48,10 +46,10 @@ impl Generator {
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let wait = self.clock.until(self.layout.tick_start_ms(due));
         if let Reaction::Wait(limit) = refusal.reaction {
-            let waited = waiting.since.map_or(Duration::ZERO, |since| since.elapsed());
-            waiting.since.get_or_insert_with(Instant::now);
-            if waited + wait <= Duration::from_millis(limit) {
-                return self.sleep(wait, waiting.max_wait.saturating_sub(waited));
+            let now = Instant::now();
+            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
+            if now - since + wait <= Duration::from_millis(limit) {
+                return self.sleep(wait, waiting.wait);
             }
         }
         let wait_ms = millis_up(wait);
@@ -73,40 +71,40 @@ impl Generator {
     /// repeat what the process before it issued.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` when that takes longer than `max_wait`, `CLOCK_BACK` when the clock went back
+    /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock went back
     /// meanwhile.
-    pub(crate) fn wait_until_open(&self, max_wait: Duration) -> Result<()> {
+    pub(crate) fn wait_until_open(&self, wait: &Wait<'_>) -> Result<()> {
         let Some(opens_in) = self.opens_in.filter(|_| !self.clock.is_manual()) else {
             return Ok(());
         };
-        let since = Instant::now();
         // Once the tick has begun it has, whatever the clock says later.
         while self.seen.load(Ordering::SeqCst) < opens_in {
-            let wait = self.clock.until(self.layout.tick_start_ms(opens_in));
-            if wait.is_zero() {
+            let until = self.clock.until(self.layout.tick_start_ms(opens_in));
+            if until.is_zero() {
                 self.seen.fetch_max(opens_in, Ordering::SeqCst);
                 break;
             }
-            if wait > Duration::from_millis(2 * self.layout.tick_ms()) {
-                let why = format!("the clock went back by {} ms while the generator was opened", millis_up(wait));
-                return Err(Error::new(ErrorKind::ClockBack, why).retry_in(wait));
+            if until > Duration::from_millis(2 * self.layout.tick_ms()) {
+                let why = format!("the clock went back by {} ms while the generator was opened", millis_up(until));
+                return Err(Error::new(ErrorKind::ClockBack, why).retry_in(until));
             }
-            self.sleep(wait, max_wait.saturating_sub(since.elapsed()))?;
+            self.sleep(until, wait)?;
         }
         Ok(())
     }
 
-    fn sleep(&self, wait: Duration, at_most: Duration) -> Result<()> {
+    fn sleep(&self, due_in: Duration, wait: &Wait<'_>) -> Result<()> {
         let why = if self.clock.is_manual() {
             "and only set_time moves clock=manual"
-        } else if wait > at_most {
+        } else if due_in > wait.left() {
             "longer than this call may wait"
         } else {
-            std::thread::sleep(wait.min(LONGEST_SLEEP));
+            wait.check()?;
+            std::thread::sleep(wait.piece(Later::In(due_in))?);
             return Ok(());
         };
-        let why = format!("the next ID is due in {} ms, {why}", millis_up(wait));
-        Err(Error::new(ErrorKind::WouldBlock, why).retry_in(wait))
+        let why = format!("the next ID is due in {} ms, {why}", millis_up(due_in));
+        Err(Error::new(ErrorKind::WouldBlock, why).retry_in(due_in))
     }
 }
 

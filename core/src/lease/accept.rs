@@ -1,7 +1,7 @@
-//! What an operator says after a store was restored, wiped or replaced: that it counts from now on.
+//! What an operator says: that nothing was issued yet; or, after a store was restored, wiped or replaced, that it counts from now on.
 
-use super::contract::Purpose;
-use super::holder::BEGINNING_MS;
+use super::contract::{Contract, Purpose};
+use super::holder::{BEGINNING_MS, Holder};
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
@@ -27,6 +27,20 @@ pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Re
     let after = Meta { nonce, server: loaded.server.clone(), since_ms, ..before };
     let swap = Swap::of_meta(loaded.server.clone(), Some(meta.to_owned()), after.to_string(), since_ms);
     Ok((after, swap))
+}
+
+/// The write that begins a namespace for programs that open this lease. An operator says that no ID of it was ever issued, so
+/// nobody has to wait for what a store may have forgotten.
+///
+/// # Errors
+/// `CONFLICT` for a namespace that was begun.
+pub(crate) fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
+    if loaded.meta.is_some() || !loaded.slots.is_empty() {
+        let why =
+            "it was begun before, and IDs of it may have been issued: its first leases begin when it says so, or use another namespace";
+        return Err(Error::new(ErrorKind::Conflict, why));
+    }
+    Holder::beginning(contract.terms.clone(), loaded)
 }
 
 /// A bound that is set back, and the write that does it.

@@ -111,10 +111,9 @@ impl Contract {
         Duration::from_millis(protocol) + 2 * self.call_timeout()
     }
 
-    /// Whether two specs mean the same lease.
-    pub(crate) fn shares(&self, other: &Contract) -> bool {
-        !self.detached
-            && !other.detached
+    /// Whether two specs mean the same numbers.
+    pub(crate) fn asks_for_same(&self, other: &Contract) -> bool {
+        self.detached == other.detached
             && self.namespace == other.namespace
             && self.terms.purpose == other.terms.purpose
             && self.terms.candidates == other.terms.candidates

@@ -7,10 +7,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::time::show_instant;
+use crate::wait::Wait;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A generator of this process. All methods take `&self`.
 pub(crate) struct Entry {
@@ -20,6 +20,8 @@ pub(crate) struct Entry {
     pub(crate) leased: Option<Leased>,
     /// How many handles are open; a leased entry that fell to 0 is never used again.
     handles: AtomicUsize,
+    /// Whether it was closed for all handles.
+    retired: AtomicBool,
 }
 
 /// What only a leased generator has.
@@ -62,75 +64,77 @@ pub struct Lease {
 
 impl Entry {
     pub(crate) fn new(generator: Generator, manual_clock: bool, leased: Option<Leased>) -> Self {
-        Entry { generator, manual_clock, leased, handles: AtomicUsize::new(1) }
+        Entry { generator, manual_clock, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
     }
 
     /// One more handle, unless the entry is already given up.
     pub(crate) fn take_handle(&self) -> bool {
         let kept = self.leased.is_none();
-        let more = |handles: usize| (kept || handles > 0).then_some(handles + 1);
+        let more = |handles: usize| (kept || handles > 0 && !self.retired.load(Ordering::Acquire)).then_some(handles + 1);
         self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
     /// Whether the last handle of a leased number is closed: then it is never used again.
     pub(super) fn is_given_up(&self) -> bool {
-        self.leased.is_some() && self.handles.load(Ordering::Acquire) == 0
+        self.leased.is_some() && (self.handles.load(Ordering::Acquire) == 0 || self.retired.load(Ordering::Acquire))
     }
 
-    /// Takes a handle away; the last one of a leased number gives the number back, which is waited for
-    /// up to `max_wait`.
-    pub(crate) fn close(self: &Arc<Self>, max_wait: Duration) {
+    /// Closes a leased number for all handles.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+        self.generator.close();
+    }
+
+    /// Takes a handle away; the last one of a leased number gives the number back.
+    pub(crate) fn let_go(self: &Arc<Self>) {
         if self.handles.fetch_sub(1, Ordering::AcqRel) == 1 && self.leased.is_some() {
             // Whoever still waits in a call is let go.
             self.generator.close();
-            visit::close(self, max_wait);
         }
     }
 
-    #[inline]
-    pub(crate) fn next_id(self: &Arc<Self>, max_wait: Duration) -> Result<Id> {
-        match self.generator.fast_id() {
-            Some(id) => Ok(id),
-            None => self.slow_id(max_wait),
-        }
+    /// Waits until a number that nobody has open any more is given back.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    pub(crate) fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
+        if self.is_given_up() { visit::close(self, wait) } else { Ok(()) }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn slow_id(self: &Arc<Self>, max_wait: Duration) -> Result<Id> {
-        match self.generator.slow_id(max_wait) {
-            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |max_wait| self.generator.slow_id(max_wait)),
+    /// The next ID, where the gate does not stand open.
+    pub(crate) fn slow_id(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
+        match self.generator.slow_id(wait) {
+            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.slow_id(wait)),
             result => result,
         }
     }
 
-    /// Fills a buffer with ascending IDs; no wait ends later than `max_wait` after the call.
-    pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], max_wait: Duration) -> Result<()> {
-        let since = Instant::now();
+    /// Fills a buffer with ascending IDs.
+    pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
         let mut written = 0;
-        let mut fill = |max_wait| {
-            let result = self.generator.fill(&mut buffer[written..], max_wait);
+        let mut fill = || {
+            let result = self.generator.fill(&mut buffer[written..], wait);
             result.inspect_err(|error| written += error.written())
         };
-        let result = match fill(max_wait) {
-            Err(error) if self.can_mend(&error) => self.mended(error, max_wait.saturating_sub(since.elapsed()), fill),
+        let result = match fill() {
+            Err(error) if self.can_mend(&error) => self.mended(error, wait, fill),
             result => result,
         };
         result.map_err(|error| error.after_writing(written))
     }
 
     /// Claims 1 to `most` words.
-    pub(crate) fn claim(self: &Arc<Self>, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
-        match self.generator.claim(most, max_wait) {
-            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |max_wait| self.generator.claim(most, max_wait)),
+    pub(crate) fn claim(self: &Arc<Self>, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
+        match self.generator.claim(most, wait) {
+            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.claim(most, wait)),
             result => result,
         }
     }
 
     /// How many IDs can be minted at this instant.
-    pub(crate) fn credit(self: &Arc<Self>, max_wait: Duration) -> Result<u64> {
+    pub(crate) fn credit(self: &Arc<Self>, wait: &Wait<'_>) -> Result<u64> {
         match self.generator.credit() {
-            Err(error) if self.can_mend(&error) => self.mended(error, max_wait, |_| self.generator.credit()),
+            Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.credit()),
             result => result,
         }
     }
@@ -155,12 +159,11 @@ impl Entry {
 
     /// Has the keeper see to the lease, and tries again.
     #[cold]
-    fn mended<T>(self: &Arc<Self>, error: Error, max_wait: Duration, mut again: impl FnMut(Duration) -> Result<T>) -> Result<T> {
-        let since = Instant::now();
+    fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         loop {
-            visit::ensure(self, max_wait.saturating_sub(since.elapsed())).map_err(|why| self.ended(error, why))?;
-            match again(max_wait.saturating_sub(since.elapsed())) {
+            visit::ensure(self, wait).map_err(|why| self.ended(error, why))?;
+            match again() {
                 Err(next) if self.can_mend(&next) => error = next,
                 result => return result,
             }
@@ -222,6 +225,8 @@ impl Entry {
             home: process.home.clone(),
         });
         let generator = self.generator.copy(process.time.clock(), process.mark);
-        Entry { generator, leased, handles: AtomicUsize::new(self.handles.load(Ordering::SeqCst)), manual_clock: self.manual_clock }
+        let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
+        let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
+        Entry { generator, leased, handles, retired, manual_clock: self.manual_clock }
     }
 }

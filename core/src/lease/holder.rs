@@ -80,6 +80,8 @@ pub(crate) struct Holder {
     /// What the slots looked like when watching began, to see who is alive.
     watch: Option<Watch>,
     trouble: Option<Error>,
+    /// What it waits for, where it knows until when.
+    awaits: Option<String>,
 }
 
 #[cfg_attr(test, derive(Clone))]
@@ -119,6 +121,7 @@ impl Holder {
             avoided: None,
             watch: None,
             trouble: None,
+            awaits: None,
         }
     }
 
@@ -148,6 +151,17 @@ impl Holder {
     /// Why the last attempt failed; `None` once one has succeeded.
     pub(crate) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
+    }
+
+    /// What it waits for, for people.
+    pub(crate) fn awaits(&self) -> Option<&String> {
+        self.awaits.as_ref()
+    }
+
+    /// The write that begins a namespace in which no ID was ever issued: an operator says so.
+    #[cfg(feature = "cli")]
+    pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
+        Holder::new(terms, fastrand::Rng::new()).establish(loaded, false)
     }
 
     /// Whether no slot is wanted.
@@ -228,6 +242,7 @@ impl Holder {
         if reply.is_ok() {
             self.trouble = None;
         }
+        self.awaits = None;
         match (state, reply) {
             (State::Release(_), _) => {}
             (state, Err(error)) => self.unknown(state, error, now),
@@ -321,6 +336,7 @@ impl Holder {
             }
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
                 self.state = State::Seek;
+                self.await_floor(store_ms);
                 // The old bound has passed here, and in the store not yet; or the floor lies ahead.
                 let wait_ms = u64::try_from(taking.swap.earliest_ms.saturating_sub(store_ms)).unwrap_or(0);
                 self.out_of_time(store_ms, wait_ms.min(self.terms.renew_ms), now);

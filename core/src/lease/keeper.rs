@@ -10,6 +10,9 @@
 //! the map's is free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked
 //! child has a map of its own, and never touches its parent's.
 
+#[cfg(all(test, not(loom)))]
+mod copy;
+
 use super::contract::Contract;
 use super::duty::{Agenda, Duty};
 use super::entry::Entry;
@@ -127,6 +130,21 @@ impl Keepers {
         Some(seated)
     }
 
+    /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
+    pub(super) fn drop_spares(&self) {
+        for keeper in locked(&self.map).values() {
+            let mut state = keeper.lock();
+            state.seats.iter_mut().for_each(Seat::drop_spare);
+            keeper.stir(&mut state);
+        }
+    }
+
+    /// All generators of this process that have a seat.
+    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
+        let of = |keeper: &Arc<Keeper>| keeper.lock().seats.iter().filter_map(|seat| seat.entry().cloned()).collect::<Vec<_>>();
+        locked(&self.map).values().flat_map(of).collect()
+    }
+
     /// The connection to a store, for whoever uses it in this process.
     pub(super) fn line(&self, address: &Address) -> Arc<Line> {
         let mut lines = locked(&self.lines);
@@ -190,10 +208,9 @@ impl Keeper {
         self.work.notify_one();
     }
 
-    /// Waits until something has changed, or until an instant.
-    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, until: Instant) -> MutexGuard<'a, State> {
-        let left = until.saturating_duration_since(Instant::now());
-        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+    /// Waits until something has changed, or so long.
+    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, longest: Duration) -> MutexGuard<'a, State> {
+        self.changed.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// What the thread is to do now.
@@ -266,9 +283,14 @@ impl State {
         self.seats.iter_mut().find(|seat| seat.keeps(entry))
     }
 
+    /// The seat that gives an entry's number back, or is about to.
+    pub(super) fn seat_left_by(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
+        self.seats.iter_mut().find(|seat| seat.keeps(entry) || seat.was_left_by(entry))
+    }
+
     /// The seat of a lease that a spec may share, or a new one.
     pub(super) fn seat_for(&mut self, contract: &Contract, process: &Process) -> &mut Seat {
-        match self.seats.iter().position(|seat| seat.is_open() && seat.contract.shares(contract)) {
+        match self.seats.iter().position(|seat| seat.may_serve(contract)) {
             Some(at) => &mut self.seats[at],
             None => self.add(contract, process, None),
         }
@@ -365,28 +387,5 @@ impl Call {
             Do::Swap(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Rest(_) => unreachable!("a rest is no call"),
         })
-    }
-}
-
-/// What a simulation sees, and copies.
-#[cfg(all(test, not(loom)))]
-impl Keepers {
-    /// The keepers of a machine that was copied while it ran.
-    pub(super) fn copy(&self, process: Process, mut entry_of: impl FnMut(&Process, &Arc<Entry>) -> Arc<Entry>) -> Self {
-        let keepers = Keepers::new(process);
-        for (stores, keeper) in locked(&self.map).iter() {
-            let copied = Keeper::new(stores.clone(), keepers.process.time.mono_ms());
-            let (from, mut to) = (keeper.lock(), copied.lock());
-            let copy = |seat: &Seat| seat.copy(&keepers.process, &mut |entry| entry_of(&keepers.process, entry));
-            to.seats = from.seats.iter().map(copy).collect();
-            to.numbers = from.numbers;
-            drop(to);
-            let copied = Arc::new(copied);
-            if let super::process::Time::Simulated(clocks) = &keepers.process.time {
-                clocks.start_thread(&copied);
-            }
-            locked(&keepers.map).insert(stores.clone(), copied);
-        }
-        keepers
     }
 }

@@ -24,7 +24,7 @@ mod thread;
 mod visit;
 
 #[cfg(feature = "cli")]
-pub(crate) use accept::{accept, set_back};
+pub(crate) use accept::{accept, begin, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
@@ -34,4 +34,5 @@ pub use entry::Lease;
 pub(crate) use line::{Line, lines};
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
+pub use visit::close_all;
 pub(crate) use visit::{open, renew};

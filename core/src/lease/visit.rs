@@ -10,9 +10,13 @@ use super::keeper::{Keeper, Keepers, State};
 use super::process::Home;
 use super::seat::Found;
 use crate::error::{Error, ErrorKind, Result};
+use crate::notice;
+use crate::wait::{Later, Phase, Wait};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+/// How long an opener waits before people are told why.
+const UNEXPLAINED: Duration = Duration::from_secs(1);
 /// When to come back to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
 
@@ -49,24 +53,25 @@ pub(super) struct Visit {
     keeper: Arc<Keeper>,
     seat: u64,
     wish: Wish,
-    /// How often the seat had been looked at, and given up, when the call came.
-    looks: u64,
-    releases: u64,
+    /// How often the seat had been looked at when the call came; for a renewal, how often it had been given up.
+    count: u64,
+    /// Whether the call comes now for the first time.
+    is_first: bool,
 }
 
 impl Visit {
     /// # Errors
     /// `STORE_UNREACHABLE` where the keeper's thread cannot be started.
-    pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract) -> Result<Self> {
+    pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
         keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
             let number = state.seat_for(contract, &keepers.process).number;
-            Visit::new(keepers, keeper, state, number, Wish::Open(Box::new(contract.clone())))
+            Visit::new(keepers, keeper, state, number, Wish::Open(Box::new(contract.clone())), wait)
         })
     }
 
     /// # Errors
     /// As [`open`](Visit::open); `CLOSED`.
-    pub(super) fn room(keepers: &Arc<Keepers>, entry: &Arc<Entry>) -> Result<Self> {
+    pub(super) fn room(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<Self> {
         let contract = contract_of(entry);
         keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
             // Under the lock: whoever closes the entry comes here afterwards.
@@ -77,34 +82,38 @@ impl Visit {
                 state.add(contract, &keepers.process, Some(Arc::clone(entry)));
             }
             let number = state.seat_of(entry).expect("it is there, or was just made").number;
-            Ok(Visit::new(keepers, keeper, state, number, Wish::Room(Arc::clone(entry))))
+            Ok(Visit::new(keepers, keeper, state, number, Wish::Room(Arc::clone(entry)), wait))
         })?
     }
 
     /// Gives the lease up for another; `None` where this process has none: a forked child has not leased yet.
-    pub(super) fn renewal(keepers: &Arc<Keepers>, entry: &Arc<Entry>) -> Option<Self> {
+    pub(super) fn renewal(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
+        keepers.drop_spares();
         keepers.with_living(&contract_of(entry).address, |keeper, state| {
             let seat = state.seat_of(entry)?;
             let number = seat.number;
-            let visit = Visit::new(keepers, keeper, state, number, Wish::Renewal);
-            state.seat(number).renew();
+            let visit = Visit::new(keepers, keeper, state, number, Wish::Renewal, wait);
+            if visit.is_first {
+                state.seat(number).renew();
+            }
             Some(visit)
         })?
     }
 
     /// Waits until the number of an entry without a handle is given back; `None` where this process has none.
-    pub(super) fn leave(keepers: &Arc<Keepers>, entry: &Arc<Entry>) -> Option<Self> {
+    pub(super) fn leave(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
         keepers.with_living(&contract_of(entry).address, |keeper, state| {
-            let number = state.seat_of(entry)?.number;
-            Some(Visit::new(keepers, keeper, state, number, Wish::Leave))
+            let number = state.seat_left_by(entry)?.number;
+            Some(Visit::new(keepers, keeper, state, number, Wish::Leave, wait))
         })?
     }
 
-    fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish) -> Self {
+    fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
         let found = state.seat(seat);
         found.enter(&wish, keepers.process.time.mono_ms());
-        let (looks, releases) = (found.looks(), found.releases());
-        Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, looks, releases }
+        let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
+        let (count, is_first) = wait.first_found(seat, now);
+        Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, count, is_first }
     }
 
     /// One look, for a simulation.
@@ -123,33 +132,57 @@ impl Visit {
     fn look_at(&self, state: &mut State) -> Option<Result<Answer>> {
         let seat = state.seat(self.seat);
         match &self.wish {
-            Wish::Open(contract) => Some(seat.handle(contract, self.looks)?.map(|found| match found {
+            Wish::Open(contract) => Some(seat.handle(contract, self.count)?.map(|found| match found {
                 Found::Handle(entry) => Answer::Handle(entry),
                 Found::Gone => Answer::Gone,
             })),
             Wish::Room(entry) if seat.is_leaving() && !entry.is_given_up() => Some(Ok(Answer::Gone)),
-            Wish::Room(_) => Some(seat.room(self.looks)?.map(|()| Answer::Done)),
-            Wish::Renewal => Some(seat.renewal(self.releases)?.map(|()| Answer::Done)),
+            Wish::Room(_) => Some(seat.room(self.count)?.map(|()| Answer::Done)),
+            Wish::Renewal => Some(seat.renewal(self.count)?.map(|()| Answer::Done)),
             Wish::Leave => seat.has_left().then_some(Ok(Answer::Done)),
         }
     }
 
     /// Looks until there is an answer, or until the patience is over.
-    fn answer(&self, patience: &Patience, contract: &Contract) -> Result<Answer> {
-        self.wait(patience.until).unwrap_or_else(|| Err(patience.over(contract, self.keeper.lock().seat(self.seat).reason())))
+    fn answer(&self, patience: &Patience<'_>, contract: &Contract) -> Result<Answer> {
+        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.keeper.lock().seat(self.seat).reason())))
     }
 
-    fn wait(&self, until: Instant) -> Option<Result<Answer>> {
-        if until <= Instant::now() {
-            return self.look_once();
-        }
-        let mut state = self.keeper.lock();
-        loop {
-            let answer = self.look_at(&mut state);
-            if answer.is_some() || until <= Instant::now() {
-                return answer;
+    /// # Errors
+    /// Why the wait was ended.
+    fn wait(&self, patience: &Patience<'_>) -> Result<Option<Result<Answer>>> {
+        if patience.wait.looks_once() {
+            let answer = self.look_once();
+            if answer.is_none() && !patience.left().is_zero() {
+                patience.wait.check()?;
+                self.tell(patience);
+                patience.wait.piece(Later::Soon)?;
             }
-            state = self.keeper.wait(state, until);
+            return Ok(answer);
+        }
+        loop {
+            let mut state = self.keeper.lock();
+            let answer = self.look_at(&mut state);
+            let left = patience.left();
+            if answer.is_some() || left.is_zero() {
+                return Ok(answer);
+            }
+            let piece = patience.wait.piece(Later::In(left))?;
+            drop(self.keeper.wait(state, piece));
+            patience.wait.check()?;
+            self.tell(patience);
+        }
+    }
+
+    /// Tells people what an opener waits for, after a while.
+    fn tell(&self, patience: &Patience<'_>) {
+        let Wish::Open(contract) = &self.wish else { return };
+        if patience.phase.since.elapsed() < UNEXPLAINED {
+            return;
+        }
+        let reason = self.keeper.lock().seat(self.seat).notice();
+        if let Some(reason) = reason {
+            notice::tell(&format!("store={} namespace={}: waiting: {reason}", contract.address, contract.namespace));
         }
     }
 }
@@ -163,24 +196,34 @@ impl Drop for Visit {
 }
 
 /// How long a call waits, and may.
-struct Patience {
-    until: Instant,
-    max_wait: Duration,
+struct Patience<'a> {
+    wait: &'a Wait<'a>,
+    phase: Phase,
     patience: Duration,
 }
 
-impl Patience {
-    /// `max_wait` is the caller's, `patience` what the store is given.
-    fn new(max_wait: Duration, patience: Duration) -> Self {
-        Patience { until: Instant::now() + max_wait.min(patience), max_wait, patience }
+impl<'a> Patience<'a> {
+    /// `wait` is the caller's, `patience` what the store is given.
+    fn new(wait: &'a Wait<'a>, patience: Duration) -> Self {
+        Patience { wait, phase: wait.phase(), patience }
     }
 
-    fn over(&self, contract: &Contract, reason: Option<&Error>) -> Error {
+    fn left(&self) -> Duration {
+        self.patience.saturating_sub(self.phase.since.elapsed()).min(self.wait.left())
+    }
+
+    /// Whether the store has had its time.
+    fn is_over(&self) -> bool {
+        self.phase.since.elapsed() >= self.patience
+    }
+
+    fn over(&self, contract: &Contract, reason: Option<String>) -> Error {
         let address = &contract.address;
-        if self.max_wait < self.patience {
-            return Error::new(ErrorKind::WouldBlock, format!("store={address} takes longer than this call may wait")).retry_in(SOON);
+        let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        if self.wait.max() < self.patience {
+            let why = format!("store={address} takes longer than this call may wait{reason}");
+            return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON);
         }
-        let reason = reason.map_or_else(String::new, |error| format!(": {error}"));
         let why = format!("store={address} had no node number ready within {} ms{reason}", self.patience.as_millis());
         Error::new(ErrorKind::LeaseExhausted, why)
     }
@@ -189,16 +232,19 @@ impl Patience {
 /// Opens a leased generator, or takes one more handle on it.
 ///
 /// # Errors
-/// What keeps the store from leasing a number; `CONFLICT`; `WOULD_BLOCK` after `max_wait`.
-pub(crate) fn open(contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>> {
-    open_in(&Home::ThisProcess.keepers()?, contract, max_wait)
+/// What keeps the store from leasing a number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
+pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+    open_in(&Home::ThisProcess.keepers()?, contract, wait)
 }
 
-pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, max_wait: Duration) -> Result<Arc<Entry>> {
-    let patience = Patience::new(max_wait, contract.open_patience());
+pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+    let patience = Patience::new(wait, contract.open_patience());
     loop {
-        match Visit::open(keepers, contract)?.answer(&patience, contract)? {
-            Answer::Handle(entry) => return Ok(entry),
+        match Visit::open(keepers, contract, wait)?.answer(&patience, contract)? {
+            Answer::Handle(entry) => {
+                wait.go_on();
+                return Ok(entry);
+            }
             Answer::Done | Answer::Gone => {}
         }
     }
@@ -207,40 +253,71 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, max_wait: Dur
 /// Sees that the lease of this process has room, and waits for it.
 ///
 /// # Errors
-/// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` after `max_wait`.
-pub(super) fn ensure(entry: &Arc<Entry>, max_wait: Duration) -> Result<()> {
+/// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
+pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let (keepers, contract) = (keepers_of(entry)?, contract_of(entry));
-    let patience = Patience::new(max_wait, 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms));
-    loop {
-        match Visit::room(&keepers, entry)?.answer(&patience, contract)? {
-            Answer::Gone => {}
-            Answer::Done | Answer::Handle(_) => return Ok(()),
-        }
+    let patience = Patience::new(wait, 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms));
+    while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {}
+    wait.go_on();
+    Ok(())
+}
+
+/// Waits until the number of an entry without a handle is given back, and no longer than the store may take: where that cannot be
+/// told, the record's bound protects what was issued.
+///
+/// A forked child gives nothing back that is its parent's; but a keeper of its own may be looking for a number already.
+///
+/// # Errors
+/// `WOULD_BLOCK` where the caller does not wait for that long.
+pub(super) fn close(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+    let contract = contract_of(entry);
+    let patience = Patience::new(wait, contract.call_timeout());
+    let Ok(Some(visit)) = keepers_of(entry).map(|keepers| Visit::leave(&keepers, entry, wait)) else { return Ok(()) };
+    match visit.wait(&patience)? {
+        None if !patience.is_over() => Err(patience.over(contract, None)),
+        _ => Ok(()),
     }
 }
 
-/// Has the number of an entry without a handle given back; waits for it up to `max_wait`.
+/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
+/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together; where one
+/// is not told in time, the record's bound protects what was issued. Later calls on these generators are
+/// `CLOSED`; a ring gives out what it has prepared first. Nothing else is closed: given numbers and segments have nothing to give back. Call it from a thread, not
+/// from within a signal handler.
 ///
-/// A forked child gives nothing back that is its parent's; but a keeper of its own may be looking for a number already.
-pub(super) fn close(entry: &Arc<Entry>, max_wait: Duration) {
-    let patience = max_wait.min(contract_of(entry).call_timeout());
-    // Where the store cannot be told, the record's bound protects what was issued.
-    if let Ok(Some(visit)) = keepers_of(entry).map(|keepers| Visit::leave(&keepers, entry)) {
-        drop(visit.wait(Instant::now() + patience));
-    }
+/// # Errors
+/// `WOULD_BLOCK` where a store has not been told yet.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+///
+/// let ids = frazil::Snowflake::open("standard store=memory")?;
+/// frazil::close_all(Duration::from_millis(500))?;
+/// assert_eq!(ids.next_id().unwrap_err().kind(), frazil::ErrorKind::Closed);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn close_all(max_wait: Duration) -> Result<()> {
+    let (keepers, wait) = (Home::ThisProcess.keepers()?, Wait::from(max_wait).begun());
+    keepers.drop_spares();
+    let entries = keepers.entries();
+    entries.iter().for_each(|entry| entry.retire());
+    // All are under way before the first is waited for.
+    entries.iter().for_each(|entry| drop(close(entry, &Wait::from(Duration::ZERO))));
+    entries.iter().try_for_each(|entry| close(entry, &wait))
 }
 
 /// Gives the number back, so that the next use takes another.
 ///
 /// # Errors
 /// `SPEC` without a store; `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(crate) fn renew(entry: &Arc<Entry>) -> Result<()> {
+pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     if entry.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
     }
     let contract = contract_of(entry);
-    let patience = Patience::new(Duration::MAX, 2 * contract.call_timeout());
-    match Visit::renewal(&keepers_of(entry)?, entry) {
+    let patience = Patience::new(wait, 2 * contract.call_timeout());
+    match Visit::renewal(&keepers_of(entry)?, entry, wait) {
         Some(visit) => visit.answer(&patience, contract).map(drop),
         None => Ok(()),
     }

@@ -61,7 +61,7 @@ impl Local {
             || !generator.same_process();
         let mut node_bits = lease.node_bits;
         if self.next == self.end || stale {
-            let Claimed { lease: of, words } = self.ids.entry.claim(BLOCK, Duration::MAX)?;
+            let Claimed { lease: of, words } = self.ids.claim(BLOCK, Duration::MAX)?;
             (self.next, self.end) = (words.first, words.first + words.count);
             node_bits = of.node_bits;
             // Read before the claim: if the clock moved on meanwhile, or the block is another lease's, or

@@ -6,12 +6,16 @@ mod local;
 pub use local::Local;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::FirstCall;
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::lease::{self, Entry, Lease};
+use crate::numbers::drop_openings;
+use crate::pending;
 use crate::registry;
 use crate::spec::Spec;
+use crate::wait::Wait;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,8 +24,16 @@ use std::time::Duration;
 /// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
+/// How long the first call after a fork may: the child has to lease a number of its own, as its parent did before the loop ran.
+pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
+
 /// How long a handle that is dropped waits for its store: a destructor may run anywhere.
 pub(crate) const DROP_PATIENCE: Duration = Duration::from_millis(200);
+
+/// The same on this thread: the one that looks at pending calls holds up none of them for another's sake.
+pub(crate) fn drop_patience() -> Duration {
+    if pending::is_its_thread() { Duration::ZERO } else { DROP_PATIENCE }
+}
 
 /// The most IDs that [`Snowflake::batch`] makes at once; [`Snowflake::fill`] has no limit.
 pub const MAX_BATCH: usize = 1 << 24;
@@ -31,13 +43,45 @@ pub const MAX_BATCH: usize = 1 << 24;
 /// # Errors
 /// Those of `fill`; `OUT_OF_RANGE` for a count above [`MAX_BATCH`].
 pub(crate) fn batch(count: usize, fill: impl FnOnce(&mut [Id]) -> Result<()>) -> Result<Vec<Id>> {
+    check_count(count)?;
+    let mut ids = vec![Id::from_bits(0); count];
+    fill(&mut ids).map_err(|error| error.after_writing(0))?;
+    Ok(ids)
+}
+
+/// A batch that a call of [`Pending`](crate::Pending) makes in as many looks as that takes: it goes on where it was.
+///
+/// # Errors
+/// As [`Snowflake::try_batch`], once the call is made.
+pub fn batch_in_pieces<T: From<Id> + Clone>(
+    count: usize,
+    mut fill: impl FnMut(&mut [T], Wait<'_>) -> Result<()>,
+) -> impl FnMut(Wait<'_>) -> Result<Vec<T>> {
+    let (mut ids, mut written) = (Vec::new(), 0);
+    move |wait| {
+        if ids.is_empty() {
+            check_count(count)?;
+            ids = vec![T::from(Id::from_bits(0)); count];
+        }
+        match fill(&mut ids[written..], wait) {
+            Ok(()) => {
+                written = 0;
+                Ok(std::mem::take(&mut ids))
+            }
+            Err(error) => {
+                written += error.written();
+                Err(error.after_writing(0))
+            }
+        }
+    }
+}
+
+fn check_count(count: usize) -> Result<()> {
     if count > MAX_BATCH {
         let why = format!("count={count} is out of range: 0 to {MAX_BATCH}; fill takes any number");
         return Err(Error::new(ErrorKind::OutOfRange, why));
     }
-    let mut ids = vec![Id::from_bits(0); count];
-    fill(&mut ids).map_err(|error| error.after_writing(0))?;
-    Ok(ids)
+    Ok(())
 }
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles.
@@ -62,6 +106,7 @@ pub struct Snowflake {
     layout: Layout,
     spec: Arc<Spec>,
     closed: AtomicBool,
+    first_call: FirstCall,
 }
 
 impl Snowflake {
@@ -82,19 +127,21 @@ impl Snowflake {
         Snowflake::open_spec(Spec::parse(line)?, Duration::MAX)
     }
 
-    /// Opens a generator from a [`Spec`], waiting at most `max_wait`.
+    /// Opens a generator from a [`Spec`].
     ///
     /// # Errors
-    /// As [`open`](Snowflake::open); `WOULD_BLOCK` when the wait for the next tick is longer.
-    pub fn open_spec(spec: Spec, max_wait: Duration) -> Result<Self> {
+    /// As [`open`](Snowflake::open); `WOULD_BLOCK` when that takes longer than the call may wait.
+    pub fn open_spec<'a>(spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
+        let wait = wait.into().begun();
         let plan = spec.plan()?;
         let after = plan.check_after()?;
-        let entry = registry::open(&plan, max_wait)?;
-        let ids = Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false) };
+        let entry = registry::open(&plan, &wait)?;
+        let ids =
+            Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() };
         if let Some((id, tick)) = after {
             ids.generator().pass(id, tick);
         }
-        ids.generator().wait_until_open(max_wait)?;
+        ids.generator().wait_until_open(&wait)?;
         Ok(ids)
     }
 
@@ -109,15 +156,24 @@ impl Snowflake {
         self.try_next_id(Duration::MAX)
     }
 
-    /// The next ID, waiting at most `max_wait`: for event loops.
+    /// The next ID, waiting no longer than the caller says: for event loops.
     ///
     /// # Errors
     /// As [`next_id`](Snowflake::next_id); `WOULD_BLOCK` when the policies would wait longer, with
     /// [`retry_after`](Error::retry_after).
     #[inline]
-    pub fn try_next_id(&self, max_wait: Duration) -> Result<Id> {
+    pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         self.check_open()?;
-        self.entry.next_id(max_wait)
+        match self.generator().fast_id() {
+            Some(id) => Ok(id),
+            None => self.slow_id(wait.into()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slow_id(&self, wait: Wait<'_>) -> Result<Id> {
+        self.entry.slow_id(&self.waiting(wait))
     }
 
     /// Fills a buffer of `Id` or `i64` with ascending IDs, in as many ticks as that takes.
@@ -137,13 +193,13 @@ impl Snowflake {
         self.try_fill(buffer, Duration::MAX)
     }
 
-    /// As [`fill`](Snowflake::fill), where no wait ends later than `max_wait` after the call.
+    /// As [`fill`](Snowflake::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
-    pub fn try_fill<T: From<Id>>(&self, buffer: &mut [T], max_wait: Duration) -> Result<()> {
+    pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
-        self.entry.fill(buffer, max_wait)
+        self.entry.fill(buffer, &self.waiting(wait.into()))
     }
 
     /// `count` ascending IDs, at most [`MAX_BATCH`]: all or nothing.
@@ -154,12 +210,12 @@ impl Snowflake {
         self.try_batch(count, Duration::MAX)
     }
 
-    /// As [`batch`](Snowflake::batch), where no wait ends later than `max_wait` after the call.
+    /// As [`batch`](Snowflake::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
-    pub fn try_batch(&self, count: usize, max_wait: Duration) -> Result<Vec<Id>> {
-        batch(count, |ids| self.try_fill(ids, max_wait))
+    pub fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+        batch(count, |ids| self.try_fill(ids, wait))
     }
 
     /// An endless iterator of [`next_id`](Snowflake::next_id).
@@ -181,7 +237,7 @@ impl Snowflake {
     /// used up, and another on its way.
     pub fn credit(&self) -> Result<u64> {
         self.check_open()?;
-        self.entry.credit(Duration::ZERO)
+        self.entry.credit(&Wait::from(Duration::ZERO))
     }
 
     /// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
@@ -230,8 +286,17 @@ impl Snowflake {
     /// # Errors
     /// `SPEC` without a store, `CLOSED`, `LEASE_EXHAUSTED` when the store takes too long.
     pub fn renew(&self) -> Result<()> {
+        self.try_renew(Duration::MAX)
+    }
+
+    /// As [`renew`](Snowflake::renew), waiting no longer than the caller says; the lease has ended in any case.
+    ///
+    /// # Errors
+    /// As [`renew`](Snowflake::renew), and `WOULD_BLOCK` where the store has not been told yet.
+    pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
-        lease::renew(&self.entry)
+        drop_openings()?;
+        lease::renew(&self.entry, &self.waiting(wait.into()))
     }
 
     /// The leased node number and how it stands; `None` for one that is given without a store.
@@ -248,16 +313,28 @@ impl Snowflake {
     }
 
     /// Closes this handle; the last one of a leased node number gives the number back, and waits for
-    /// the store for at most 5 s. Closing twice is harmless, and dropping closes.
+    /// the store for at most 5 s. Calls that wait, and long batches, end with `CLOSED`.
+    /// Closing twice is harmless, and dropping closes.
     pub fn close(&self) {
-        self.close_within(Duration::MAX);
+        drop(self.try_close(Duration::MAX));
     }
 
-    /// As [`close`](Snowflake::close), waiting at most `max_wait`; the rest goes on in the background.
-    pub fn close_within(&self, max_wait: Duration) {
+    /// As [`close`](Snowflake::close), waiting no longer than the caller says.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
+    pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            self.entry.close(max_wait);
+            self.entry.let_go();
         }
+        self.entry.wait_until_left(&wait.into().begun())
+    }
+
+    /// How long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
+    /// child, which has yet to lease a number.
+    pub fn event_loop_patience(&self) -> Duration {
+        let is_first = self.entry.leased.is_some() && self.first_call.is_now();
+        if is_first { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
     }
 
     /// The layout.
@@ -290,10 +367,15 @@ impl Snowflake {
         Ok(())
     }
 
+    /// A call's wait, which the closing of this handle ends.
+    fn waiting<'a>(&'a self, wait: Wait<'a>) -> Wait<'a> {
+        wait.begun().ended_by(&self.closed)
+    }
+
     /// Claims 1 to `most` words.
-    pub(crate) fn claim(&self, most: u64, max_wait: Duration) -> Result<Claimed<'_>> {
+    pub(crate) fn claim<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Claimed<'_>> {
         self.check_open()?;
-        self.entry.claim(most, max_wait)
+        self.entry.claim(most, &self.waiting(wait.into()))
     }
 
     pub(crate) fn generator(&self) -> &Generator {
@@ -310,13 +392,17 @@ impl Clone for Snowflake {
             layout: self.layout.clone(),
             spec: Arc::clone(&self.spec),
             closed: AtomicBool::new(!open),
+            first_call: FirstCall::over(),
         }
     }
 }
 
 impl Drop for Snowflake {
     fn drop(&mut self) {
-        self.close_within(DROP_PATIENCE);
+        // One that was closed has waited already.
+        if !*self.closed.get_mut() {
+            drop(self.try_close(drop_patience()));
+        }
     }
 }
 

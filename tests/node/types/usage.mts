@@ -2,7 +2,8 @@
 import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
 import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
 import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
-import type { BufferedOptions, SegmentOptions } from 'frazil'
+import { closeOnSigterm } from 'frazil'
+import type { BufferedOptions, Patience, SegmentOptions, Waiting } from 'frazil'
 
 const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
@@ -134,3 +135,29 @@ export { big, bigs, bounds, code, composed, credit, dates, field, id, later, man
 export { photos }
 export { bound, closed, leased, left, made, others, renewed, trouble, uuidMade }
 export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }
+
+// Waits.
+const signal: AbortSignalLike = { aborted: false, addEventListener() {}, removeEventListener() {} }
+interface AbortSignalLike {
+  readonly aborted: boolean
+  addEventListener(type: 'abort', listener: () => void): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+const patience: Patience = { maxWaitMs: 5 }
+const waiting: Waiting = { maxWaitMs: Infinity, signal }
+export const waited = [
+  ids.next(patience), ids.nextBigInt(patience), ids.text('hex', patience), ids.batch(1, patience), ids.batchBigInt(1, { maxWaitMs: undefined }),
+  ids.fill(new BigInt64Array(1), patience), ids.close(patience), new Snowflake('twitter', { worker: 1, maxWaitMs: 5 }),
+  new Segment('orders', { store: 'memory', maxWaitMs: 5 }), new Buffered('standard', { node: 1, maxWaitMs: 5 }),
+]
+export const promised = [
+  ids.nextAsync(waiting), ids.batchAsync(1, waiting), ids.renew(waiting), ids.closeAsync({ signal }), Snowflake.open('standard', { node: 1, signal }),
+  Segment.open('orders', { store: 'memory', signal }), Buffered.open('standard', { node: 1, maxWaitMs: 5, signal }),
+]
+export const takenBack: () => void = closeOnSigterm()
+// @ts-expect-error A call in place takes no signal.
+ids.next({ signal })
+// @ts-expect-error A time-out is a number.
+ids.nextAsync({ maxWaitMs: '5' })
+// @ts-expect-error That is no signal.
+ids.nextAsync({ signal: 'abort' })

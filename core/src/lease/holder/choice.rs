@@ -109,6 +109,7 @@ impl Holder {
             let slots = records.iter().map(|(node, (_, text))| (*node, (*text).clone())).collect();
             self.watch = Some(Watch { since: now.mono_ms, slots });
         }
+        self.awaits = Some(format!("all node numbers that the spec allows are held; the next may be free at {}", show_instant(soonest)));
         let until_end = u64::try_from(soonest - now_ms).unwrap_or(0) + layout.tick_ms();
         self.rest(now, until_end.min(self.look_ms()));
         Ok(())

@@ -10,6 +10,7 @@ use super::super::record::Meta;
 use super::{BEGINNING_MS, Holder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
+use crate::time::{show_duration, show_instant};
 
 /// What an operator can do where no clock tells when the store was replaced.
 const ACCEPT: &str = "when no process uses the old one any more, run `frazil nodes STORE --namespace NAMESPACE --accept`";
@@ -91,6 +92,18 @@ impl Holder {
         let own = (self.longest_window_ms(), self.terms.allowance_ms);
         let known = self.incarnation.as_ref().map(|incarnation| &incarnation.meta);
         known.into_iter().chain(meta).fold(own, |longest, meta| (longest.0.max(meta.window_ms), longest.1.max(meta.allowance_ms)))
+    }
+
+    /// Says so where the store refuses a slot because of the floor.
+    pub(super) fn await_floor(&mut self, store_ms: i64) {
+        let floor_ms = self.incarnation.as_ref().and_then(|incarnation| incarnation.meta.begins_ms()).filter(|ms| *ms > store_ms);
+        self.awaits = floor_ms.map(|ms| {
+            let (at, wait) = (show_instant(ms), show_duration(ms.abs_diff(store_ms).div_ceil(1_000) * 1_000));
+            format!(
+                "leases begin at {at}, in {wait}, above all that the store may have forgotten; before the first start of a new namespace \
+                 `frazil nodes STORE --namespace NAMESPACE --begin SPEC` says that nothing was ever issued, and then no start waits"
+            )
+        });
     }
 
     /// Whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.

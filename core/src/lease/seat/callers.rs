@@ -19,9 +19,30 @@ impl Seat {
         self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
     }
 
+    /// Whether this entry's number is being given back here.
+    pub(in crate::lease) fn was_left_by(&self, entry: &Arc<Entry>) -> bool {
+        std::ptr::eq(self.left_by.as_ptr(), Arc::as_ptr(entry))
+    }
+
     /// Whether an opener may find a handle here.
     pub(in crate::lease) fn is_open(&self) -> bool {
         !self.is_leaving() && !self.unwanted && self.entry().is_none_or(|entry| !entry.is_given_up())
+    }
+
+    /// Whether one who opens this may have its lease.
+    pub(in crate::lease) fn may_serve(&self, contract: &Contract) -> bool {
+        // What is detached has one opener, who may not wait and comes back.
+        self.is_open() && !self.has_told() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
+    }
+
+    /// Whether all who looked for a number here were told why there is none: whoever comes now makes an attempt of their own.
+    pub(super) fn has_told(&self) -> bool {
+        matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none()
+    }
+
+    /// Whether it is kept for a caller who may come back.
+    fn is_kept(&self) -> bool {
+        self.visits == 0 && matches!(self.stage, Stage::Opening | Stage::Serving { spare: true, .. })
     }
 
     pub(in crate::lease) fn is_leaving(&self) -> bool {
@@ -79,6 +100,13 @@ impl Seat {
         self.wanted = false;
     }
 
+    /// Gives up what is kept for a caller who may come back.
+    pub(in crate::lease) fn drop_spare(&mut self) {
+        if self.is_kept() {
+            (self.unwanted, self.rests_until) = (true, 0);
+        }
+    }
+
     /// Why opening failed before this call came: once.
     pub(in crate::lease) fn take_untold(&mut self) -> Option<Error> {
         self.untold.take().inspect(|_| self.wanted = false)
@@ -132,8 +160,16 @@ impl Seat {
     }
 
     /// What keeps a call waiting, as far as that is known.
-    pub(in crate::lease) fn reason(&self) -> Option<&Error> {
-        self.busy.as_ref()
+    pub(in crate::lease) fn reason(&self) -> Option<String> {
+        self.reason.as_ref().map(Error::to_string).or_else(|| self.holder.awaits().cloned())
+    }
+
+    /// The same, once: for people who look at a program that does not start.
+    pub(in crate::lease) fn notice(&mut self) -> Option<String> {
+        if self.noticed {
+            return None;
+        }
+        self.reason().inspect(|_| self.noticed = true)
     }
 
     fn failure(&self, looks: u64) -> Option<Error> {

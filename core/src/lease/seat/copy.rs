@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::lease::entry::Entry;
 use crate::lease::holder::Grant;
 use crate::lease::process::Process;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 impl Seat {
     pub(in crate::lease) fn grant(&self) -> Option<Grant> {
@@ -42,13 +42,14 @@ impl Seat {
             contract: self.contract.clone(),
             holder: self.holder.copy(process.random(), process.holder.clone()),
             stage,
+            left_by: Weak::new(),
             rests_until: 0,
             visits: 0,
             seekers: 0,
             told: 0,
             openers: 0,
             failure: None,
-            busy: None,
+            reason: None,
             untold: None,
             ..*self
         }

@@ -26,8 +26,9 @@ use super::process::Process;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{self, Generator, Owner};
+use crate::time::show_instant;
 use arc_swap::ArcSwap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// How long a number that was found for a caller is kept for one who comes back for it: who may not wait asks again.
 const KEPT_MS: u64 = 10_000;
@@ -39,6 +40,8 @@ pub(super) struct Seat {
     pub(super) contract: Contract,
     holder: Holder,
     stage: Stage,
+    /// Whose number is given back: one who closed and comes back finds this seat by it.
+    left_by: Weak<Entry>,
     /// Until when it rests, unless somebody comes or goes.
     rests_until: u64,
     /// How many calls look at this seat; it stays until they are gone.
@@ -61,10 +64,12 @@ pub(super) struct Seat {
     /// How often a lease was given up, and the store told.
     releases: u64,
     releasing: bool,
+    /// Whether somebody was told what it waits for.
+    noticed: bool,
     /// Why the last attempt failed, and the look at which that was found.
     failure: Option<(u64, Error)>,
-    /// What the store said when it was too busy.
-    busy: Option<Error>,
+    /// What those who wait are waiting for, where that is known: a store that is busy, the time at which a grant begins.
+    reason: Option<Error>,
     /// Why opening failed, while nobody was there to be told.
     untold: Option<Error>,
 }
@@ -103,6 +108,7 @@ impl Seat {
             contract,
             holder: Holder::new(terms, process.random()),
             stage: entry.map_or(Stage::Opening, Stage::Unleased),
+            left_by: Weak::new(),
             rests_until: 0,
             visits: 0,
             seekers: 0,
@@ -110,7 +116,8 @@ impl Seat {
             openers: 0,
             unwanted: false,
             failure: None,
-            busy: None,
+            reason: None,
+            noticed: false,
             visited_ms: 0,
             wanted: false,
             renewed: false,
@@ -121,7 +128,7 @@ impl Seat {
         }
     }
 
-    fn entry(&self) -> Option<&Arc<Entry>> {
+    pub(super) fn entry(&self) -> Option<&Arc<Entry>> {
         match &self.stage {
             Stage::Unleased(entry) | Stage::Serving { entry, .. } => Some(entry),
             Stage::Opening | Stage::Leaving => None,
@@ -200,6 +207,7 @@ impl Seat {
             self.give_up();
             if let Some(entry) = self.entry() {
                 entry.generator.close();
+                self.left_by = Arc::downgrade(entry);
             }
             self.stage = Stage::Leaving;
         }
@@ -247,8 +255,7 @@ impl Seat {
 
     /// Whether nobody came back for what was looked for.
     fn is_unwanted(&self, now_ms: u64) -> bool {
-        let told = matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none();
-        self.unwanted || told || now_ms >= self.kept_until()
+        self.unwanted || self.has_told() || now_ms >= self.kept_until()
     }
 
     /// Ends the lease, and has the number given back with the last word that was issued under it.
@@ -297,8 +304,14 @@ impl Seat {
             if !in_use && (self.contract.manual_clock || first_tick <= now.tick.saturating_add(ahead)) {
                 self.begin(grant, process);
             } else if !in_use {
-                let ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead)) - process.time.unix_ms();
+                let begins_ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead));
+                let ms = begins_ms - process.time.unix_ms();
                 ready_at = now.mono_ms + u64::try_from(ms).unwrap_or(0).clamp(1, LOOK_MS);
+                let (node, begins) = (grant.node, show_instant(begins_ms));
+                let why = format!(
+                    "node number {node} is leased, and begins at {begins}: above what was issued before it, here or under that number"
+                );
+                self.reason = Some(Error::new(ErrorKind::LeaseExhausted, why));
             }
         }
         ready_at
@@ -313,7 +326,7 @@ impl Seat {
         }
         match trouble {
             // A store that many use at once is waited for, as long as the caller may.
-            Some(error) if is_busy(&error) => self.busy = Some(error),
+            Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
             None => self.looks += 1,
         }
@@ -352,7 +365,7 @@ impl Seat {
             }
         };
         self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
-        (self.wanted, self.told, self.busy) = (false, 0, None);
+        (self.wanted, self.told, self.reason, self.noticed) = (false, 0, None, false);
     }
 
     /// Why the last attempt failed, and where.

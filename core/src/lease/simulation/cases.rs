@@ -294,6 +294,20 @@ fn a_renewal_ends_the_wishes_of_calls_that_are_over() {
 }
 
 #[test]
+fn a_renewal_gives_up_what_is_kept_for_an_opener() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    program.contract = contract(Some(3), 4, POLITE);
+    assert!(program.try_open().is_err(), "it may not wait, and the machine is copied before it comes back");
+    lab.drive(&mut program, 100);
+    assert_eq!(program.grants().len(), 2);
+    program.renew(0, u64::MAX);
+    lab.drive(&mut program, 100);
+    program.look(lab.at);
+    assert_eq!(program.grants().len(), 0);
+}
+
+#[test]
 fn an_opener_is_told_that_the_clock_stands_before_the_epoch() {
     let mut lab = Lab::new();
     let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
@@ -369,6 +383,25 @@ fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
     assert!(lab.asked - asked < 20, "asked {} times in 2 s", lab.asked - asked);
 }
 
+/// A store without a clock lets a process whose clock is ahead issue IDs there while nobody else is alive.
+#[test]
+fn who_waits_for_a_lease_that_begins_later_is_told_so() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    program.observe(0, program.id_ahead(1).unwrap());
+    program.offset_ms = -(5 * MINUTES as i64);
+    lab.set_clocks(&program);
+    program.renew(0, u64::MAX);
+    program.ensure(0, u64::MAX);
+    lab.drive(&mut program, 1_000);
+    let reason = program.reason().expect("a grant that begins later");
+    assert!(reason.contains("is leased, and begins at 2025-01-02T00:00:0"), "{reason}");
+    program.offset_ms = 0;
+    lab.drive(&mut program, 2_000);
+    mint(&mut program).unwrap();
+    assert_eq!(program.reason(), None);
+}
+
 #[test]
 fn whoever_waits_is_told_what_went_wrong() {
     let mut lab = Lab::new();
@@ -391,6 +424,31 @@ fn whoever_waits_is_told_what_went_wrong() {
 }
 
 #[test]
+fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
+    let mut lab = Lab::new();
+    let mut other = lab.open(1, contract(Some(3), 4, POLITE));
+    let mut program = Program::new(2, contract(Some(3), 4, POLITE), 2, 0);
+    lab.set_clocks(&program);
+    program.open(Some(u64::MAX));
+    for _ in 0..40 {
+        lab.drive(&mut program, 100);
+        lab.drive(&mut other, 1);
+        if program.trouble().is_some() {
+            break;
+        }
+    }
+    program.look(lab.at);
+    assert!(!program.is_opening() && program.handles() == 0, "the number is held");
+    other.close(0);
+    lab.drive(&mut other, 20);
+    // Before the keeper has looked at its seats again.
+    program.open(Some(u64::MAX));
+    lab.drive(&mut program, 2_000);
+    program.look(lab.at);
+    assert_eq!(program.handles(), 1);
+}
+
+#[test]
 fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));
@@ -402,4 +460,31 @@ fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
         program.look(lab.at);
         assert_eq!(program.handles(), 1, "with one slot for all, it is waited for until it is free");
     }
+}
+
+#[test]
+fn since_when_attempts_fail_is_kept_until_one_succeeds() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let trouble = |program: &Program| program.entry(0).leased.as_ref().unwrap().status.load().trouble.clone();
+    assert_eq!(trouble(&program), None);
+    lab.store.reachable = false;
+    lab.drive(&mut program, 2 * RENEW_MS);
+    let first = trouble(&program).expect("a renewal has failed");
+    for _ in 0..40 {
+        lab.drive(&mut program, RENEW_MS / 20);
+        assert_eq!(trouble(&program).as_ref(), Some(&first));
+    }
+    lab.store.reachable = true;
+    lab.drive(&mut program, RENEW_MS);
+    assert_eq!(trouble(&program), None);
+}
+
+#[test]
+fn the_leases_of_a_keeper_that_broke_are_used_no_more() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    mint(&mut program).unwrap();
+    program.threads[0].keeper.abandon();
+    assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
 }

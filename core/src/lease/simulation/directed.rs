@@ -2,7 +2,7 @@
 //! holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
-use super::super::holder::{Do, Holder, Now, Reply, Terms};
+use super::super::holder::{CLOCK_ERROR_MS, Do, Holder, Now, Reply, Terms};
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;
@@ -499,5 +499,93 @@ fn a_bound_that_no_right_clock_confirmed_is_told_from_a_holders() {
     let (kind, text) = told(86_400_000).unwrap();
     assert_eq!(kind, ErrorKind::NodeInUse);
     assert!(text.starts_with("node number 1 is held by test:1 until 2025-01-03T") && text.contains("--accept"), "{text}");
+    assert!(told(60_000).unwrap().1.contains("--accept"));
     assert_eq!(told(3_000), None, "a bound within W + A may pass");
+}
+
+/// Its bounds lie as far ahead of the store's clock as any may.
+#[test]
+fn a_holder_whose_words_run_ahead_goes_on_extending_its_bound() {
+    let (mut store, mut first, mut second) = (SimStore::new(Kind::Clocked, false), only(1), only(2));
+    for at in (0..6_000).step_by(100) {
+        drive_ahead(&mut first, &mut store, at, at + 100, Some(ALLOWANCE_MS - 10));
+        drive(&mut second, &mut store, at, at + 100);
+    }
+    let error = second.trouble().unwrap();
+    assert!(error.kind() == ErrorKind::NodeInUse && error.to_string().contains("goes on extending it"), "{error}");
+}
+
+/// The instant of a machine with the right clock.
+fn instant(at: u64) -> Now {
+    Now { tick: terms(false).layout.tick_of(BEGIN_MS + at as i64).unwrap(), mono_ms: at, next: 0 }
+}
+
+/// Four attempts fit into the time between two renewals.
+#[test]
+fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
+    let mut first = holder(1, false);
+    assert!(matches!(first.step(instant(500)), Do::Load(_)));
+    first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(500));
+    let again = 500 + RENEW_MS / 4;
+    for at in [500, again - 1] {
+        assert!(matches!(first.step(instant(at)), Do::Rest(until) if until == again), "at {at}");
+    }
+    assert!(matches!(first.step(instant(again)), Do::Load(_)));
+}
+
+#[test]
+fn a_lease_is_extended_as_soon_as_that_is_due() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = holder(1, false);
+    drive(&mut first, &mut store, 0, 100);
+    let Do::Rest(due) = first.step(instant(100)) else { panic!("it was taken just now") };
+    assert!((RENEW_MS..RENEW_MS + 100).contains(&due), "{due}");
+    assert!(matches!(first.step(instant(due - 1)), Do::Rest(until) if until == due));
+    assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+}
+
+/// By this machine's clock the bound lies further ahead than any may; by the store's clock it passes soon.
+#[test]
+fn a_clock_that_is_a_little_behind_waits_for_who_is_silent() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    drive(&mut only(1), &mut store, 0, 100);
+    let mut second = only(2);
+    assert_eq!(drive_off(&mut second, &mut store, 100, 12_000, None, -3_000), []);
+    assert!(second.grant().is_some());
+}
+
+#[test]
+fn a_clock_that_is_as_far_behind_as_clocks_may_be_is_right() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 100);
+    first.release(first.grant().unwrap().bound + (10_000 << 4));
+    drive(&mut first, &mut store, 100, 110);
+    let mut told = |off_ms| {
+        let mut second = only(2);
+        drive_off(&mut second, &mut store, 2_000, 3_000, None, off_ms);
+        second.trouble().unwrap().to_string()
+    };
+    assert!(told(-CLOCK_ERROR_MS).contains("were given back"));
+    assert!(told(-CLOCK_ERROR_MS - 1).contains("behind the store's"));
+}
+
+/// A machine is copied, and the store replaced by one that has the same records: one copy's write was done, the other's was not.
+#[test]
+fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
+    let mut store = SimStore::new(Kind::Lossy, true);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 12_000);
+    let Do::Rest(due) = first.step(instant(12_000)) else { panic!("nothing is due") };
+    let mut second = first.clone();
+    assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+    first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(due));
+    drive(&mut second, &mut store, due + 5, due + 100);
+    let saved = store.save();
+    store.restore(saved, 0);
+    let bound = first.grant().unwrap().bound;
+    drive(&mut first, &mut store, due + 300, due + 2_000);
+    assert!(first.grant().is_none_or(|grant| grant.bound == bound), "both copies go on with one lease");
+    drive(&mut second, &mut store, due + 2_000, due + 2_500);
+    assert!(second.grant().is_some_and(|grant| grant.bound > bound));
 }

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork::Mark;
 use crate::generator::Claimed;
 use crate::id::Id;
+use crate::wait::Wait;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,6 +67,11 @@ fn process(id: usize, seed: u64, clocks: &Clocks, home: Home) -> Process {
         home,
         seeds: Some(seed.into()),
     }
+}
+
+/// How long the simulation looks is its own matter.
+fn forever() -> Wait<'static> {
+    Wait::from(Duration::MAX)
 }
 
 impl Program {
@@ -161,7 +167,7 @@ impl Program {
         match until {
             None => drop(self.try_open()),
             Some(until) => {
-                let visit = Visit::open(&self.keepers, &self.contract).expect("threads can be started");
+                let visit = Visit::open(&self.keepers, &self.contract, &forever()).expect("threads can be started");
                 self.callers.push(Caller { visit, until });
             }
         }
@@ -169,7 +175,7 @@ impl Program {
 
     /// A thread that may not wait opens a handle.
     pub(super) fn try_open(&mut self) -> Result<()> {
-        match visit::open_in(&self.keepers, &self.contract, Duration::ZERO) {
+        match visit::open_in(&self.keepers, &self.contract, &Wait::from(Duration::ZERO)) {
             Ok(entry) => {
                 self.handles.push(entry);
                 Ok(())
@@ -184,19 +190,19 @@ impl Program {
 
     /// A call comes to the keeper to see that an entry has room.
     pub(super) fn room(&self, entry: &Arc<Entry>) -> Result<()> {
-        Visit::room(&self.keepers, entry).map(drop)
+        Visit::room(&self.keepers, entry, &forever()).map(drop)
     }
 
     /// A thread gives the number up for another.
     pub(super) fn renew(&mut self, at: usize, until: u64) {
         let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::renewal(&self.keepers, entry).map(|visit| Caller { visit, until }));
+        self.callers.extend(Visit::renewal(&self.keepers, entry, &forever()).map(|visit| Caller { visit, until }));
     }
 
     /// A thread waits for room.
     pub(super) fn ensure(&mut self, at: usize, until: u64) {
         let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::room(&self.keepers, entry).ok().map(|visit| Caller { visit, until }));
+        self.callers.extend(Visit::room(&self.keepers, entry, &forever()).ok().map(|visit| Caller { visit, until }));
     }
 
     /// Everyone who waits has a look; whose time is over goes.
@@ -227,7 +233,9 @@ impl Program {
 
     pub(super) fn close(&mut self, at: usize) {
         if at < self.handles.len() {
-            self.handles.swap_remove(at).close(Duration::ZERO);
+            let entry = self.handles.swap_remove(at);
+            entry.let_go();
+            drop(entry.wait_until_left(&Wait::from(Duration::ZERO)));
         }
     }
 
@@ -265,7 +273,7 @@ impl Program {
     /// Issues words, up to so many of those that are allowed now.
     pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
         let Some(entry) = self.handles.get(at) else { return Ok(None) };
-        let Claimed { lease, words } = entry.claim(most, Duration::ZERO)?;
+        let Claimed { lease, words } = entry.claim(most, &Wait::from(Duration::ZERO))?;
         let (first, last) = (words.first, words.first + words.count - 1);
         let before = self.last.insert(Arc::as_ptr(entry), (Arc::clone(entry), last));
         assert!(
@@ -311,6 +319,11 @@ impl Program {
 
     pub(super) fn trouble(&self) -> Option<Error> {
         self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
+    }
+
+    /// What those who wait are told that they are waiting for.
+    pub(super) fn reason(&self) -> Option<String> {
+        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.reason()))
     }
 
     pub(super) fn is_asking(&self) -> bool {

@@ -423,6 +423,32 @@ fn memory() {
     assert_eq!(store.load(SPACE, Which::All).unwrap().slots, [(1, "one".to_owned())]);
 }
 
+#[cfg(feature = "cli")]
+#[test]
+#[ignore = "needs redis-server: tests/servers runs it"]
+fn a_first_start_says_what_it_waits_for_and_where_nothing_was_issued_none_waits() {
+    use crate::{Snowflake, Spec, cli};
+    use std::sync::Mutex;
+
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    crate::on_wait(|text| TOLD.lock().unwrap().push(text.to_owned()));
+    let server = Server::start(&[]);
+    let store = server.url();
+    let spec = |namespace: &str| Spec::parse(&format!("standard store={store} namespace={namespace} window=20s")).unwrap();
+    let open = |namespace: &str, wait_ms: u64| Snowflake::open_spec(spec(namespace), Duration::from_millis(wait_ms));
+    let error = refused(open("new", 2_500), ErrorKind::WouldBlock, &["leases begin at 2", "frazil nodes STORE", "--begin SPEC"]);
+    let told: Vec<_> = TOLD.lock().unwrap().iter().filter(|text| text.contains("namespace=new")).cloned().collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(error.split_once(": leases").unwrap().1), "{told:?} {error}");
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let line = ["nodes", &store, "--namespace", "begun", "--begin", "standard window=20s"].map(Into::into);
+    assert_eq!(cli::main(line, &mut out, &mut err), 0, "{}", String::from_utf8_lossy(&err));
+    let since = Instant::now();
+    open("begun", 60_000).unwrap().next_id().unwrap();
+    assert!(since.elapsed() < Duration::from_secs(15), "far less than the floor");
+    assert!(!TOLD.lock().unwrap().iter().any(|text| text.contains("namespace=begun")));
+}
+
 #[test]
 #[ignore = "needs redis-server: tests/servers runs it"]
 fn servers_of_another_kind() {

@@ -1,0 +1,180 @@
+//! Calls that wait without a thread of their own: one thread of the process looks at all of them.
+//!
+//! An event loop starts such a call and is told how it ended. Nothing is known of when a store answers, so the call is looked
+//! at again and again: soon, and less often the longer it takes; where it is known when the next ID is due, then.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork::PerProcess;
+use crate::wait::{Later, Polls, Wait};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Where nobody knows how long it takes, a call is looked at again after this long, and after twice as long each time ...
+const FIRST: Duration = Duration::from_millis(1);
+/// ... up to this; a longer wait is looked at this often too, because the clock may be set.
+const LONGEST: Duration = Duration::from_millis(20);
+/// How long the thread waits for another call.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A call that goes on without a thread that waits for it.
+///
+/// # Example
+/// ```
+/// use frazil::{Pending, Snowflake};
+/// use std::sync::mpsc::channel;
+/// use std::time::Duration;
+///
+/// let ids = Snowflake::open("standard node=8")?;
+/// let (tell, told) = channel();
+/// let call = move |wait: frazil::Wait<'_>| ids.try_next_id(wait);
+/// let _pending = Pending::start(Duration::from_secs(1), call, move |id| tell.send(id).unwrap())?;
+/// assert!(told.recv().unwrap()?.get() > 0);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub struct Pending {
+    cancelled: Arc<AtomicBool>,
+}
+
+struct Call {
+    at: Instant,
+    until: Option<Instant>,
+    /// How long to wait where nobody knows better.
+    soon: Duration,
+    cancelled: Arc<AtomicBool>,
+    /// `None` when it is over, and was told.
+    look: Box<dyn FnMut() -> Option<Later> + Send>,
+}
+
+/// The calls of a process.
+#[derive(Default)]
+struct Calls {
+    state: Mutex<State>,
+    /// There may be something to do for the thread.
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    calls: Vec<Call>,
+    /// Whether there is a thread.
+    staffed: bool,
+}
+
+static CALLS: PerProcess<Calls> = PerProcess::new();
+
+thread_local! {
+    static IS_ITS_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this is the thread that looks at the calls.
+pub(crate) fn is_its_thread() -> bool {
+    IS_ITS_THREAD.try_with(Cell::get).unwrap_or(false)
+}
+
+impl Pending {
+    /// Starts a call of frazil that may wait up to `max_wait` from now. `call` is given a wait with which it returns at once, and
+    /// is called until it is over; then `done` is told, on the thread that looks at all such calls, which it must not hold up.
+    ///
+    /// A forked child has none of its parent's calls.
+    ///
+    /// # Errors
+    /// `INTERNAL` where no thread can be started.
+    pub fn start<T>(
+        max_wait: Duration,
+        mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+        done: impl FnOnce(Result<T>) + Send + 'static,
+    ) -> Result<Pending> {
+        let (since, polls) = (Instant::now(), Polls::default());
+        let mut done = Some(done);
+        let look = move || {
+            let looked = catch_unwind(AssertUnwindSafe(|| call(Wait::polled(max_wait, since, &polls))));
+            let result = looked.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
+            let not_over = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
+            if not_over && let Some(later) = polls.later() {
+                return Some(later);
+            }
+            if let Some(done) = done.take() {
+                done(result);
+            }
+            None
+        };
+        let pending = Pending { cancelled: Arc::default() };
+        let (until, cancelled) = (since.checked_add(max_wait), Arc::clone(&pending.cancelled));
+        let call = Call { at: since, until, soon: FIRST, cancelled, look: Box::new(look) };
+        CALLS.get(|| Ok(Calls::default()))?.add(call)?;
+        Ok(pending)
+    }
+
+    /// Gives the call up; `done` is not told, unless that is under way.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+}
+
+impl Calls {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&'static self, call: Call) -> Result<()> {
+        let mut state = self.lock();
+        if !state.staffed {
+            let thread = std::thread::Builder::new().name("frazil-waits".to_owned()).spawn(|| self.run());
+            thread.map_err(|error| Error::new(ErrorKind::Internal, format!("no thread can be started that waits: {error}")))?;
+            state.staffed = true;
+        }
+        state.calls.push(call);
+        self.work.notify_one();
+        Ok(())
+    }
+
+    fn run(&self) {
+        IS_ITS_THREAD.set(true);
+        let mut state = self.lock();
+        let mut idle_since = Instant::now();
+        loop {
+            let now = Instant::now();
+            let (due, rest): (Vec<_>, Vec<_>) = state.calls.drain(..).partition(|call| call.at <= now);
+            state.calls = rest;
+            if !due.is_empty() {
+                drop(state);
+                // What is told, or dropped, may panic; the others' calls go on.
+                let look = |call: Call| catch_unwind(AssertUnwindSafe(|| call.looked_at())).unwrap_or(None);
+                let again: Vec<_> = due.into_iter().filter_map(look).collect();
+                idle_since = Instant::now();
+                state = self.lock();
+                state.calls.extend(again);
+                continue;
+            }
+            let until = state.calls.iter().map(|call| call.at).min().unwrap_or(idle_since + LINGER);
+            if state.calls.is_empty() && until <= now {
+                state.staffed = false;
+                return;
+            }
+            state = self.work.wait_timeout(state, until.saturating_duration_since(now)).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+impl Call {
+    /// The call, if it is not over.
+    fn looked_at(mut self) -> Option<Self> {
+        if self.cancelled.load(Ordering::Acquire) {
+            return None;
+        }
+        let later = (self.look)()?;
+        let wait = match later {
+            Later::In(wanted) => wanted.min(LONGEST),
+            Later::Soon => self.soon,
+        };
+        if later == Later::Soon {
+            self.soon = (2 * self.soon).min(LONGEST);
+        }
+        self.at = Instant::now() + wait;
+        self.at = self.until.map_or(self.at, |until| self.at.min(until));
+        Some(self)
+    }
+}

@@ -1,0 +1,187 @@
+//! How long a call may wait, and what ends it sooner.
+
+use crate::error::{Error, ErrorKind, Result};
+use std::cell::Cell;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// A call that waits looks this often whether it was ended, and whether the clock was set.
+const PIECE: Duration = Duration::from_millis(20);
+
+/// How long a call may wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
+/// the handle.
+///
+/// # Example
+/// ```
+/// use frazil::{ErrorKind, Snowflake, Wait};
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use std::time::Duration;
+///
+/// let ids = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=9 exhausted=wait:60s")?;
+/// let enough = AtomicBool::new(true);
+/// let stopped = || enough.load(Ordering::Relaxed);
+/// let mut buffer = [0i64; 100];   // takes 6 s
+/// let error = ids.try_fill(&mut buffer, Wait::until(Duration::MAX, &stopped)).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::WouldBlock);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Wait<'a> {
+    max: Duration,
+    /// When the call began. A call that need not wait asks no clock.
+    since: Option<Instant>,
+    stopped: Option<&'a (dyn Fn() -> bool + Sync)>,
+    closed: Option<&'a AtomicBool>,
+    polls: Option<&'a Polls>,
+}
+
+/// What a call that is looked at again and again remembers between two looks.
+#[derive(Default)]
+pub(crate) struct Polls {
+    later: Cell<Option<Later>>,
+    phase: Cell<Option<Phase>>,
+}
+
+/// When to look again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Later {
+    In(Duration),
+    /// Nobody knows.
+    Soon,
+}
+
+/// One wait of a call, which may have several one after another.
+#[derive(Clone, Copy)]
+pub(crate) struct Phase {
+    pub(crate) since: Instant,
+    /// What was waited for, and a count that it had when the call came.
+    found: Option<(u64, u64)>,
+}
+
+impl From<Duration> for Wait<'_> {
+    fn from(max: Duration) -> Self {
+        Wait { max, since: None, stopped: None, closed: None, polls: None }
+    }
+}
+
+impl<'a> Wait<'a> {
+    /// At most so long, and not after `stopped` has said so, which is asked about every 20 ms while the call waits, on its thread.
+    /// A call that was stopped ends with `WOULD_BLOCK`.
+    pub fn until(max: Duration, stopped: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        Wait { stopped: Some(stopped), ..Wait::from(max) }
+    }
+
+    /// For a call that never waits itself, and is looked at again.
+    pub(crate) fn polled(max: Duration, since: Instant, polls: &'a Polls) -> Self {
+        polls.later.set(None);
+        Wait { since: Some(since), polls: Some(polls), ..Wait::from(max) }
+    }
+
+    pub(crate) fn ended_by(self, closed: &'a AtomicBool) -> Self {
+        Wait { closed: Some(closed), ..self }
+    }
+
+    /// From now on, unless it began before.
+    pub(crate) fn begun(self) -> Self {
+        Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
+    }
+
+    /// What the caller asked for.
+    pub(crate) fn max(&self) -> Duration {
+        self.max
+    }
+
+    pub(crate) fn left(&self) -> Duration {
+        self.max.saturating_sub(self.since.map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+
+    /// Whether the call looks once, and returns whatever it finds.
+    pub(crate) fn looks_once(&self) -> bool {
+        self.polls.is_some() || self.left().is_zero()
+    }
+
+    /// The wait that begins here, or goes on since an earlier look.
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase_from(Instant::now())
+    }
+
+    /// The same, where it is known what time it is.
+    pub(crate) fn phase_from(&self, now: Instant) -> Phase {
+        let phase = self.polls.and_then(|polls| polls.phase.get()).unwrap_or(Phase { since: now, found: None });
+        self.remember(phase);
+        phase
+    }
+
+    /// The count of what is waited for, when the call began to; and whether that is now.
+    pub(crate) fn first_found(&self, what: u64, count: u64) -> (u64, bool) {
+        let phase = self.phase();
+        match phase.found {
+            Some((before, count)) if before == what => (count, false),
+            _ => {
+                self.remember(Phase { found: Some((what, count)), ..phase });
+                (count, true)
+            }
+        }
+    }
+
+    fn remember(&self, phase: Phase) {
+        if let Some(polls) = self.polls {
+            polls.phase.set(Some(phase));
+        }
+    }
+
+    /// A wait has brought what it was for.
+    pub(crate) fn go_on(&self) {
+        if let Some(polls) = self.polls {
+            polls.phase.set(None);
+        }
+    }
+
+    /// # Errors
+    /// `CLOSED`.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.closed.is_some_and(|closed| closed.load(Ordering::Acquire)) { Err(Error::closed()) } else { Ok(()) }
+    }
+
+    /// Whether the wait goes on: asked before each piece of it. It runs the caller's code, so no lock may be held.
+    ///
+    /// # Errors
+    /// `CLOSED`; `WOULD_BLOCK` where the call was stopped.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.check_open()?;
+        match self.stopped {
+            Some(stopped) if stopped() => Err(Error::new(ErrorKind::WouldBlock, "the wait was stopped by its caller")),
+            _ => Ok(()),
+        }
+    }
+
+    /// How long to wait now for what comes `later`; the caller looks again after that.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the call itself comes back later.
+    pub(crate) fn piece(&self, later: Later) -> Result<Duration> {
+        if let Some(polls) = self.polls {
+            polls.later.set(Some(later));
+            return Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"));
+        }
+        let wanted = match later {
+            Later::In(wanted) => wanted,
+            Later::Soon => PIECE,
+        };
+        Ok(wanted.min(self.left()).min(PIECE))
+    }
+}
+
+impl Polls {
+    /// When to look again at a call that has just been looked at; `None` where it is over.
+    pub(crate) fn later(&self) -> Option<Later> {
+        self.later.get()
+    }
+}
+
+impl fmt::Debug for Wait<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wait").field("max", &self.max).field("since", &self.since).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,281 @@
+//! Calls that are looked at again and again, and the ends of handles: as the calls that block. On a file store whose locks a test holds.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Far longer than anything here may take, also on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+fn start<T: Send + 'static>(
+    max_wait: Duration,
+    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+) -> (Pending, Receiver<(Result<T>, Duration)>) {
+    let (tell, told) = channel();
+    let since = Instant::now();
+    let done = move |result| drop(tell.send((result, since.elapsed())));
+    (Pending::start(max_wait, call, done).expect("a thread"), told)
+}
+
+fn told<T>(told: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
+    told.recv_timeout(LONG).expect("it is told")
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-pending-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        Folder(path)
+    }
+
+    fn store(&self) -> String {
+        format!("store=file:{}", self.0.display())
+    }
+
+    /// Holds all locks of the store: its calls wait.
+    fn lock(&self) -> Vec<File> {
+        let mut held = Vec::new();
+        lock_in(&self.0, &mut held, ".lock");
+        assert!(!held.is_empty(), "there are locks in {}", self.0.display());
+        held
+    }
+}
+
+fn lock_in(path: &Path, held: &mut Vec<File>, name: &str) {
+    for found in std::fs::read_dir(path).unwrap() {
+        let found = found.unwrap();
+        if found.file_type().unwrap().is_dir() {
+            lock_in(&found.path(), held, name);
+        } else if found.file_name().to_string_lossy().starts_with(name) {
+            let file = File::options().read(true).write(true).open(found.path()).unwrap();
+            file.lock().unwrap();
+            held.push(file);
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+fn in_own_process(name: &str, variable: &str) {
+    let me = std::env::current_exe().unwrap();
+    let done = std::process::Command::new(me).args(["--exact", name, "--nocapture"]).env(variable, "1").output().unwrap();
+    assert!(done.status.success(), "{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+}
+
+#[test]
+fn close_is_told_again_that_the_store_does_not_know() {
+    let folder = Folder::new("close-again");
+    let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
+    ids.next_id().unwrap();
+    let locked = folder.lock();
+    assert_eq!(ids.try_close(Duration::from_millis(50)).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let second = ids.try_close(Duration::from_millis(50));
+    drop(locked);
+    assert_eq!(second.expect_err("the store has not been told yet").kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_polled_close_ends_when_the_store_was_told() {
+    let folder = Folder::new("close-polled");
+    let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
+    ids.next_id().unwrap();
+    let locked = folder.lock();
+    let (_call, closed) = start(LONG, move |wait| ids.try_close(wait));
+    let early = closed.recv_timeout(Duration::from_millis(500));
+    drop(locked);
+    assert!(early.is_err(), "told {early:?} although the store does not know");
+}
+
+#[test]
+fn close_all_waits_for_each_store() {
+    if std::env::var_os("FRAZIL_TEST_CLOSE_ALL").is_none() {
+        return in_own_process("close_all_waits_for_each_store", "FRAZIL_TEST_CLOSE_ALL");
+    }
+    for _ in 0..5 {
+        let folders: Vec<_> = (0..6).map(|n| Folder::new(&format!("all-{n}"))).collect();
+        let ids: Vec<_> = folders.iter().map(|folder| Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap()).collect();
+        let locked = folders[0].lock();
+        let closed = frazil::close_all(Duration::from_millis(500));
+        drop(locked);
+        assert_eq!(closed.expect_err("one store was not told").kind(), ErrorKind::WouldBlock);
+        drop(ids);
+    }
+}
+
+#[test]
+fn close_all_waits_for_each_number_of_one_store() {
+    if std::env::var_os("FRAZIL_TEST_CLOSE_ONE").is_none() {
+        return in_own_process("close_all_waits_for_each_number_of_one_store", "FRAZIL_TEST_CLOSE_ONE");
+    }
+    for last in 2..=9 {
+        let folder = Folder::new(&format!("one-{last}"));
+        let ids: Vec<_> = (1..=last).map(|node| Snowflake::open(&format!("standard node={node} {}", folder.store())).unwrap()).collect();
+        let mut locked = Vec::new();
+        lock_in(&folder.0, &mut locked, &format!(".lock{last:03x}"));
+        assert_eq!(locked.len(), 1);
+        let closed = frazil::close_all(Duration::from_millis(300));
+        drop(locked);
+        assert_eq!(closed.expect_err(&format!("number {last} was not given back")).kind(), ErrorKind::WouldBlock);
+        drop(ids);
+    }
+}
+
+#[test]
+fn two_polled_opens_of_one_segment_both_open() {
+    let folder = Folder::new("twice");
+    let spec = Spec::parse(&format!("orders wait=20s {}", folder.store())).unwrap();
+    let calls: Vec<_> = (0..2)
+        .map(|_| {
+            let spec = spec.clone();
+            start(LONG, move |wait| Numbers::open(Supply::Segment, spec.clone(), wait))
+        })
+        .collect();
+    for (_, call) in &calls {
+        let (result, after) = told(call);
+        assert!(result.is_ok(), "{:?} after {after:?}", result.err());
+    }
+}
+
+#[test]
+fn a_polled_open_survives_the_renewal_of_something_else() {
+    let ids = Snowflake::open("standard store=memory namespace=pending").unwrap();
+    let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=104 exhausted=wait:60s";
+    let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
+    let (_call, open) = start(LONG, move |wait| Numbers::open(Supply::Buffered, spec.clone(), wait));
+    std::thread::sleep(Duration::from_millis(1200));
+    ids.renew().unwrap();
+    let (result, after) = told(&open);
+    assert!(result.is_ok(), "{:?} after {after:?}", result.err());
+}
+
+#[test]
+fn a_polled_ring_may_wait_long_for_its_lease() {
+    let folder = Folder::new("ring");
+    let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=1";
+    let open_ring = |wait: Wait<'_>, line: &str| Numbers::open(Supply::Buffered, Spec::parse(line)?, wait);
+    let line = format!("{layout} size=2 empty=wait:3s {}", folder.store());
+    // The number begins above what was issued under it: 6 s from now.
+    let ahead = || {
+        let ids = Snowflake::open(&format!("{layout} exhausted=ahead:20s {}", folder.store())).unwrap();
+        ids.batch(16 * 7).unwrap();
+        ids.close();
+    };
+    ahead();
+    let since = Instant::now();
+    let blocking = open_ring(Wait::from(LONG), &line);
+    let took = since.elapsed();
+    assert!(blocking.is_ok(), "blocking: {:?}", blocking.err());
+    blocking.unwrap().close();
+    ahead();
+    let (_call, open) = start(LONG, move |wait| open_ring(wait, &line));
+    let (result, after) = told(&open);
+    assert!(result.is_ok(), "polled: {:?} after {after:?}; blocking was Ok after {took:?}", result.err());
+}
+
+#[test]
+fn a_ring_has_nothing_of_the_old_lease_after_a_renewal_that_did_not_wait() {
+    let folder = Folder::new("ring-renew");
+    let mut found = Vec::new();
+    for round in 0..60 {
+        let ring = frazil::Buffered::open(&format!("standard namespace=n{round} size=64 refill=100 {}", folder.store())).unwrap();
+        let over = AtomicBool::new(false);
+        let before = ring.snowflake().unwrap().node();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        drop(ring.try_next_id(Duration::ZERO));
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_millis(3));
+            let locked = folder.lock();
+            let renewed = ring.try_renew(Duration::ZERO);
+            // A snapshot of the machine may be taken now; whatever lies ready is in each copy.
+            let ready = ring.prepared().unwrap();
+            let next = ring.try_next_id(Duration::ZERO);
+            over.store(true, Ordering::Relaxed);
+            let of_old = next.as_ref().is_ok_and(|id| (id.get() >> 12) as u64 & 1023 == before);
+            assert!(of_old || next.is_err(), "the store is locked: no other number can be leased");
+            if ready > 0 || of_old {
+                found.push(format!("round {round}: {renewed:?}, {ready} prepared under node {before}, next {next:?}"));
+            }
+            drop(locked);
+        });
+        ring.close();
+    }
+    assert!(found.is_empty(), "{} of 60, such as {}", found.len(), found[0]);
+}
+
+#[test]
+fn handles_that_go_with_their_calls_hold_up_no_other_call() {
+    let folder = Folder::new("held-up");
+    let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
+    let all: Vec<_> = (1..=20).map(|node| Snowflake::open(&format!("{layout} node={node} {}", folder.store())).unwrap()).collect();
+    let locked = folder.lock();
+    // Each call has the last handle; they are cancelled, as by a server that goes down.
+    let calls: Vec<_> =
+        all.into_iter().map(|ids| start(LONG, batch_in_pieces(10_000, move |to: &mut [Id], wait| ids.try_fill(to, wait)))).collect();
+    std::thread::sleep(Duration::from_millis(50));
+    calls.iter().for_each(|(call, _)| call.cancel());
+    std::thread::sleep(Duration::from_millis(50));
+    let (_call, other) = start(LONG, |_| Ok(1));
+    let (_, after) = told(&other);
+    drop(locked);
+    // One after the other they would take four seconds.
+    assert!(after < Duration::from_secs(3), "{after:?}");
+}
+
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_ends_no_other_call() {
+    if std::env::var_os("FRAZIL_TEST_BOMB").is_none() {
+        // In a process of its own: its thread ends.
+        return in_own_process("a_destructor_that_panics_ends_no_other_call", "FRAZIL_TEST_BOMB");
+    }
+    let bomb = Bomb;
+    let (_call, first) = start(LONG, move |_| {
+        let _kept = &bomb;
+        Ok(1)
+    });
+    assert_eq!(told(&first).0, Ok(1));
+    std::thread::sleep(Duration::from_millis(100));
+    let (_call, second) = start(LONG, |_| Ok(2));
+    assert_eq!(second.recv_timeout(LONG).expect("the others' calls go on").0, Ok(2));
+}
+
+#[test]
+fn a_batch_in_pieces_has_no_number_that_is_none() {
+    let slow = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=102 exhausted=wait:60s").unwrap();
+    let mut batch = batch_in_pieces(20, move |ids: &mut [Id], wait| slow.try_fill(ids, wait));
+    let mut next = || {
+        loop {
+            match batch(Wait::from(Duration::from_millis(10))) {
+                Ok(ids) => return ids,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+            }
+        }
+    };
+    let (first, second) = (next(), next());
+    assert!(first.iter().all(|id| id.get() > 0));
+    assert!(second.iter().all(|id| id.get() > 0), "{second:?}");
+}

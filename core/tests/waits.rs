@@ -1,0 +1,342 @@
+//! Waits end: by time, by their caller, by `close`, and off the threads of who must not wait.
+
+use frazil::{Error, ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// Far longer than anything here may take, also on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+/// A server that never answers: the connection is made by the kernel, and nobody reads.
+struct Silent(std::net::TcpListener);
+
+impl Silent {
+    fn new() -> Self {
+        Silent(std::net::TcpListener::bind("127.0.0.1:0").expect("a port"))
+    }
+
+    fn line(&self, what: &str) -> String {
+        format!("{what} store=etcd://{}", self.0.local_addr().expect("an address"))
+    }
+}
+
+/// Two IDs a second.
+fn slow(node: u64) -> Snowflake {
+    let line = format!("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node={node} exhausted=wait:60s start=zero");
+    Snowflake::open(&line).expect("a generator")
+}
+
+/// Runs a call that waits, ends it after it has begun to, and returns what it was told.
+fn ended<T: Send>(call: impl FnOnce(&AtomicBool) -> Result<T> + Send, end: impl FnOnce(&AtomicBool)) -> Error {
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| call(&stopped));
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!waits.is_finished(), "it waits");
+        end(&stopped);
+        let since = Instant::now();
+        let result = waits.join().expect("no panic");
+        assert!(since.elapsed() < LONG / 4, "it ended at once");
+        result.err().expect("it was ended")
+    })
+}
+
+fn stopped_when(flag: &AtomicBool) -> impl Fn() -> bool + Sync {
+    || flag.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_caller_can_end_each_wait() {
+    let silent = Silent::new();
+    let stop = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
+    let fill = ended(|flag| slow(1).try_fill(&mut [0i64; 1000], Wait::until(Duration::MAX, &stopped_when(flag))), stop);
+    assert!(fill.kind() == ErrorKind::WouldBlock && fill.written() > 0, "{fill}");
+    let open = |line: String| {
+        move |flag: &AtomicBool| {
+            let is_segment = line.starts_with("tag");
+            let (stopped, spec) = (stopped_when(flag), Spec::parse(&line)?);
+            let wait = Wait::until(Duration::MAX, &stopped);
+            if is_segment { Numbers::open(Supply::Segment, spec, wait).map(drop) } else { Snowflake::open_spec(spec, wait).map(drop) }
+        }
+    };
+    for line in [silent.line("standard"), silent.line("tag wait=60s")] {
+        let error = ended(open(line.clone()), stop);
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
+    }
+}
+
+#[test]
+fn who_is_asked_whether_to_stop_may_call_what_is_waited_for() {
+    let (silent, other) = (Silent::new(), Silent::new());
+    let stop = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
+    let spec = |line: String| Spec::parse(&line).expect("a spec");
+    let of = spec(silent.line("standard"));
+    let error = ended(
+        |flag| {
+            let stopped = || {
+                let again = Snowflake::open_spec(of.clone(), Duration::ZERO);
+                assert_eq!(again.unwrap_err().kind(), ErrorKind::WouldBlock);
+                flag.load(Ordering::Relaxed)
+            };
+            Snowflake::open_spec(of.clone(), Wait::until(Duration::MAX, &stopped)).map(drop)
+        },
+        stop,
+    );
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    let stores = format!("tag wait=60s store='etcd://{} etcd://{}'", silent.0.local_addr().unwrap(), other.0.local_addr().unwrap());
+    let tickets = Numbers::open(Supply::Tickets, spec(stores), Duration::MAX).expect("it asks nobody");
+    let error = ended(
+        |flag| tickets.try_next_id(Wait::until(Duration::MAX, &|| tickets.prepared().is_ok() && flag.load(Ordering::Relaxed))).map(drop),
+        stop,
+    );
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    // It may even close it.
+    let closing = || {
+        tickets.close();
+        false
+    };
+    assert_eq!(tickets.try_next_id(Wait::until(Duration::MAX, &closing)).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn closing_a_handle_ends_its_waits_and_long_batches() {
+    for other_handle in [false, true] {
+        let ids = slow(if other_handle { 2 } else { 3 });
+        let kept = other_handle.then(|| ids.clone());
+        let error = ended(|_| ids.try_batch(1000, Duration::MAX).map(drop), |_| ids.close());
+        assert_eq!((error.kind(), error.written()), (ErrorKind::Closed, 0));
+        assert!(kept.is_none_or(|kept| kept.next_id().is_ok()), "another handle is another's");
+    }
+    let ring = frazil::Buffered::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=5 size=2 empty=wait:60s").unwrap();
+    let error = ended(|_| ring.try_batch(1000, Duration::MAX).map(drop), |_| ring.close());
+    assert_eq!(error.kind(), ErrorKind::Closed);
+    // A batch that never waits is ended too.
+    let fast = Snowflake::open("layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1").unwrap();
+    let error = ended(
+        |_| {
+            let mut buffer = vec![0i64; 1 << 16];
+            loop {
+                fast.try_fill(&mut buffer, Duration::MAX)?;
+            }
+            #[allow(unreachable_code)]
+            Ok(())
+        },
+        |_| fast.close(),
+    );
+    assert_eq!(error.kind(), ErrorKind::Closed);
+}
+
+/// Starts a call, and returns what tells how it ended, and after how long.
+fn start<T: Send + 'static>(
+    max_wait: Duration,
+    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+) -> (Pending, Receiver<(Result<T>, Duration)>) {
+    let (tell, told) = channel();
+    let since = Instant::now();
+    let done = move |result| drop(tell.send((result, since.elapsed())));
+    (Pending::start(max_wait, call, done).expect("a thread"), told)
+}
+
+fn told<T>(told: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
+    told.recv_timeout(LONG).expect("it is told")
+}
+
+#[test]
+fn a_call_without_a_thread_ends_as_one_with_a_thread() {
+    let folder = Folder::new("pending");
+    let line = |what: &str| format!("{what} store=file:{}", folder.0.display());
+    let spec = |line: &str| Spec::parse(line).unwrap();
+
+    let of = spec(&line("standard namespace=a"));
+    let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(of.clone(), wait));
+    let ids = told(&open).0.unwrap();
+    let (before, node) = (ids.next_id().unwrap(), ids.node());
+    let handle = ids.clone();
+    let (_call, renewed) = start(LONG, move |wait| handle.try_renew(wait));
+    told(&renewed).0.unwrap();
+    let handle = ids.clone();
+    let (_call, next) = start(LONG, move |wait| handle.try_next_id(wait));
+    assert!(told(&next).0.unwrap() > before);
+    let handle = ids.clone();
+    drop(ids);
+    let (_call, closed) = start(LONG, move |wait| handle.try_close(wait));
+    told(&closed).0.unwrap();
+    let again = Snowflake::open(&format!("standard store=file:{} namespace=a node={node}", folder.0.display()));
+    assert_eq!(again.unwrap().node(), node, "it was given back");
+
+    let of = spec(&line("orders step=2"));
+    let (_call, open) = start(LONG, move |wait| Numbers::open(Supply::Segment, of.clone(), wait));
+    let orders = told(&open).0.unwrap();
+    let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.try_fill(ids, wait)));
+    let batch: Vec<i64> = told(&batch).0.unwrap().into_iter().map(Id::get).collect();
+    assert_eq!(batch, (1..=100).collect::<Vec<_>>());
+
+    let of = spec(&format!("photos store='file:{0}/a file:{0}/b'", folder.0.display()));
+    let tickets = Numbers::open(Supply::Tickets, of, Duration::ZERO).unwrap();
+    let mut drawn = std::collections::HashSet::new();
+    for _ in 0..3 {
+        let tickets = tickets.clone();
+        let (_call, next) = start(LONG, move |wait| tickets.try_next_id(wait));
+        drawn.insert(told(&next).0.unwrap());
+    }
+    assert_eq!(drawn.len(), 3);
+
+    let (_call, fixed) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse("standard node=900")?, wait));
+    told(&fixed).0.unwrap().next_id().unwrap();
+}
+
+#[test]
+fn closing_is_over_when_the_store_was_told_however_often_one_asks() {
+    let folder = Folder::new("closing");
+    let ids = Snowflake::open(&format!("standard store=file:{} window=60s renew=10s", folder.0.display())).unwrap();
+    let silent = std::fs::File::options().read(true).write(true).open(folder.0.join("default/.lock")).unwrap();
+    silent.lock().unwrap();
+    for wait in [0, 100, 0, 100, 100] {
+        let told = ids.try_close(Duration::from_millis(wait));
+        assert_eq!(told.unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+    let (_call, closed) = start(Duration::from_millis(300), move |wait| ids.try_close(wait));
+    let (result, took) = told(&closed);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(took >= Duration::from_millis(300));
+    silent.unlock().unwrap();
+}
+
+#[test]
+fn many_calls_are_told_in_time_by_one_thread() {
+    let silent = Silent::new();
+    let orders = {
+        let one = silent.line("orders wait=1s");
+        let address = one.split_once("store=").unwrap().1;
+        let spec = Spec::parse(&format!("orders wait=1s store='{address} {address}/two'")).unwrap();
+        Numbers::open(Supply::Tickets, spec, Duration::ZERO).unwrap()
+    };
+    let calls: Vec<_> = (0..60)
+        .map(|_| {
+            let orders = orders.clone();
+            start(Duration::MAX, move |wait| orders.try_next_id(wait))
+        })
+        .collect();
+    for (_, call) in &calls {
+        let (result, after) = told(call);
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SegmentExhausted, "{error}");
+        assert!(after >= Duration::from_secs(1) && after < LONG / 4, "{after:?}");
+    }
+}
+
+#[test]
+fn a_call_that_would_take_longer_than_it_may_is_refused_at_once() {
+    let ids = Snowflake::open(
+        "layout='time:31@1h node:20 sequence:4 epoch:2025-01-01' node=6 exhausted=wait:2h start=zero detached=true clock=manual",
+    );
+    let ids = ids.unwrap();
+    ids.set_time(1_800_000_000_000).unwrap();
+    while ids.try_next_id(Duration::ZERO).is_ok() {}
+    let (_call, next) = start(Duration::MAX, move |wait| ids.try_next_id(wait));
+    assert_eq!(told(&next).0.unwrap_err().kind(), ErrorKind::WouldBlock, "only set_time moves this clock");
+    let ids = slow(8);
+    let (_call, next) = start(Duration::from_millis(1), batch_in_pieces(1000, move |buffer: &mut [i64], wait| ids.try_fill(buffer, wait)));
+    let (result, after) = told(&next);
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
+    assert!(after < LONG / 4, "{after:?}");
+}
+
+#[test]
+fn a_cancelled_call_is_not_told() {
+    let slow = slow(7);
+    let (call, next) = start(LONG, batch_in_pieces(1000, move |ids: &mut [Id], wait| slow.try_fill(ids, wait)));
+    call.cancel();
+    // It is dropped, and with it what would tell.
+    assert!(matches!(next.recv_timeout(LONG), Err(std::sync::mpsc::RecvTimeoutError::Disconnected)));
+}
+
+#[test]
+fn a_panic_of_one_call_is_its_own() {
+    let (_call, panics) = start(LONG, |_| -> Result<()> { panic!("on purpose") });
+    assert_eq!(told(&panics).0.unwrap_err().kind(), ErrorKind::Internal);
+    let (_call, goes_on) = start(LONG, |_| Ok(7));
+    assert_eq!(told(&goes_on).0, Ok(7));
+}
+
+#[test]
+fn all_leased_numbers_are_given_back_at_the_end_of_a_program() {
+    if std::env::var_os("FRAZIL_TEST_CLOSES_ALL").is_none() {
+        // In a process of its own: it closes all.
+        let me = std::env::current_exe().unwrap();
+        let name = "all_leased_numbers_are_given_back_at_the_end_of_a_program";
+        let done =
+            std::process::Command::new(me).args(["--exact", name, "--nocapture"]).env("FRAZIL_TEST_CLOSES_ALL", "1").output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        return;
+    }
+    let (a, b) = (Folder::new("all-a"), Folder::new("all-b"));
+    let open = |folder: &Folder, more: &str| Snowflake::open(&format!("standard store=file:{} {more}", folder.0.display()));
+    let (one, two) = (open(&a, "node=1").unwrap(), open(&b, "node=2").unwrap());
+    let clone = one.clone();
+    let ring = frazil::Buffered::open(&format!("standard store=file:{} node=3", a.0.display())).unwrap();
+    let given = Snowflake::open("standard node=4").unwrap();
+    let orders = frazil::Segment::open(&format!("orders store=file:{}", a.0.display())).unwrap();
+    frazil::close_all(LONG).unwrap();
+    for closed in [one.next_id(), two.next_id(), clone.next_id(), one.clone().next_id()] {
+        assert_eq!(closed.unwrap_err().kind(), ErrorKind::Closed);
+    }
+    let last = std::iter::repeat_with(|| ring.next_id()).take(1 << 20).find_map(Result::err);
+    assert_eq!(last.expect("a ring runs out").kind(), ErrorKind::Closed);
+    assert!(given.next_id().is_ok() && orders.next_id().is_ok());
+    // They are free at once, for this process and others.
+    for (folder, node) in [(&a, 1), (&b, 2), (&a, 3)] {
+        open(folder, &format!("node={node}")).unwrap().next_id().unwrap();
+    }
+    frazil::close_all(LONG).unwrap();
+    frazil::close_all(Duration::ZERO).unwrap();
+    drop((one, two, clone, ring));
+}
+
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-waits-{name}-{}", std::process::id()));
+        drop(std::fs::remove_dir_all(&path));
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn a_detached_generator_is_opened_without_a_thread() {
+    let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=10 detached=true";
+    let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(Spec::parse(line)?, wait));
+    told(&open).0.unwrap().next_id().unwrap();
+}
+
+#[test]
+fn openers_of_one_line_do_not_wait_for_each_other() {
+    for line in ["standard node=901 size=500", "orders store=memory namespace=openers step=10"] {
+        let supply = if line.contains("size") { Supply::Buffered } else { Supply::Segment };
+        let calls: Vec<_> = (0..20).map(|_| start(LONG, move |wait| Numbers::open(supply, Spec::parse(line)?, wait))).collect();
+        for (_call, open) in &calls {
+            told(open).0.unwrap().next_id().unwrap();
+        }
+    }
+}
+
+#[test]
+fn who_closed_and_comes_back_waits_until_the_number_is_given_back() {
+    let folder = Folder::new("close");
+    let ids = Snowflake::open(&format!("standard store=file:{} window=64s renew=16s", folder.0.display())).unwrap();
+    let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
+    lock.lock().unwrap();
+    for wait in [0, 50, 50] {
+        let error = ids.try_close(Duration::from_millis(wait)).expect_err("the store cannot be told");
+        assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
+    }
+    lock.unlock().unwrap();
+    ids.try_close(LONG).unwrap();
+}

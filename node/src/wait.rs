@@ -1,0 +1,276 @@
+//! How long a call may wait, and the promises of those that do.
+//!
+//! A promise waits in no thread of libuv's pool: the core looks at its call, on a thread of its own, and tells the event loop
+//! how it ended. An environment (the main thread, or a worker) ends with all its calls.
+
+use crate::convert::{entries, wrong_type};
+use crate::error::{Instance, OrThrow, catch, guard, refuse};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
+use napi::bindgen_prelude::*;
+use napi::{JsValue, ValueType, check_status, sys};
+use napi_derive::napi;
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What a call's options may say about its wait.
+#[derive(Clone, Copy)]
+pub(crate) enum Form {
+    /// It holds up the event loop.
+    InPlace,
+    /// It is a promise, which a signal may end.
+    Promise,
+}
+
+impl Form {
+    const fn allowed(self) -> &'static str {
+        match self {
+            Form::InPlace => "maxWaitMs",
+            Form::Promise => "maxWaitMs, signal",
+        }
+    }
+}
+
+/// What a caller gives by name.
+pub(crate) type Properties<'a> = Vec<(String, Unknown<'a>)>;
+
+/// Takes what options say about the wait out of them; `None` where they say nothing.
+///
+/// # Errors
+/// `WRONG_TYPE`, `OUT_OF_RANGE`; the reason of a signal that has been aborted.
+pub(crate) fn take(env: &Env, options: &mut Properties<'_>, form: Form) -> Result<Option<Duration>> {
+    let mut max_wait = None;
+    for (name, value) in options.extract_if(.., |(name, _)| form.allowed().split(", ").any(|allowed| allowed == name)) {
+        match name.as_str() {
+            "maxWaitMs" => max_wait = Some(duration(env, value)?),
+            _ => check_signal(env, value)?,
+        }
+    }
+    Ok(max_wait)
+}
+
+/// What the options of a call say that has no others.
+pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Option<Duration>> {
+    if options.get_type()? == ValueType::Undefined {
+        return Ok(None);
+    }
+    let mut options = entries(env, "options", options)?;
+    let max_wait = take(env, &mut options, form)?;
+    match options.first() {
+        None => Ok(max_wait),
+        Some((name, _)) => {
+            refuse(env, ErrorKind::UnknownKey, format!("options.{name} is unknown here: the options are {}", form.allowed()))
+        }
+    }
+}
+
+/// How long a call may hold up the event loop.
+pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
+    Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_PATIENCE))
+}
+
+fn duration(env: &Env, value: Unknown<'_>) -> Result<Duration> {
+    const ALLOWED: &str = "0 or more milliseconds, Infinity too";
+    if value.get_type()? != ValueType::Number {
+        return wrong_type(env, "maxWaitMs", value, &format!("a number: {ALLOWED}"));
+    }
+    // SAFETY: it is a number.
+    let ms: f64 = unsafe { value.cast()? };
+    if ms.is_nan() || ms < 0.0 {
+        return refuse(env, ErrorKind::OutOfRange, format!("maxWaitMs={ms} is out of range: {ALLOWED}"));
+    }
+    Ok(Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX))
+}
+
+fn check_signal(env: &Env, value: Unknown<'_>) -> Result<()> {
+    let is_object = value.get_type()? == ValueType::Object;
+    let signal = Object::from_raw(value.value().env, value.value().value);
+    let is_signal = is_object
+        && signal.get_named_property::<Unknown<'_>>("aborted")?.get_type()? == ValueType::Boolean
+        && signal.get_named_property::<Unknown<'_>>("addEventListener")?.get_type()? == ValueType::Function
+        && signal.get_named_property::<Unknown<'_>>("removeEventListener")?.get_type()? == ValueType::Function;
+    if !is_signal {
+        return wrong_type(env, "signal", value, "an AbortSignal");
+    }
+    if signal.get_named_property("aborted")? {
+        env.throw(signal.get_named_property::<Unknown<'_>>("reason")?)?;
+        return Err(napi::Error::from_status(Status::PendingException));
+    }
+    Ok(())
+}
+
+/// The waiting calls of an environment.
+pub(crate) struct Calls {
+    line: Arc<Line>,
+    open: HashMap<u32, Call>,
+    last: u32,
+}
+
+struct Call {
+    promise: sys::napi_deferred,
+    pending: Pending,
+}
+
+/// The way from any thread to an environment's event loop; none where that has ended.
+struct Line(Mutex<Option<Callback>>);
+
+struct Callback(sys::napi_threadsafe_function);
+
+// SAFETY: Node-API lets any thread call such a function; `Line` sees that none does after its end.
+unsafe impl Send for Callback {}
+
+/// Makes the value of a promise, or its error, on the event loop.
+type MakeValue = Box<dyn FnOnce(&Env) -> Result<sys::napi_value> + Send>;
+
+/// What a call has come to.
+struct Answer {
+    call: u32,
+    value: MakeValue,
+}
+
+impl Calls {
+    pub(crate) fn new(env: &Env) -> Result<Self> {
+        let name = env.create_string("frazil-waits")?.value().value;
+        let (none, mut callback) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the environment is alive in this call, the place is ours, and `arrived` stays where it is.
+        unsafe {
+            let create = sys::napi_create_threadsafe_function;
+            check_status!(create(env.raw(), none, none, name, 0, 1, none.cast(), None, none.cast(), Some(arrived), &mut callback))?;
+            // Only a call that waits keeps the process alive.
+            check_status!(sys::napi_unref_threadsafe_function(env.raw(), callback))?;
+        }
+        Ok(Calls { line: Arc::new(Line(Mutex::new(Some(Callback(callback))))), open: HashMap::new(), last: 0 })
+    }
+
+    /// A number for a call, and the way on which it is told.
+    fn next(&mut self) -> (u32, Arc<Line>) {
+        self.last = self.last.wrapping_add(1);
+        (self.last, Arc::clone(&self.line))
+    }
+
+    fn add(&mut self, env: &Env, number: u32, call: Call) {
+        if self.open.is_empty() {
+            self.line.keep_alive(env, true);
+        }
+        self.open.insert(number, call);
+    }
+
+    fn take(&mut self, env: &Env, number: u32) -> Option<Call> {
+        let call = self.open.remove(&number)?;
+        if self.open.is_empty() {
+            self.line.keep_alive(env, false);
+        }
+        Some(call)
+    }
+
+    /// Gives all calls up, at the end of the environment; what they hold is dropped on the core's thread.
+    pub(crate) fn end(&mut self) {
+        let callback = self.line.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.open.drain().for_each(|(_, call)| call.pending.cancel());
+        if let Some(Callback(callback)) = callback {
+            // SAFETY: it lives until the environment has ended, and nobody else has it any more.
+            unsafe { sys::napi_release_threadsafe_function(callback, sys::ThreadsafeFunctionReleaseMode::abort) };
+        }
+    }
+}
+
+impl Line {
+    fn keep_alive(&self, env: &Env, alive: bool) {
+        if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            let keep = if alive { sys::napi_ref_threadsafe_function } else { sys::napi_unref_threadsafe_function };
+            // SAFETY: on the environment's thread, before its end.
+            unsafe { keep(env.raw(), *callback) };
+        }
+    }
+
+    fn tell(&self, answer: Answer) {
+        if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            let answer = Box::into_raw(Box::new(answer));
+            // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the answer.
+            unsafe {
+                let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+                if sys::napi_call_threadsafe_function(*callback, answer.cast(), mode) != sys::Status::napi_ok {
+                    drop(Box::from_raw(answer));
+                }
+            }
+        }
+    }
+}
+
+/// An answer comes to its event loop; without an environment where that has ended meanwhile.
+unsafe extern "C" fn arrived(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, answer: *mut c_void) {
+    let _ = catch(|| {
+        // SAFETY: `tell` made it of a box.
+        let answer = unsafe { Box::from_raw(answer.cast::<Answer>()) };
+        if !env.is_null() {
+            let env = Env::from_raw(env);
+            let Answer { call, value } = *answer;
+            // SAFETY: on the environment's thread.
+            let thrown = |error| unsafe { napi::Error::to_napi_value(env.raw(), error) }.unwrap_or(ptr::null_mut());
+            // Nothing can be told where V8 refuses: it is ending the environment.
+            let _ = settle(&env, call, || value(&env).map_err(thrown));
+        }
+    });
+}
+
+/// Settles the promise of a call that still waits: `Err` breaks it.
+fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys::napi_value, sys::napi_value>) -> Result<()> {
+    let Some(call) = Instance::of(env)?.calls.take(env, number) else { return Ok(()) };
+    call.pending.cancel();
+    // SAFETY: on the environment's thread; what was in the table has not been settled.
+    check_status!(unsafe {
+        match with() {
+            Ok(value) => sys::napi_resolve_deferred(env.raw(), call.promise, value),
+            Err(reason) => sys::napi_reject_deferred(env.raw(), call.promise, reason),
+        }
+    })
+}
+
+/// What a call gives at once; or, where it has to wait, its promise and its number, by which `end_call` ends it.
+pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
+    env: &'a Env,
+    max_wait: Option<Duration>,
+    mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    make: impl FnOnce(T) -> V + Send + 'static,
+) -> Result<Unknown<'a>> {
+    match catch(|| call(Duration::ZERO.into())).and_then(|result| result) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call, make),
+        result => make(result.or_throw(env)?).into_unknown(env),
+    }
+}
+
+/// The promise of a call, and its number.
+pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
+    env: &'a Env,
+    max_wait: Option<Duration>,
+    call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    make: impl FnOnce(T) -> V + Send + 'static,
+) -> Result<Unknown<'a>> {
+    let (number, line) = Instance::of(env)?.calls.next();
+    let done = move |result: frazil::Result<T>| {
+        let value = move |env: &Env| {
+            let value = make(result.or_throw(env)?);
+            // SAFETY: on the environment's thread.
+            unsafe { V::to_napi_value(env.raw(), value) }
+        };
+        line.tell(Answer { call: number, value: Box::new(value) });
+    };
+    let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), call, done).or_throw(env)?;
+    let (mut promise, mut value) = (ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the environment is alive in this call, and both places are ours.
+    check_status!(unsafe { sys::napi_create_promise(env.raw(), &mut promise, &mut value) })?;
+    // The answer comes in a later turn of the event loop.
+    Instance::of(env)?.calls.add(env, number, Call { promise, pending });
+    let mut pair = env.create_array(2)?;
+    pair.set(0, Object::from_raw(env.raw(), value))?;
+    pair.set(1, number)?;
+    pair.into_unknown(env)
+}
+
+/// Breaks the promise of a call that waits with a reason of the caller's.
+#[napi]
+pub fn end_call(env: &Env, number: u32, reason: Unknown<'_>) -> Result<()> {
+    guard(env, || settle(env, number, || Err(reason.value().value)))
+}

@@ -1,0 +1,104 @@
+//! How long a call may wait here, and what ends it sooner: its `timeout=`, a running event loop, a signal's handler.
+
+mod pending;
+
+pub(crate) use pending::{Call, Ends, Opened, finish};
+
+use crate::convert;
+use crate::error::exception;
+use frazil::{Error, ErrorKind, Wait};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How long a call may wait.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    max: Duration,
+    /// Whether that is because it would hold up an event loop.
+    for_loop: bool,
+}
+
+impl Limit {
+    /// What the caller says; of a call that says nothing, `in_loop` on the thread of a running event loop.
+    pub(crate) fn new(py: Python<'_>, timeout: Option<Duration>, in_loop: impl FnOnce() -> Duration) -> PyResult<Self> {
+        Ok(match timeout {
+            Some(max) => Limit { max, for_loop: false },
+            None if runs_loop(py)? => Limit { max: in_loop(), for_loop: true },
+            None => Limit { max: Duration::MAX, for_loop: false },
+        })
+    }
+
+    pub(crate) fn at_most(self, max: Duration) -> Duration {
+        self.max.min(max)
+    }
+
+    /// Makes a call that may wait, without the GIL. What a signal's handler raises meanwhile ends it, and is raised.
+    pub(crate) fn wait<T: Send>(
+        self,
+        py: Python<'_>,
+        call: impl FnOnce(Wait<'_>) -> frazil::Result<T> + Send,
+    ) -> PyResult<frazil::Result<T>> {
+        if !is_main_thread(py)? {
+            return Ok(py.detach(|| call(self.max.into())));
+        }
+        let raised = OnceLock::new();
+        let interrupted =
+            || raised.get().is_some() || Python::attach(|py| py.check_signals()).is_err_and(|error| raised.set(error).is_ok());
+        let result = py.detach(|| {
+            let result = call(Wait::until(self.max, &interrupted));
+            // What came all the same is dropped here, which may take a while.
+            raised.get().is_none().then_some(result)
+        });
+        match (raised.into_inner(), result) {
+            (None, Some(result)) => Ok(result),
+            (raised, _) => Err(raised.expect("it is why there is no result")),
+        }
+    }
+
+    /// The exception of a call that failed; in an event loop it names the way out.
+    pub(crate) fn exception(self, py: Python<'_>, error: &Error, instead: &str) -> PyErr {
+        let raised = exception(py, error);
+        if error.kind() == ErrorKind::WouldBlock && self.for_loop {
+            let held_up = self.max.as_millis();
+            let note = format!("an event loop runs in this thread, which may be held up for {held_up} ms: {instead}, or say timeout=");
+            if let Err(error) = raised.value(py).call_method1("add_note", (note,)) {
+                return error;
+            }
+        }
+        raised
+    }
+}
+
+/// A call's `timeout=`: `None` where it says nothing.
+pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {
+    value.filter(|value| !value.is_none()).map(convert::seconds).transpose()
+}
+
+/// Whether an event loop runs in this thread.
+fn runs_loop(py: Python<'_>) -> PyResult<bool> {
+    let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+    // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
+    let Some(asyncio) = modules.get_item("asyncio")? else { return Ok(false) };
+    match asyncio.getattr_opt("_get_running_loop")?.filter(|running| !running.is_none()) {
+        Some(running) => Ok(!running.call0()?.is_none()),
+        None => Ok(false),
+    }
+}
+
+/// Whether signals' handlers run in this thread. Others need not come back to the interpreter while they wait, which at its end
+/// would not let them go.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import("threading")?;
+    threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
+}
+
+/// Has the log told what a start waits for.
+pub(crate) fn log_starts() {
+    frazil::on_wait(|text| {
+        let log =
+            |py: Python<'_>| py.import("logging")?.call_method1("getLogger", ("frazil",))?.call_method1("warning", ("%s", text)).map(drop);
+        Python::try_attach(|py| log(py).unwrap_or_else(|error| error.write_unraisable(py, None)));
+    });
+}

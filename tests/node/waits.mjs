@@ -1,0 +1,139 @@
+// Every call that waits, for the tests; and, run by itself, a table of how long each takes to end.
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { threadId } from 'node:worker_threads'
+import { Buffered, Segment, Snowflake, Tickets } from 'frazil'
+
+/** Where stores are, until the end. */
+export const folder = mkdtempSync(join(tmpdir(), 'frazil-waits-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+
+// Sixteen IDs an hour, and a wait for the next hour.
+const HOUR = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'
+// Sixteen IDs a second.
+const SECOND = 'layout="time:31@1s node:20 sequence:4 epoch:2025-01-01" exhausted=wait:60s start=zero'
+
+/** A server that takes connections and never answers. */
+async function silent() {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  server.unref()
+  return `etcd://127.0.0.1:${server.address().port}`
+}
+
+/** A generator whose store has gone away: another process holds the lock of its folder. */
+async function lost(namespace) {
+  // A store of its own: a thread of each store waits for the lock.
+  const ids = await Snowflake.open('standard', { store: `file:${join(folder, namespace)}`, window: '64s', renew: '16s' })
+  // It ends with the one who started it.
+  const locking = [join(folder, namespace, 'default', '.lock'), 'sh', '-c', 'echo locked; cat']
+  const lock = spawn('flock', locking, { stdio: ['pipe', 'pipe', 'ignore'] })
+  await once(lock.stdout, 'data')
+  lock.unref()
+  lock.stdin.unref()
+  lock.stdout.destroy()
+  return ids
+}
+
+let turn = 0
+const unique = name => `${name}-${process.pid}-${threadId}-${turn++}`
+const uniqueNode = () => 1000 * (threadId + 1) + turn++
+
+/**
+ * Every promise that waits: for each name what begins it, given its options, and the object that `close` ends it with.
+ */
+export const waits = {
+  'Snowflake.open': async () => {
+    const store = await silent()
+    return { begin: options => Snowflake.open('standard', { store, ...options }) }
+  },
+  'Snowflake.nextAsync': async () => {
+    const ids = await Snowflake.open(HOUR, { namespace: unique('next') })
+    await ids.batchAsync(16)
+    return { ids, begin: options => ids.nextAsync(options) }
+  },
+  'Snowflake.batchAsync': async () => {
+    const ids = await Snowflake.open(SECOND, { node: uniqueNode() })
+    return { ids, begin: options => ids.batchAsync(1000, options) }
+  },
+  'Snowflake.renew': async () => {
+    const ids = await lost(unique('renew'))
+    return { ids, begin: options => ids.renew(options) }
+  },
+  'Snowflake.closeAsync': async () => {
+    const ids = await lost(unique('close'))
+    return { begin: options => ids.closeAsync(options) }
+  },
+  'Segment.open': async () => {
+    const store = await silent()
+    return { begin: options => Segment.open('orders', { store, wait: '60s', ...options }) }
+  },
+  'Tickets.nextAsync': async () => {
+    const store = await silent()
+    const ids = await Tickets.open('orders', { store: [store, `${store}/two`], wait: '60s' })
+    return { ids, begin: options => ids.nextAsync(options) }
+  },
+  'Tickets.batchAsync': async () => {
+    const store = await silent()
+    const ids = await Tickets.open('photos', { store: [store, `${store}/two`], wait: '60s' })
+    return { ids, begin: options => ids.batchAsync(3, options) }
+  },
+  'Buffered.open': async () => {
+    const store = await silent()
+    return { begin: options => Buffered.open('standard', { store, empty: 'wait:60s', ...options }) }
+  },
+  'Buffered.nextAsync': async () => {
+    const ids = await Buffered.open(HOUR, { namespace: unique('ring'), size: 2, empty: 'wait:60s' })
+    await ids.batchAsync(16)
+    return { ids, begin: options => ids.nextAsync(options) }
+  },
+  'Buffered.batchAsync': async () => {
+    const ids = await Buffered.open(SECOND, { node: uniqueNode(), size: 2, empty: 'wait:60s' })
+    return { ids, begin: options => ids.batchAsync(1000, options) }
+  },
+}
+
+/** How long a promise takes to end after `end`, in ms, and how it ended. */
+export async function ended(promise, end) {
+  let state = 'waits'
+  const told = promise.then(() => { state = 'kept' }, error => { state = error })
+  await sleep(100)
+  if (state !== 'waits') {
+    throw new Error(`it does not wait: ${state.stack ?? state}`)
+  }
+  const began = performance.now()
+  end()
+  await Promise.race([told, sleep(15000)])
+  return { state, ms: performance.now() - began }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const rows = []
+  const row = (name, how, ms) => rows.push({ wait: name, 'ended by': how, ms: Math.round(10 * ms) / 10 })
+  for (const [name, make] of Object.entries(waits)) {
+    const times = { signal: [], close: [] }
+    for (let i = 0; i < 5; i++) {
+      const { ids, begin } = await make()
+      const abort = new AbortController()
+      times.signal.push((await ended(begin({ signal: abort.signal }), () => abort.abort())).ms)
+      if (ids && !name.endsWith('renew')) {
+        times.close.push((await ended(begin(), () => ids.close())).ms)
+      }
+    }
+    for (const [how, ms] of Object.entries(times).filter(([, ms]) => ms.length > 0)) {
+      row(name, `${how} (worst of ${ms.length})`, Math.max(...ms))
+    }
+    const { begin } = await make()
+    const began = performance.now()
+    const error = await begin({ maxWaitMs: 300 }).catch(error => error)
+    row(name, `maxWaitMs: 300 (${error.code})`, performance.now() - began)
+  }
+  console.table(rows)
+  process.exit()
+}

@@ -1,0 +1,480 @@
+"""Waits end: by Ctrl-C, by `close`, by `timeout=`, by a cancelled task; and what a process gives back when it is told to end."""
+
+import array
+import asyncio
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import frazil
+import pytest
+from conftest import ascends, open_manual
+from test_lease import in_time, slots, start
+
+# What is waited for here comes after a minute or more, except that a file store which is silent is given up after 5 s.
+AT_ONCE_S = 15
+HOURS = "layout='time:31@1h node:10 sequence:1 epoch:2025-01-01' exhausted=wait:2h start=zero store=memory"
+SLOW = {"window": "60s", "renew": "10s"}
+
+
+def used_up(**more):
+    """A generator whose next ID comes when the hour is over."""
+    ids = frazil.Snowflake(HOURS, detached=True, namespace="hours", **more)
+    ids.batch(2)
+    return ids
+
+
+class Silence:
+    """Stores that do not answer, as long as this lives."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.held = []
+
+    def server(self):
+        self.held.append(socket.create_server(("127.0.0.1", 0)))
+        return f"etcd://127.0.0.1:{self.held[-1].getsockname()[1]}"
+
+    def generator(self, cls=frazil.Snowflake, **more):
+        """One whose file store answers no more; what is waited for is that it is told something."""
+        ids = cls("standard", store=f"file:{self.folder}", timeout=30, **SLOW, **more)
+        self.held.append(open(self.folder / more.get("namespace", "default") / ".lock"))  # noqa: SIM115
+        fcntl.flock(self.held[-1], fcntl.LOCK_EX)
+        return ids
+
+    def left_behind(self):
+        """A node number whose holder was killed: its bound lies a minute ahead."""
+        code = (
+            f"import frazil, os\nids = frazil.Snowflake('standard node=7', store='file:{self.folder}', **{SLOW})\nids.next()\nos._exit(0)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+        return {"node": 7, "store": f"file:{self.folder}", **SLOW}
+
+    def pair(self):
+        return {"store": [self.server(), self.server()], "wait": "60s"}
+
+    def ring(self):
+        ring = frazil.Buffered(HOURS, detached=True, namespace="ring", size=2, empty="wait:1h")
+        ring.batch(2)
+        return ring
+
+
+def opens(cls, options):
+    return (
+        None,
+        lambda **limit: cls("standard" if cls is frazil.Snowflake else "orders", **options, **limit),
+        lambda **limit: cls.open("standard" if cls is frazil.Snowflake else "orders", **options, **limit),
+    )
+
+
+def of(ids, name, *arguments):
+    """A handle, a call on it, and the same call for an event loop."""
+    by_name = {"fill": None, "close": "aclose"}.get(name, f"{name}_async")
+    return (
+        ids,
+        lambda **limit: getattr(ids, name)(*arguments, **limit),
+        by_name and (lambda **limit: getattr(ids, by_name)(*arguments, **limit)),
+    )
+
+
+WAITS = {
+    "open": lambda silence: opens(frazil.Snowflake, silence.left_behind()),
+    "open-silent": lambda silence: opens(frazil.Snowflake, {"store": silence.server(), **SLOW}),
+    "next": lambda _: of(used_up(), "next"),
+    "batch": lambda _: of(used_up(), "batch", 1000),
+    "fill": lambda _: of(used_up(), "fill", array.array("q", bytes(8 * 100))),
+    "renew": lambda silence: of(silence.generator(), "renew"),
+    "close": lambda silence: of(silence.generator(), "close"),
+    "segment-open": lambda silence: opens(frazil.Segment, {"store": silence.server(), "wait": "60s"}),
+    "tickets-next": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "next"),
+    "tickets-batch": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "batch", 3),
+    "ring-next": lambda silence: of(silence.ring(), "next"),
+    "ring-renew": lambda silence: of(silence.generator(frazil.Buffered), "renew"),
+    "ring-close": lambda silence: of(silence.generator(frazil.Buffered), "close"),
+}
+ASYNC = [name for name in WAITS if name != "fill"]
+
+
+def main(name, folder):
+    """A program that waits, and says how that ended."""
+    _silence = Silence(Path(folder))
+    _ids, call, _ = WAITS[name](_silence)
+    print("ready", flush=True)
+    try:
+        call()
+    except BaseException as error:  # noqa: BLE001
+        print(type(error).__name__, error.__context__, flush=True)
+    os._exit(0)
+
+
+def ended(program, *signals):
+    """What a program says that was waiting, and is sent signals; and after how long."""
+    assert program.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    since = time.monotonic()
+    for number in signals:
+        program.send_signal(number)
+    said, _ = program.communicate(timeout=100)
+    return said, time.monotonic() - since
+
+
+def waiting(name, folder, before=""):
+    return start(
+        f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r}); import test_waits\n{before}\ntest_waits.main({name!r}, {str(folder)!r})"
+    )
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_ctrl_c_interrupts(name, tmp_path):
+    said, took = ended(waiting(name, tmp_path), signal.SIGINT)
+    assert said == "KeyboardInterrupt None\n"
+    assert took < AT_ONCE_S
+    if "close" in name or "renew" in name or "silent" in name:
+        assert took < 4, "not when the store is given up"
+
+
+def test_a_signals_handler_may_raise_or_let_the_wait_go_on(tmp_path):
+    raises = "import signal\ndef handler(*_): raise LookupError('mine')\nsignal.signal(signal.SIGUSR1, handler)"
+    assert ended(waiting("next", tmp_path, raises), signal.SIGUSR1)[0] == "LookupError None\n"
+    counts = "import signal\nsignal.signal(signal.SIGUSR1, lambda *_: print('seen', flush=True))"
+    program = waiting("next", tmp_path, counts)
+    assert program.stdout.readline() == "ready\n"
+    for _ in range(3):
+        time.sleep(0.1)
+        program.send_signal(signal.SIGUSR1)
+        assert program.stdout.readline() == "seen\n"
+    program.send_signal(signal.SIGINT)
+    assert program.communicate(timeout=100)[0] == "KeyboardInterrupt None\n"
+    # It may use, and close, what is waited for.
+    closes = "import signal\nmade = []\nof = test_waits.of\ntest_waits.of = lambda ids, *more: (made.append(ids), of(ids, *more))[1]\n"
+    closes += "signal.signal(signal.SIGUSR1, lambda *_: made[0].close())"
+    for name in ("next", "tickets-next", "ring-next"):
+        assert ended(waiting(name, tmp_path, closes), signal.SIGUSR1)[0] == "ClosedError None\n"
+
+
+def test_a_second_ctrl_c_does_no_harm(tmp_path):
+    again = "import os, signal, time\nmine = signal.default_int_handler\n"
+    again += "def handler(*_):\n    signal.signal(signal.SIGINT, mine)\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(1)\n"
+    again += "signal.signal(signal.SIGINT, handler)"
+    for name in ("next", "tickets-next", "open"):
+        assert ended(waiting(name, tmp_path, again), signal.SIGINT)[0] == "KeyboardInterrupt None\n"
+    program = waiting("next", tmp_path)
+    ended(program, signal.SIGINT, signal.SIGINT, signal.SIGINT)
+    assert program.returncode in (0, 1, -signal.SIGINT), "the later ones may come when it has caught the first"
+
+
+@pytest.mark.parametrize("name", ["next", "batch", "fill", "renew", "tickets-next", "tickets-batch", "ring-next", "ring-renew"])
+def test_close_ends_what_waits(name, tmp_path):
+    silence = Silence(tmp_path)
+    ids, call, _ = WAITS[name](silence)
+
+    def close():
+        with contextlib.suppress(frazil.WouldBlockError):
+            ids.close(timeout=0)
+
+    threading.Timer(0.3, close).start()
+    since = time.monotonic()
+    with pytest.raises(frazil.ClosedError):
+        call()
+    assert time.monotonic() - since < AT_ONCE_S
+
+
+@pytest.mark.parametrize("limit", [0, 0.2, timedelta(milliseconds=200)], ids=str)
+@pytest.mark.parametrize("name", WAITS)
+def test_timeout(name, limit, tmp_path):
+    silence = Silence(tmp_path)
+    _ids, call, _ = WAITS[name](silence)
+    since = time.monotonic()
+    with pytest.raises(frazil.WouldBlockError) as raised:
+        call(timeout=limit)
+    took = time.monotonic() - since
+    # Where it is known that the next ID comes later than that, nobody waits for it.
+    is_known = name in ("next", "batch", "fill")
+    assert (0.2 if limit and not is_known else 0) <= took < 4
+    assert not hasattr(raised.value, "__notes__")
+
+
+@pytest.mark.parametrize("name", ASYNC)
+def test_async_waits_end(name, tmp_path):
+    silence = Silence(tmp_path)
+    ids, _, call = WAITS[name](silence)
+
+    async def main():
+        since = time.monotonic()
+        with pytest.raises(frazil.WouldBlockError):
+            await call(timeout=0.2)
+        assert time.monotonic() - since >= 0.2 or name in ("next", "batch")
+        with pytest.raises(frazil.WouldBlockError):
+            await call(timeout=0)
+        assert time.monotonic() - since < 4
+        task = asyncio.create_task(call())
+        await asyncio.sleep(0.2)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - since < 4, "a cancelled call ends at once"
+        assert len(asyncio.all_tasks()) == 1
+        if ids is not None and "close" not in name:
+            task = asyncio.create_task(call())
+            await asyncio.sleep(0.2)
+            ids.close()
+            with pytest.raises(frazil.ClosedError):
+                await task
+            assert time.monotonic() - since < 4
+
+    asyncio.run(main())
+    # The loop is gone; nothing waits for a thread of it.
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("asyncio")]
+
+
+def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
+    silence = Silence(tmp_path)
+
+    async def main():
+        ids = frazil.Snowflake("standard", store=f"file:{tmp_path}", namespace="loop", timeout=30)
+        assert ids.next() > 0
+        await ids.renew_async(timeout=30)
+        assert await ids.next_async(timeout=30) > 0
+        with pytest.raises(frazil.WouldBlockError) as raised:
+            used_up().next()
+        assert "2 ms: await ids.next_async(), or say timeout=" in raised.value.__notes__[0]
+        for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().renew, silence.generator(namespace="c").close):
+            since = time.monotonic()
+            with pytest.raises(frazil.WouldBlockError) as raised:
+                call(timeout=0.3)
+            assert time.monotonic() - since >= 0.3 and not hasattr(raised.value, "__notes__")
+        with pytest.raises(frazil.WouldBlockError) as raised:
+            silence.generator(namespace="r").renew()
+        assert "2 ms: await ids.renew_async(), or say timeout=" in raised.value.__notes__[0]
+
+    asyncio.run(main())
+
+
+BAD = [-1, -0.001, float("nan"), float("-inf"), timedelta(seconds=-1), 10**5000]
+WRONG = ["1", True, False, b"1", [1], object(), 1j]
+
+
+def test_bad_timeouts():
+    ids, numbers = open_manual(), frazil.Segment("bad store=memory namespace=timeouts")
+    buffer = array.array("q", [0])
+    calls = []
+    for of in (ids, numbers):
+        calls += [of.next, lambda of=of, **o: of.batch(1, **o), lambda of=of, **o: of.fill(buffer, **o), of.renew, of.close, of.next_async]
+        calls += [lambda of=of, **o: of.batch_async(1, **o), of.renew_async, of.aclose]
+    for cls in (frazil.Snowflake, frazil.Segment, frazil.Tickets, frazil.Buffered):
+        calls += [lambda cls=cls, **o: cls("standard node=1", **o), lambda cls=cls, **o: cls.open("standard node=1", **o)]
+    for call in calls:
+        for value in BAD:
+            with pytest.raises(frazil.OutOfRangeError, match=r"^timeout=.* is out of range: 0 s or more, or float\(\"inf\"\)$"):
+                call(timeout=value)
+        for value in WRONG:
+            with pytest.raises(frazil.WrongTypeError, match=f"^timeout must be .*, not {type(value).__name__}$"):
+                call(timeout=value)
+    for wrong in ({"time_out": 1}, {"timeout": 1, "max": 2}):
+        with pytest.raises(TypeError, match="only timeout="):
+            ids.next(**wrong)
+    # All that, and nothing was closed or spent.
+    assert numbers.next() == 1
+    for forever in (None, float("inf"), 1e300, 10**300, timedelta.max, 0, -0.0, 5):
+        assert ids.next(timeout=forever) > 0 and numbers.next(timeout=forever) > 0
+    assert frazil.Snowflake("standard", node=3, timeout=float("inf")).next() > 0
+
+
+def test_many_calls_do_not_hold_a_loop(node):
+    async def main():
+        # 16 IDs a second.
+        ids = await frazil.Snowflake.open("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
+        tasks = [asyncio.create_task(ids.next_async()) for _ in range(64)]
+        longest, last = 0, time.monotonic()
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0.001)
+            now = time.monotonic()
+            longest, last = max(longest, now - last), now
+        assert len({task.result() for task in tasks}) == 64
+        assert longest < 1, "each task would hold it for 2 ms, and more"
+
+    asyncio.run(main())
+
+
+def test_deadlines_count_from_the_call():
+    async def main(store):
+        tickets = frazil.Tickets("photos", store=store, wait="1s")
+        since = time.monotonic()
+        told = await asyncio.gather(*(tickets.next_async() for _ in range(60)), return_exceptions=True)
+        assert {type(error) for error in told} == {frazil.SegmentExhaustedError}
+        # One after another they would take a minute, in an executor 5 or 10 s.
+        assert time.monotonic() - since < 4
+
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        asyncio.run(main([f"etcd://127.0.0.1:{server.getsockname()[1]}" for server in (one, other)]))
+
+
+def test_async_with(tmp_path):
+    async def main():
+        async with await frazil.Snowflake.open("standard", store=f"file:{tmp_path}", namespace="with") as ids:
+            assert ascends(await ids.batch_async(10_000))
+            assert set(slots(tmp_path, "with").values()) == {"held"}
+        assert set(slots(tmp_path, "with").values()) == {"free"}
+        with pytest.raises(frazil.ClosedError):
+            await ids.next_async()
+        with pytest.raises(frazil.ClosedError):
+            await ids.renew_async()
+        assert await ids.aclose() is None
+        async with await frazil.Segment.open("orders", store=f"file:{tmp_path}") as orders:
+            assert await orders.next_async() == 1
+        with pytest.raises(frazil.ClosedError):
+            orders.next()
+        with pytest.raises(TypeError, match="Segment"):
+            await frazil.Numbers.open("orders", store=f"file:{tmp_path}")
+        # A handle lives as long as a call on it.
+        assert await frazil.Snowflake("standard", store=f"file:{tmp_path}", timeout=30).next_async() > 0
+
+    asyncio.run(main())
+
+
+def test_what_a_cancelled_open_got_is_given_back(tmp_path):
+    async def main():
+        for pause in [0, 0, 0.001, 0.002, 0.005, 0.01] * 5:
+            task = asyncio.create_task(frazil.Snowflake.open("standard", store=f"file:{tmp_path}", namespace="cancelled"))
+            await asyncio.sleep(pause)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            if not task.cancelled():
+                await task.result().aclose()
+            del task
+
+    asyncio.run(main())
+    # A number that nobody came for is kept for 10 s.
+    assert in_time(lambda: set(slots(tmp_path, "cancelled").values()) == {"free"})
+
+
+def test_a_loop_that_was_closed_meanwhile(tmp_path):
+    ids = used_up()
+    for _ in range(20):
+        loop = asyncio.new_event_loop()
+        short = frazil.Snowflake(HOURS, detached=True, namespace="closed-loop")
+        short.batch(2)
+        tasks = [loop.create_task(short.next_async(timeout=0.02)), loop.create_task(ids.next_async())]
+        loop.run_until_complete(asyncio.sleep(0.005))
+        loop.close()
+        time.sleep(0.01)
+        for task in tasks:
+            task._log_destroy_pending = False
+        del tasks
+    assert asyncio.run(open_manual().next_async()) > 0
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "loop = asyncio.new_event_loop()\ntask = loop.create_task(ids.next_async(timeout=0.05))\nloop.run_until_complete(asyncio.sleep(0.045))",
+        "threading.Thread(target=ids.next, daemon=True).start()\ntime.sleep(0.1)",
+        "threading.Thread(target=lambda: asyncio.run(ids.next_async()), daemon=True).start()\ntime.sleep(0.1)",
+        "atexit.register(lambda: print(asyncio.run(open_manual().next_async())))",
+    ],
+)
+def test_the_interpreter_ends_while_calls_wait(end):
+    code = f"import asyncio, atexit, sys, threading, time\nsys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+    code += f"from test_waits import open_manual, used_up\nids = used_up()\n{end}"
+    programs = [start(code, stderr=subprocess.PIPE) for _ in range(4)]
+    for program in programs:
+        program.communicate(timeout=60)
+        assert program.returncode == 0
+
+
+SIGTERM = """
+import frazil, os, signal, sys, threading, time
+ids = frazil.Snowflake('standard', store=sys.argv[1], namespace='term')
+orders = frazil.Segment('orders', store=sys.argv[1])
+ids.next(), orders.next()
+{before}
+frazil.close_on_sigterm()
+frazil.close_on_sigterm()
+print('ready', flush=True)
+{after}
+"""
+
+
+def terminated(folder, before="", after="time.sleep(60)"):
+    """How a program ends that is sent SIGTERM, what it says, and what the store says then."""
+    code = SIGTERM.format(before=before, after=after).replace("sys.argv[1]", f"'file:{folder}'")
+    program = start(code, stderr=subprocess.PIPE)
+    said, took = ended(program, signal.SIGTERM)
+    assert took < AT_ONCE_S
+    return program.returncode, said, list(slots(folder, "term").values())
+
+
+def test_sigterm_gives_back(tmp_path):
+    assert terminated(tmp_path) == (-signal.SIGTERM, "", ["free"])
+    # Also in the midst of a wait.
+    waits = "from test_waits import used_up\nused_up().next()"
+    assert terminated(tmp_path, f"sys.path.insert(0, {os.path.dirname(__file__)!r})", waits) == (-signal.SIGTERM, "", ["free"])
+    mine = "def mine(number, frame):\n    print('mine', number, frame is not None)\n    sys.exit(3)\nsignal.signal(signal.SIGTERM, mine)"
+    assert terminated(tmp_path, mine) == (3, f"mine {signal.SIGTERM} True\n", ["free"])
+    closed = "def mine(*_):\n    try: ids.next()\n    except frazil.ClosedError: print('closed')\nsignal.signal(signal.SIGTERM, mine)"
+    assert terminated(tmp_path, closed, "time.sleep(1)") == (0, "closed\n", ["free"])
+
+
+def test_sigterm_that_is_ignored_changes_nothing(tmp_path):
+    ignores = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    status, said, _ = terminated(tmp_path, ignores, "time.sleep(1); print(ids.next() > 0)")
+    assert (status, said) == (0, "True\n")
+
+
+def test_sigterm_is_for_the_main_thread():
+    told, before = [], signal.getsignal(signal.SIGTERM)
+
+    def elsewhere():
+        with pytest.raises(frazil.OutOfRangeError, match="main thread, .* 'another'") as raised:
+            frazil.close_on_sigterm()
+        told.append(raised.value)
+
+    thread = threading.Thread(target=elsewhere, name="another")
+    thread.start()
+    thread.join()
+    assert isinstance(told[0], ValueError) and signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_child_gives_back_its_own_alone(tmp_path):
+    code = SIGTERM.replace("sys.argv[1]", f"'file:{tmp_path}'").format(
+        before="",
+        after="""
+child = os.fork()
+if child == 0:
+    ids.next()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+_, status = os.waitpid(child, 0)
+print(os.WTERMSIG(status), ids.next() > 0)
+from test_lease import slots
+import pathlib
+print(sorted(slots(pathlib.Path(sys.argv[1][5:]), 'term').values()))
+""".replace("sys.argv[1][5:]", repr(str(tmp_path))),
+    )
+    program = start(f"import sys; sys.path.insert(0, {os.path.dirname(__file__)!r})\n{code}")
+    said, _ = program.communicate(timeout=60)
+    assert said == "ready\n15 True\n['free', 'held']\n"
+
+
+def test_what_the_program_does_at_its_exit_comes_first(tmp_path):
+    code = "import atexit, frazil\natexit.register(lambda: print(ids.next() > 0))\n"
+    program = start(f"{code}ids = frazil.Snowflake('standard', store='file:{tmp_path}')")
+    assert program.communicate(timeout=60)[0] == "True\n"
+    assert list(slots(tmp_path).values()) == ["free"]
+
+
+def test_a_start_says_what_it_waits_for(tmp_path, caplog):
+    held = Silence(tmp_path).left_behind()
+    with pytest.raises(frazil.WouldBlockError, match="the next may be free at 20"):
+        frazil.Snowflake("standard", timeout=5, **held)
+    told = [record.getMessage() for record in caplog.records if record.name == "frazil"]
+    assert len(told) == 1 and "namespace=default: waiting: " in told[0] and "may be free at 20" in told[0]
