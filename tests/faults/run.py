@@ -22,6 +22,8 @@ LAYOUT = "time:41@1ms node:4 sequence:12 epoch:2025-01-01"
 # From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
 RECOVERY_S = 45
 STORES = ("file", *servers.KINDS)
+# The stores without a clock.
+CLOCKLESS = ("etcd", "zookeeper")
 # What is no defect under a fixed number: a child has no right to it, and there is nothing to renew.
 FIXED = {"FORKED", "SPEC"}
 # What nobody may observe: an ID of a worker whose clock is ahead.
@@ -146,7 +148,18 @@ class Run:
         """An hour back or ahead, and then to the true time again."""
         worker = self.random.choice([worker for worker in self.crew if worker.has_clock])
         worker.turn_clock(self.random.choice([-1, 1]) * workers.HOUR_S)
-        return self.random.uniform(0.5, 2.5), lambda: worker.turn_clock(0)
+        return self.random.uniform(0.5, 2.5), lambda: self.turn_clock_back(worker)
+
+    def turn_clock_back(self, worker):
+        """To the true time. Who minted an hour ahead, where no store's clock and nobody alive could tell, goes on in an hour."""
+        worker.turn_clock(0)
+        if self.layout is None or self.store not in CLOCKLESS:  # Numbers of a segment carry no time.
+            return
+        last = worker.last_minted()
+        if last is not None and self.layout.decode(last).time.timestamp() > time.time() + workers.HOUR_S / 2:
+            self.events["restarts of workers that had minted an hour ahead"] += 1
+            worker.kill()
+            worker.start()
 
     def restart_server(self):
         self.server.kill9()
