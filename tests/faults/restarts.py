@@ -95,7 +95,7 @@ class FailoverRun(SteadyRun):
     fault = "fail-over, and back"
     # Few numbers: whoever starts would soon take one that is held.
     layout = frazil.Layout(LAYOUT.replace("node:4", "node:3"))
-    window_s, renew_s = 6, 1
+    window_s, renew_s = 10, 2
     replica = None
 
     def start_store(self):
