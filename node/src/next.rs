@@ -6,13 +6,14 @@
 use crate::convert::{self, MakeId, Wrapped, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use crate::wait::{Form, in_place, max_wait, now_or_later};
-use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait, batch_in_pieces};
+use crate::wait::{Form, in_place, later, max_wait, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Snowflake, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What hands out IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
@@ -59,7 +60,7 @@ type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) 
 /// Makes a new object the generator, or the numbers: the value behind it, and the functions that it owns.
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
-    remember(env, &opened.0);
+    remember(env, &opened.0)?;
     own_function(this, c"next", next::<M>, opened)?;
     own_function(this, c"nextBigInt", next_big_int::<M>, opened)
 }
@@ -142,16 +143,21 @@ unsafe fn mint_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_callbac
 
 unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     // SAFETY: the function holds the generator that `data` points to, and it is being called.
-    let (ids, count, [format, options]) = unsafe {
+    let (ids, count, [format]) = unsafe {
         let (data, count, arguments) = call(env, info);
         (&*data.cast::<Held<Snowflake>>(), count, arguments)
     };
     guard_raw(env, |env| {
         let format = convert::text_format(env, format)?;
-        let max_wait = if count > 1 { in_place(env, options)? } else { EVENT_LOOP_PATIENCE };
-        let text = ids.try_next_id(max_wait).or_throw(env)?.text(format);
+        let id = if count > 1 {
+            // SAFETY: as above.
+            let (_, _, [_, options]) = unsafe { call(env.raw(), info) };
+            ids.try_next_id(in_place(env, options)?)
+        } else {
+            ids.try_next_id(EVENT_LOOP_PATIENCE)
+        };
         // SAFETY: on the environment's thread; every text form is ASCII.
-        Ok(unsafe { latin1(env.raw(), &text) })
+        Ok(unsafe { latin1(env.raw(), &id.or_throw(env)?.text(format)) })
     })
 }
 
@@ -159,6 +165,7 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
 ///
 /// # Safety
 /// On the environment's thread, in a call.
+#[inline(always)]
 unsafe fn call<'a, const N: usize>(env: sys::napi_env, info: sys::napi_callback_info) -> (*mut c_void, usize, [Unknown<'a>; N]) {
     let (mut data, mut values, mut count) = (ptr::null_mut(), [ptr::null_mut(); N], N);
     // SAFETY: as the caller says; there are as many places as `count` says.
@@ -180,9 +187,15 @@ fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_val
 
 /// The next ID: at once where it is due, else a promise.
 pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    let ids = self::this::<M>(env, this)?.clone();
+    let ids = self::this::<M>(env, this)?;
     let max_wait = max_wait(env, options, Form::Promise)?;
-    now_or_later(env, max_wait, move |wait| ids.0.try_next_id(wait), |id| id.to_string())
+    match catch(|| ids.0.try_next_id(Duration::ZERO.into())).and_then(|result| result) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            let ids = ids.clone();
+            later(env, max_wait, move |wait| ids.0.try_next_id(wait), |id| id.to_string())
+        }
+        result => result.or_throw(env)?.to_string().into_unknown(env),
+    }
 }
 
 /// So many IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the

@@ -213,6 +213,21 @@ test('time-outs and signals that are none', async () => {
   assert.ok(Array.from({ length: 3 }, ids.next).every(id => BigInt(id) > before))
 })
 
+test('a signal may end any number of calls', async context => {
+  const heard = []
+  const hear = warning => heard.push(warning)
+  process.on('warning', hear)
+  context.after(() => process.off('warning', hear))
+  const { begin } = await waits['Snowflake.nextAsync']()
+  const abort = new AbortController()
+  const calls = Array.from({ length: 30 }, () => begin({ signal: abort.signal }))
+  // One that ends by itself leaves the others to the signal.
+  await rejected('WOULD_BLOCK', begin({ signal: abort.signal, maxWaitMs: 1 }))
+  abort.abort('all')
+  assert.deepEqual((await inTime(Promise.allSettled(calls))).map(({ reason }) => reason), calls.map(() => 'all'))
+  assert.deepEqual(heard, [])
+})
+
 test('a call that has ended leaves no listener, and a cancelled one no memory', async () => {
   const program = `
     import { getEventListeners } from 'node:events'
@@ -305,6 +320,12 @@ test('closeOnSigterm', async () => {
     ['SIGTERM', 'free', '']],
     back: ['const back = closeOnSigterm(); back(); back()', ['SIGTERM', 'held', '']],
     backonce: ['const back = closeOnSigterm(); closeOnSigterm(); back(); back()', ['SIGTERM', 'free', '']],
+    waiting: [`
+      const hour = await Snowflake.open('layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory')
+      await hour.batchAsync(16)
+      closeOnSigterm()
+      process.on('SIGTERM', () => {})
+      hour.nextAsync().catch(error => { console.log(error.code); process.kill(process.pid, 'SIGKILL') })`, ['SIGKILL', 'free', 'CLOSED']],
     worker: [`
       const worker = new Worker('require(${JSON.stringify(addon)}).closeOnSigterm()()', { eval: true, execArgv: [] })
       await new Promise(resolve => worker.once('exit', resolve))`, ['SIGTERM', 'held', '']],
