@@ -7,7 +7,7 @@ use crate::convert;
 use crate::error::{Instance, OrThrow, catch, guard, instance};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
-use crate::wait::{Form, later, max_wait, now_or_later};
+use crate::wait::{Form, NOW, later, max_wait, now_or_later};
 use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -177,5 +177,5 @@ pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options:
     let ids = next::this::<M>(env, this)?.clone();
     let asked = max_wait(env, options, Form::Promise)?;
     let close = move |wait: Wait<'_>| ids.0.try_close(wait);
-    now_or_later(env, asked, close, |()| ())
+    now_or_later(env, asked, close(NOW.into()), || close, |()| ())
 }

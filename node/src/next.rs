@@ -6,14 +6,13 @@
 use crate::convert::{self, MakeId, Wrapped, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use crate::wait::{Form, in_place, later, max_wait, now_or_later};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Snowflake, Wait, batch_in_pieces};
+use crate::wait::{Form, NOW, in_place, max_wait, now_or_later};
+use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What hands out IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
@@ -189,13 +188,11 @@ fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_val
 pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?;
     let max_wait = max_wait(env, options, Form::Promise)?;
-    match catch(|| ids.0.try_next_id(Duration::ZERO.into())).and_then(|result| result) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let ids = ids.clone();
-            later(env, max_wait, move |wait| ids.0.try_next_id(wait), |id| id.to_string())
-        }
-        result => result.or_throw(env)?.to_string().into_unknown(env),
-    }
+    let waiting = || {
+        let ids = ids.clone();
+        move |wait: Wait<'_>| ids.0.try_next_id(wait)
+    };
+    now_or_later(env, max_wait, ids.0.try_next_id(NOW.into()), waiting, |id| id.to_string())
 }
 
 /// So many IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the
@@ -211,8 +208,8 @@ pub(crate) fn batch<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, o
 pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?.clone();
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
-    let batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
-    now_or_later(env, max_wait, batch, BigInt64Array::new)
+    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
+    now_or_later(env, max_wait, batch(NOW.into()), || batch, BigInt64Array::new)
 }
 
 /// Fills a BigInt64Array with IDs; returns how many.

@@ -19,6 +19,9 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Of a call that does not wait.
+pub(crate) const NOW: Duration = Duration::ZERO;
+
 /// What a call's options may say about its wait.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
@@ -243,15 +246,17 @@ fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys
     })
 }
 
-/// What a call gives at once; or, where it has to wait, its promise and its number, by which `end_call` ends it.
-pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
+/// What a call gave `now`; or, where it has to wait, its promise and its number, by which `end_call` ends it. What goes on is made
+/// for a call that waits alone.
+pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static, C: FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static>(
     env: &'a Env,
     max_wait: Option<Duration>,
-    mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    now: frazil::Result<T>,
+    call: impl FnOnce() -> C,
     make: impl FnOnce(T) -> V + Send + 'static,
 ) -> Result<Unknown<'a>> {
-    match catch(|| call(Duration::ZERO.into())).and_then(|result| result) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call, make),
+    match now {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call(), make),
         result => make(result.or_throw(env)?).into_unknown(env),
     }
 }

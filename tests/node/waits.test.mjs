@@ -283,6 +283,27 @@ test('await using gives the number back', { skip: !Symbol.asyncDispose }, async 
   assert.ok(!isHeld('using'))
 })
 
+test('an end tells every store, though the first is silent', async () => {
+  const begun = namespace => `
+    const { waits } = await import(${waitsModule})
+    const { Snowflake } = await import(${JSON.stringify(import.meta.resolve('frazil'))})
+    globalThis.kept = [await waits['Snowflake.closeAsync']()]
+    kept.push(await Snowflake.open('standard', { store: ${JSON.stringify(store)}, namespace: '${namespace}' }))`
+  const inWorker = `(async () => { ${begun('end-worker')} })()`
+  const programs = {
+    'end-natural': begun('end-natural'),
+    'end-exit': `${begun('end-exit')}; process.exit()`,
+    'end-worker': `
+      const { Worker } = await import('node:worker_threads')
+      await new Promise(resolve => new Worker(${JSON.stringify(inWorker)}, { eval: true, execArgv: [] }).once('exit', resolve))
+      process.kill(process.pid, 'SIGKILL')`,
+  }
+  await Promise.all(Object.entries(programs).map(async ([namespace, program]) => {
+    await inTime(runChild(program).catch(error => assert.equal(error.signal, 'SIGKILL', error.stderr)), namespace)
+    assert.ok(!isHeld(namespace), namespace)
+  }))
+})
+
 /** How a process ends that is told SIGTERM, and what it prints after it has opened a generator. */
 async function terminated(namespace, program) {
   const flags = ['--input-type=module', '-e', `
