@@ -294,7 +294,8 @@ export class Snowflake {
    * Opens a generator off the event loop; the arguments and errors are the constructor's.
    *
    * With a store it may wait for a crashed holder, or for the first start on Redis (66 s): it gives up after 105 s with `LEASE_EXHAUSTED`, and
-   * sooner where `maxWaitMs` or `signal` say so.
+   * sooner where `maxWaitMs` or `signal` say so. After a second it says for what and until when, once: `process.emitWarning` of type
+   * `FrazilWarning` and code `FRAZIL_WAIT`, in this thread.
    *
    * @example
    * const ids = await Snowflake.open('standard', { store: 'local', signal: AbortSignal.timeout(10_000) })
@@ -555,7 +556,8 @@ export class Buffered extends Numbers {
 }
 
 /**
- * Gives leased numbers back on SIGTERM, and closes their objects in all threads; it waits for the stores for half a second at most.
+ * Gives leased numbers back on SIGTERM, in all threads: later calls on their generators are `CLOSED`, and a ring gives out what it has
+ * prepared first. It waits for the stores for half a second at most.
  *
  * A program without another listener dies by SIGTERM after that, as it would have; other listeners are called, and end the program as
  * they like. Calling it again is harmless. In a worker thread, which is told of no signal, it does nothing: call it in the main thread.

@@ -14,7 +14,7 @@ class FrazilError extends Error {
   }
 }
 Object.defineProperty(FrazilError.prototype, 'name', { value: 'FrazilError', configurable: true, writable: true })
-native.useErrorClass(FrazilError)
+native.begin(FrazilError, text => process.emitWarning(text, { type: 'FrazilWarning', code: 'FRAZIL_WAIT' }))
 
 class Layout {
   constructor(text) {
@@ -95,6 +95,28 @@ function strings(numbers) {
   return array
 }
 
+// For each signal the calls that it ends, which share one listener: Node warns of more than ten on a signal.
+const endings = new WeakMap()
+
+function endBy(signal, call) {
+  if (!endings.has(signal)) {
+    const calls = new Set()
+    const end = () => calls.forEach(call => native.endCall(call, signal.reason))
+    signal.addEventListener('abort', end)
+    endings.set(signal, { calls, end })
+  }
+  endings.get(signal).calls.add(call)
+}
+
+function hasEnded(signal, call) {
+  const { calls, end } = endings.get(signal)
+  calls.delete(call)
+  if (calls.size === 0) {
+    endings.delete(signal)
+    signal.removeEventListener('abort', end)
+  }
+}
+
 // What a call of the addon gives: a value at once, or a promise with a number, by which a signal ends it.
 function waited(given, options) {
   if (!Array.isArray(given)) {
@@ -105,9 +127,8 @@ function waited(given, options) {
   if (!signal) {
     return promise
   }
-  const end = () => native.endCall(call, signal.reason)
-  signal.addEventListener('abort', end)
-  return promise.finally(() => signal.removeEventListener('abort', end))
+  endBy(signal, call)
+  return promise.finally(() => hasEnded(signal, call))
 }
 
 // A generator's layout never changes: one object for each generator.

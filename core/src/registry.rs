@@ -76,13 +76,34 @@ fn make(plan: &Plan, node: u64, wait: &Wait<'_>) -> Result<Entry> {
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::System };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
-    // Nothing is issued in a tick that had begun when the number was opened: an earlier process may
-    // have used it. A call that looks again and again makes what is detached anew each time, and began with its first look.
+    // Nothing is issued in a tick that had begun when the call did: an earlier process may have used it. Not when the generator is
+    // made: a busy machine may take all the time of a call that may wait for a tick, and one that looks again and again makes
+    // what is detached anew each time.
     let opens_in = match now {
         None => 0,
-        Some(_) => layout.tick_of(clock.unix_ms() - wait.phase().since.elapsed().as_millis() as i64)? + 1,
+        Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,
     };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
     let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
     Ok(Entry::new(generator, plan.manual_clock, None))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::{Snowflake, Spec};
+    use std::time::{Duration, SystemTime};
+
+    #[test]
+    fn a_call_that_was_held_up_beyond_a_tick_opens_at_once() {
+        let wait = Wait::from(Duration::from_millis(2)).begun();
+        let second = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+        let began = second();
+        while second() == began {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let spec = Spec::parse("layout='time:31@1s node:20 sequence:12 epoch:2025-01-01' node=77771").unwrap();
+        let ids = Snowflake::open_spec(spec, wait).unwrap();
+        assert!(ids.next_id().is_ok());
+    }
 }

@@ -92,8 +92,13 @@ impl<'a> Wait<'a> {
         self.max
     }
 
+    /// How long ago the call began.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     pub(crate) fn left(&self) -> Duration {
-        self.max.saturating_sub(self.since.map_or(Duration::ZERO, |since| since.elapsed()))
+        self.max.saturating_sub(self.elapsed())
     }
 
     /// Whether the call looks once, and returns whatever it finds.

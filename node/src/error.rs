@@ -1,7 +1,7 @@
 //! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
 
-use crate::lease::give_back_at_exit;
-use crate::wait::Calls;
+use crate::lease::{Leased, give_back_at_exit};
+use crate::wait::{Calls, hear_of_starts};
 use frazil::{Error, ErrorKind};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -13,23 +13,37 @@ type ErrorArguments = FnArgs<(String, &'static str, i32, Either<f64, ()>, f64)>;
 /// What one environment (the main thread, or a worker) remembers.
 pub(crate) struct Instance {
     error_class: FunctionRef<ErrorArguments, ()>,
+    warn: FunctionRef<String, ()>,
     pub(crate) calls: Calls,
+    pub(crate) leased: Leased,
 }
 
 impl Instance {
     pub(crate) fn of(env: &Env) -> Result<&mut Self> {
-        env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason("useErrorClass has not been called"))
+        env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason("begin has not been called"))
+    }
+
+    /// Has the environment's people warned.
+    pub(crate) fn warn(&self, env: &Env, text: String) -> Result<()> {
+        self.warn.borrow_back(env)?.call(text)
+    }
+
+    /// The environment ends: its calls are given up, then what it leased is given back.
+    fn end(&mut self) {
+        self.calls.end();
+        self.leased.give_back();
     }
 }
 
-/// Tells the addon which class its errors have; once in each environment.
+/// Tells the addon which class its errors have, and how people are warned; once in each environment.
 #[napi]
-pub fn use_error_class(env: &Env, class: Function<'_, ErrorArguments, ()>) -> Result<()> {
-    env.set_instance_data(Instance { error_class: class.create_ref()?, calls: Calls::new(env)? }, (), |_| ())?;
-    // Hooks run in the opposite order: its calls are given up first.
-    give_back_at_exit(env)?;
+pub fn begin(env: &Env, error_class: Function<'_, ErrorArguments, ()>, warn: Function<'_, String, ()>) -> Result<()> {
+    let (error_class, warn) = (error_class.create_ref()?, warn.create_ref()?);
+    env.set_instance_data(Instance { error_class, warn, calls: Calls::new(env)?, leased: Leased::default() }, (), |_| ())?;
+    hear_of_starts();
+    give_back_at_exit();
     let ending = *env;
-    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(|instance| instance.calls.end())))).map(drop)
+    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end)))).map(drop)
 }
 
 /// A row of the error table.

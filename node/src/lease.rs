@@ -4,10 +4,10 @@
 //! (the main thread, or a worker) and of the process there is no later, so they wait, but not for long.
 
 use crate::convert;
-use crate::error::{OrThrow, catch, guard, instance};
+use crate::error::{Instance, OrThrow, catch, guard, instance};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
-use crate::wait::{Form, later, max_wait, now_or_later};
+use crate::wait::{Form, NOW, later, max_wait, now_or_later};
 use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -54,51 +54,62 @@ impl<M: Mint> Closes for Held<M> {
     }
 }
 
-/// What holds a leased number in any environment, each with its environment.
-static OPEN: Mutex<Vec<(usize, Weak<dyn Closes>)>> = Mutex::new(Vec::new());
 /// When the ends that share their patience began.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// Remembers what holds a leased number, so that it is given back when the environment ends.
-pub(crate) fn remember<M: Mint>(env: &Env, ids: &Arc<Held<M>>) {
-    if ids.generator().is_some_and(|ids| ids.lease().is_some()) {
-        let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|(_, ids)| ids.strong_count() > 0);
-        open.push((env.raw() as usize, Arc::downgrade(&ids)));
+/// What holds a leased number in an environment.
+#[derive(Default)]
+pub(crate) struct Leased(Vec<Weak<dyn Closes>>);
+
+impl Leased {
+    /// Closes all of it. Other environments go on with the same numbers where they have opened them too.
+    pub(crate) fn give_back(&mut self) {
+        let open: Vec<_> = self.0.drain(..).filter_map(|ids| ids.upgrade()).collect();
+        if open.is_empty() {
+            return;
+        }
+        // All are under way before the first is waited for.
+        open.iter().for_each(|ids| ids.close_within(Duration::ZERO));
+        let until = until_end();
+        open.iter().for_each(|ids| ids.close_within(until.saturating_duration_since(Instant::now())));
     }
 }
 
-/// Has an environment give its numbers back at its end, and the process at `process.exit()`, which ends no environment.
-pub(crate) fn give_back_at_exit(env: &Env) -> Result<()> {
+/// Remembers what holds a leased number, so that it is given back when the environment ends.
+pub(crate) fn remember<M: Mint>(env: &Env, ids: &Arc<Held<M>>) -> Result<()> {
+    if ids.generator().is_some_and(|ids| ids.lease().is_some()) {
+        let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
+        let Leased(open) = &mut Instance::of(env)?.leased;
+        open.retain(|ids| ids.strong_count() > 0);
+        open.push(Arc::downgrade(&ids));
+    }
+    Ok(())
+}
+
+/// Has the process give its numbers back at `process.exit()`, which ends no environment.
+pub(crate) fn give_back_at_exit() {
     extern "C" fn at_exit() {
-        let _ = catch(|| give_back_those(|_| true));
+        let _ = catch(close_all);
     }
     static PROCESS: Once = Once::new();
     // SAFETY: the function takes nothing, lets no panic out, and stays where it is: Node unloads no addon of its main thread.
     PROCESS.call_once(|| unsafe {
         libc::atexit(at_exit);
     });
-    let ending = env.raw() as usize;
-    env.add_env_cleanup_hook((), move |()| drop(catch(|| give_back_those(|env| env == ending)))).map(drop)
 }
 
-/// Closes what is open in some environments.
-fn give_back_those(of: impl Fn(usize) -> bool) {
-    let ending: Vec<_> = OPEN.lock().unwrap_or_else(PoisonError::into_inner).extract_if(.., |(env, _)| of(*env)).collect();
-    if ending.is_empty() {
-        return;
-    }
-    let until = {
-        let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let first = begun.filter(|begun| now.duration_since(*begun) < BURST).unwrap_or(now);
-        *begun = Some(first);
-        first + EXIT_PATIENCE
-    };
-    for ids in ending.iter().filter_map(|(_, ids)| ids.upgrade()) {
-        ids.close_within(until.saturating_duration_since(Instant::now()));
-    }
+/// Closes what leases a number, in all threads. What the stores are not told in time goes on in the background, if there is any.
+fn close_all() {
+    drop(frazil::close_all(until_end().saturating_duration_since(Instant::now())));
+}
+
+/// Until when an end may wait that begins now.
+fn until_end() -> Instant {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    let first = begun.filter(|begun| now.duration_since(*begun) < BURST).unwrap_or(now);
+    *begun = Some(first);
+    first + EXIT_PATIENCE
 }
 
 /// The leased node number and how it stands; undefined for one that is given without a store.
@@ -120,11 +131,11 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
     })
 }
 
-/// Closes whatever holds a leased number, in all threads, as the end of the process does.
+/// Closes whatever leases a number, in all threads, as the end of the process does.
 #[napi]
 pub fn give_back(env: &Env) -> Result<()> {
     guard(env, || {
-        give_back_those(|_| true);
+        close_all();
         Ok(())
     })
 }
@@ -166,5 +177,5 @@ pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options:
     let ids = next::this::<M>(env, this)?.clone();
     let asked = max_wait(env, options, Form::Promise)?;
     let close = move |wait: Wait<'_>| ids.0.try_close(wait);
-    now_or_later(env, asked, close, |()| ())
+    now_or_later(env, asked, close(NOW.into()), || close, |()| ())
 }

@@ -19,7 +19,7 @@ use napi_derive::napi;
 use std::io::{stderr, stdout};
 
 pub use convert::{format_id, parse_id, version};
-pub use error::{ErrorRow, error_table, use_error_class};
+pub use error::{ErrorRow, begin, error_table};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
 pub use lease::{give_back, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use numbers::{numbers_attach, numbers_open, numbers_open_async};

@@ -6,7 +6,7 @@
 use crate::convert::{self, MakeId, Wrapped, bigint_of, latin1, text_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use crate::wait::{Form, in_place, max_wait, now_or_later};
+use crate::wait::{Form, NOW, in_place, max_wait, now_or_later};
 use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
@@ -59,7 +59,7 @@ type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) 
 /// Makes a new object the generator, or the numbers: the value behind it, and the functions that it owns.
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
-    remember(env, &opened.0);
+    remember(env, &opened.0)?;
     own_function(this, c"next", next::<M>, opened)?;
     own_function(this, c"nextBigInt", next_big_int::<M>, opened)
 }
@@ -142,16 +142,21 @@ unsafe fn mint_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_callbac
 
 unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> sys::napi_value {
     // SAFETY: the function holds the generator that `data` points to, and it is being called.
-    let (ids, count, [format, options]) = unsafe {
+    let (ids, count, [format]) = unsafe {
         let (data, count, arguments) = call(env, info);
         (&*data.cast::<Held<Snowflake>>(), count, arguments)
     };
     guard_raw(env, |env| {
         let format = convert::text_format(env, format)?;
-        let max_wait = if count > 1 { in_place(env, options)? } else { EVENT_LOOP_PATIENCE };
-        let text = ids.try_next_id(max_wait).or_throw(env)?.text(format);
+        let id = if count > 1 {
+            // SAFETY: as above.
+            let (_, _, [_, options]) = unsafe { call(env.raw(), info) };
+            ids.try_next_id(in_place(env, options)?)
+        } else {
+            ids.try_next_id(EVENT_LOOP_PATIENCE)
+        };
         // SAFETY: on the environment's thread; every text form is ASCII.
-        Ok(unsafe { latin1(env.raw(), &text) })
+        Ok(unsafe { latin1(env.raw(), &id.or_throw(env)?.text(format)) })
     })
 }
 
@@ -159,6 +164,7 @@ unsafe extern "C" fn text(env: sys::napi_env, info: sys::napi_callback_info) -> 
 ///
 /// # Safety
 /// On the environment's thread, in a call.
+#[inline(always)]
 unsafe fn call<'a, const N: usize>(env: sys::napi_env, info: sys::napi_callback_info) -> (*mut c_void, usize, [Unknown<'a>; N]) {
     let (mut data, mut values, mut count) = (ptr::null_mut(), [ptr::null_mut(); N], N);
     // SAFETY: as the caller says; there are as many places as `count` says.
@@ -180,9 +186,13 @@ fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_val
 
 /// The next ID: at once where it is due, else a promise.
 pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    let ids = self::this::<M>(env, this)?.clone();
+    let ids = self::this::<M>(env, this)?;
     let max_wait = max_wait(env, options, Form::Promise)?;
-    now_or_later(env, max_wait, move |wait| ids.0.try_next_id(wait), |id| id.to_string())
+    let waiting = || {
+        let ids = ids.clone();
+        move |wait: Wait<'_>| ids.0.try_next_id(wait)
+    };
+    now_or_later(env, max_wait, ids.0.try_next_id(NOW.into()), waiting, |id| id.to_string())
 }
 
 /// So many IDs: all or nothing. `index.js` turns the numbers into strings: V8 does so at half the
@@ -198,8 +208,8 @@ pub(crate) fn batch<M: Mint>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, o
 pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?.clone();
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
-    let batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
-    now_or_later(env, max_wait, batch, BigInt64Array::new)
+    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
+    now_or_later(env, max_wait, batch(NOW.into()), || batch, BigInt64Array::new)
 }
 
 /// Fills a BigInt64Array with IDs; returns how many.

@@ -4,7 +4,7 @@ use crate::convert;
 use crate::error::{OrThrow, guard, instance, refuse, would_block};
 use crate::lease;
 use crate::next::{self, Handle, Mint};
-use crate::wait::{Form, now_or_later};
+use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
 use napi::bindgen_prelude::*;
 use napi::{ValueType, sys};
@@ -63,7 +63,7 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::InPlace)?;
-        let opened = Numbers::open(supply, spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE));
+        let opened = open_in_place(env, || Numbers::open(supply, spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE)))?;
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, &format!("{supply:?}")))?)))
     })
 }
@@ -74,7 +74,8 @@ pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::Promise)?;
-        now_or_later(env, max_wait, move |wait| Numbers::open(supply, spec.clone(), wait).map(Handle::new), External::new)
+        let open = move |wait: Wait<'_>| Numbers::open(supply, spec.clone(), wait).map(Handle::new);
+        now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
     })
 }
 

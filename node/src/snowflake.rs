@@ -3,7 +3,7 @@
 use crate::convert;
 use crate::error::{OrThrow, guard, would_block};
 use crate::next::{self, Handle, Mint};
-use crate::wait::{Form, now_or_later};
+use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi::sys;
@@ -54,7 +54,7 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
         let (spec, max_wait) = convert::spec(env, spec, options, Form::InPlace)?;
-        let opened = Snowflake::open_spec(spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE));
+        let opened = open_in_place(env, || Snowflake::open_spec(spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE)))?;
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, "Snowflake"))?)))
     })
 }
@@ -64,7 +64,8 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
 pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
         let (spec, max_wait) = convert::spec(env, spec, options, Form::Promise)?;
-        now_or_later(env, max_wait, move |wait| Snowflake::open_spec(spec.clone(), wait).map(Handle::new), External::new)
+        let open = move |wait: Wait<'_>| Snowflake::open_spec(spec.clone(), wait).map(Handle::new);
+        now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
     })
 }
 

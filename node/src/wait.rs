@@ -2,6 +2,9 @@
 //!
 //! A promise waits in no thread of libuv's pool: the core looks at its call, on a thread of its own, and tells the event loop
 //! how it ended. An environment (the main thread, or a worker) ends with all its calls.
+//!
+//! What a start waits for is told to the environment whose call it is, and no other: people read one warning for one wait, and a
+//! program knows which of its threads waits.
 
 use crate::convert::{entries, wrong_type};
 use crate::error::{Instance, OrThrow, catch, guard, refuse};
@@ -9,11 +12,15 @@ use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Of a call that does not wait.
+pub(crate) const NOW: Duration = Duration::ZERO;
 
 /// What a call's options may say about its wait.
 #[derive(Clone, Copy)]
@@ -66,7 +73,7 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
     }
 }
 
-/// How long a call may hold up the event loop.
+/// How long a call may hold up the event loop. The core allows more after a fork, which no environment of Node goes through.
 pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
     Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_PATIENCE))
 }
@@ -121,13 +128,28 @@ struct Callback(sys::napi_threadsafe_function);
 // SAFETY: Node-API lets any thread call such a function; `Line` sees that none does after its end.
 unsafe impl Send for Callback {}
 
-/// Makes the value of a promise, or its error, on the event loop.
-type MakeValue = Box<dyn FnOnce(&Env) -> Result<sys::napi_value> + Send>;
+/// What is done on the event loop.
+type Work = Box<dyn FnOnce(&Env) -> Result<()> + Send>;
 
-/// What a call has come to.
-struct Answer {
-    call: u32,
-    value: MakeValue,
+thread_local! {
+    /// What the core has said that the call under way on this thread waits for.
+    static HEARD: Cell<Vec<String>> = const { Cell::new(Vec::new()) };
+}
+
+/// Hears what starts wait for.
+pub(crate) fn hear_of_starts() {
+    frazil::on_wait(|text| {
+        let mut heard = HEARD.take();
+        heard.push(text.to_owned());
+        HEARD.set(heard);
+    });
+}
+
+/// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
+pub(crate) fn open_in_place<T>(env: &Env, open: impl FnOnce() -> frazil::Result<T>) -> Result<frazil::Result<T>> {
+    let opened = open();
+    HEARD.take().into_iter().try_for_each(|text| Instance::of(env)?.warn(env, text))?;
+    Ok(opened)
 }
 
 impl Calls {
@@ -185,32 +207,28 @@ impl Line {
         }
     }
 
-    fn tell(&self, answer: Answer) {
+    fn send(&self, work: Work) {
         if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            let answer = Box::into_raw(Box::new(answer));
-            // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the answer.
+            let work = Box::into_raw(Box::new(work));
+            // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the work.
             unsafe {
                 let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
-                if sys::napi_call_threadsafe_function(*callback, answer.cast(), mode) != sys::Status::napi_ok {
-                    drop(Box::from_raw(answer));
+                if sys::napi_call_threadsafe_function(*callback, work.cast(), mode) != sys::Status::napi_ok {
+                    drop(Box::from_raw(work));
                 }
             }
         }
     }
 }
 
-/// An answer comes to its event loop; without an environment where that has ended meanwhile.
-unsafe extern "C" fn arrived(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, answer: *mut c_void) {
+/// Work comes to its event loop; without an environment where that has ended meanwhile.
+unsafe extern "C" fn arrived(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, work: *mut c_void) {
     let _ = catch(|| {
-        // SAFETY: `tell` made it of a box.
-        let answer = unsafe { Box::from_raw(answer.cast::<Answer>()) };
+        // SAFETY: `send` made it of a box.
+        let work = unsafe { Box::from_raw(work.cast::<Work>()) };
         if !env.is_null() {
-            let env = Env::from_raw(env);
-            let Answer { call, value } = *answer;
-            // SAFETY: on the environment's thread.
-            let thrown = |error| unsafe { napi::Error::to_napi_value(env.raw(), error) }.unwrap_or(ptr::null_mut());
             // Nothing can be told where V8 refuses: it is ending the environment.
-            let _ = settle(&env, call, || value(&env).map_err(thrown));
+            let _ = work(&Env::from_raw(env));
         }
     });
 }
@@ -228,15 +246,17 @@ fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys
     })
 }
 
-/// What a call gives at once; or, where it has to wait, its promise and its number, by which `end_call` ends it.
-pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
+/// What a call gave `now`; or, where it has to wait, its promise and its number, by which `end_call` ends it. What goes on is made
+/// for a call that waits alone.
+pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static, C: FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static>(
     env: &'a Env,
     max_wait: Option<Duration>,
-    mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    now: frazil::Result<T>,
+    call: impl FnOnce() -> C,
     make: impl FnOnce(T) -> V + Send + 'static,
 ) -> Result<Unknown<'a>> {
-    match catch(|| call(Duration::ZERO.into())).and_then(|result| result) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call, make),
+    match now {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => later(env, max_wait, call(), make),
         result => make(result.or_throw(env)?).into_unknown(env),
     }
 }
@@ -245,19 +265,29 @@ pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
 pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     env: &'a Env,
     max_wait: Option<Duration>,
-    call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
+    mut call: impl FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static,
     make: impl FnOnce(T) -> V + Send + 'static,
 ) -> Result<Unknown<'a>> {
     let (number, line) = Instance::of(env)?.calls.next();
-    let done = move |result: frazil::Result<T>| {
-        let value = move |env: &Env| {
-            let value = make(result.or_throw(env)?);
-            // SAFETY: on the environment's thread.
-            unsafe { V::to_napi_value(env.raw(), value) }
-        };
-        line.tell(Answer { call: number, value: Box::new(value) });
+    let to_warn = Arc::clone(&line);
+    let look = move |wait: Wait<'_>| {
+        let result = call(wait);
+        HEARD.take().into_iter().for_each(|text| to_warn.send(Box::new(move |env| Instance::of(env)?.warn(env, text))));
+        result
     };
-    let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), call, done).or_throw(env)?;
+    let done = move |result: frazil::Result<T>| {
+        line.send(Box::new(move |env| {
+            let value = || {
+                let value = make(result.or_throw(env)?);
+                // SAFETY: on the environment's thread.
+                unsafe { V::to_napi_value(env.raw(), value) }
+            };
+            // SAFETY: on the environment's thread.
+            let thrown = |error| unsafe { napi::Error::to_napi_value(env.raw(), error) }.unwrap_or(ptr::null_mut());
+            settle(env, number, || value().map_err(thrown))
+        }));
+    };
+    let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), look, done).or_throw(env)?;
     let (mut promise, mut value) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the environment is alive in this call, and both places are ours.
     check_status!(unsafe { sys::napi_create_promise(env.raw(), &mut promise, &mut value) })?;

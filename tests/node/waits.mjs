@@ -18,6 +18,8 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 const HOUR = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'
 // Sixteen IDs a second.
 const SECOND = 'layout="time:31@1s node:20 sequence:4 epoch:2025-01-01" exhausted=wait:60s start=zero'
+// Calls of a store that time out late.
+const LONG = { window: '64s', renew: '16s' }
 
 /** A server that takes connections and never answers. */
 async function silent() {
@@ -27,17 +29,26 @@ async function silent() {
   return `etcd://127.0.0.1:${server.address().port}`
 }
 
-/** A generator whose store has gone away: another process holds the lock of its folder. */
-async function lost(namespace) {
+/** What a class opens on a store that goes away then: another process holds the lock of its folder. */
+async function lost(namespace, type, spec, options) {
   // A store of its own: a thread of each store waits for the lock.
-  const ids = await Snowflake.open('standard', { store: `file:${join(folder, namespace)}`, window: '64s', renew: '16s' })
+  const ids = await type.open(spec, { store: `file:${join(folder, namespace)}`, ...options })
   // It ends with the one who started it.
-  const locking = [join(folder, namespace, 'default', '.lock'), 'sh', '-c', 'echo locked; cat']
+  const locking = [join(folder, namespace, type === Segment ? `default~${spec}` : 'default', '.lock'), 'sh', '-c', 'echo locked; cat']
   const lock = spawn('flock', locking, { stdio: ['pipe', 'pipe', 'ignore'] })
   await once(lock.stdout, 'data')
   lock.unref()
   lock.stdin.unref()
   lock.stdout.destroy()
+  return ids
+}
+
+/** A segment that has nothing ready, and gets nothing. */
+async function empty(namespace) {
+  const ids = await lost(namespace, Segment, 'orders', { step: 2, wait: '60s' })
+  while (await ids.nextAsync({ maxWaitMs: 50 }).catch(() => false)) {
+    // What had been prepared.
+  }
   return ids
 }
 
@@ -63,16 +74,24 @@ export const waits = {
     return { ids, begin: options => ids.batchAsync(1000, options) }
   },
   'Snowflake.renew': async () => {
-    const ids = await lost(unique('renew'))
+    const ids = await lost(unique('renew'), Snowflake, 'standard', LONG)
     return { ids, begin: options => ids.renew(options) }
   },
   'Snowflake.closeAsync': async () => {
-    const ids = await lost(unique('close'))
+    const ids = await lost(unique('close'), Snowflake, 'standard', LONG)
     return { begin: options => ids.closeAsync(options) }
   },
   'Segment.open': async () => {
     const store = await silent()
     return { begin: options => Segment.open('orders', { store, wait: '60s', ...options }) }
+  },
+  'Segment.nextAsync': async () => {
+    const ids = await empty(unique('segment'))
+    return { ids, begin: options => ids.nextAsync(options) }
+  },
+  'Segment.batchAsync': async () => {
+    const ids = await empty(unique('segments'))
+    return { ids, begin: options => ids.batchAsync(3, options) }
   },
   'Tickets.nextAsync': async () => {
     const store = await silent()
@@ -96,6 +115,14 @@ export const waits = {
   'Buffered.batchAsync': async () => {
     const ids = await Buffered.open(SECOND, { node: uniqueNode(), size: 2, empty: 'wait:60s' })
     return { ids, begin: options => ids.batchAsync(1000, options) }
+  },
+  'Buffered.renew': async () => {
+    const ids = await lost(unique('ring-renew'), Buffered, 'standard', LONG)
+    return { ids, begin: options => ids.renew(options) }
+  },
+  'Buffered.closeAsync': async () => {
+    const ids = await lost(unique('ring-close'), Buffered, 'standard', LONG)
+    return { begin: options => ids.closeAsync(options) }
   },
 }
 

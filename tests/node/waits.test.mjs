@@ -213,6 +213,21 @@ test('time-outs and signals that are none', async () => {
   assert.ok(Array.from({ length: 3 }, ids.next).every(id => BigInt(id) > before))
 })
 
+test('a signal may end any number of calls', async context => {
+  const heard = []
+  const hear = warning => heard.push(warning)
+  process.on('warning', hear)
+  context.after(() => process.off('warning', hear))
+  const { begin } = await waits['Snowflake.nextAsync']()
+  const abort = new AbortController()
+  const calls = Array.from({ length: 30 }, () => begin({ signal: abort.signal }))
+  // One that ends by itself leaves the others to the signal.
+  await rejected('WOULD_BLOCK', begin({ signal: abort.signal, maxWaitMs: 1 }))
+  abort.abort('all')
+  assert.deepEqual((await inTime(Promise.allSettled(calls))).map(({ reason }) => reason), calls.map(() => 'all'))
+  assert.deepEqual(heard, [])
+})
+
 test('a call that has ended leaves no listener, and a cancelled one no memory', async () => {
   const program = `
     import { getEventListeners } from 'node:events'
@@ -268,6 +283,27 @@ test('await using gives the number back', { skip: !Symbol.asyncDispose }, async 
   assert.ok(!isHeld('using'))
 })
 
+test('an end tells every store, though the first is silent', async () => {
+  const begun = namespace => `
+    const { waits } = await import(${waitsModule})
+    const { Snowflake } = await import(${JSON.stringify(import.meta.resolve('frazil'))})
+    globalThis.kept = [await waits['Snowflake.closeAsync']()]
+    kept.push(await Snowflake.open('standard', { store: ${JSON.stringify(store)}, namespace: '${namespace}' }))`
+  const inWorker = `(async () => { ${begun('end-worker')} })()`
+  const programs = {
+    'end-natural': begun('end-natural'),
+    'end-exit': `${begun('end-exit')}; process.exit()`,
+    'end-worker': `
+      const { Worker } = await import('node:worker_threads')
+      await new Promise(resolve => new Worker(${JSON.stringify(inWorker)}, { eval: true, execArgv: [] }).once('exit', resolve))
+      process.kill(process.pid, 'SIGKILL')`,
+  }
+  await Promise.all(Object.entries(programs).map(async ([namespace, program]) => {
+    await inTime(runChild(program).catch(error => assert.equal(error.signal, 'SIGKILL', error.stderr)), namespace)
+    assert.ok(!isHeld(namespace), namespace)
+  }))
+})
+
 /** How a process ends that is told SIGTERM, and what it prints after it has opened a generator. */
 async function terminated(namespace, program) {
   const flags = ['--input-type=module', '-e', `
@@ -305,6 +341,12 @@ test('closeOnSigterm', async () => {
     ['SIGTERM', 'free', '']],
     back: ['const back = closeOnSigterm(); back(); back()', ['SIGTERM', 'held', '']],
     backonce: ['const back = closeOnSigterm(); closeOnSigterm(); back(); back()', ['SIGTERM', 'free', '']],
+    waiting: [`
+      const hour = await Snowflake.open('layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory')
+      await hour.batchAsync(16)
+      closeOnSigterm()
+      process.on('SIGTERM', () => {})
+      hour.nextAsync().catch(error => { console.log(error.code); process.kill(process.pid, 'SIGKILL') })`, ['SIGKILL', 'free', 'CLOSED']],
     worker: [`
       const worker = new Worker('require(${JSON.stringify(addon)}).closeOnSigterm()()', { eval: true, execArgv: [] })
       await new Promise(resolve => worker.once('exit', resolve))`, ['SIGTERM', 'held', '']],

@@ -1,0 +1,151 @@
+// Starts that tell: what a start waits for is a warning of the process, in the thread whose call it is.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { Buffered, Snowflake } from 'frazil'
+import { rejected, runChild } from './helper.mjs'
+import { folder } from './waits.mjs'
+
+const addon = createRequire(import.meta.url).resolve('frazil')
+// The bound of a process that was killed is waited for: for longer than any test takes.
+const LOST = { store: `file:${folder}`, node: 7, window: '120s', renew: '30s' }
+
+/** Options of a start that waits. */
+async function waiting(namespace) {
+  const options = { ...LOST, namespace }
+  const program = `
+    import { Snowflake } from 'frazil'
+    await Snowflake.open('standard', ${JSON.stringify(options)})
+    process.kill(process.pid, 'SIGKILL')`
+  await assert.rejects(runChild(program), { signal: 'SIGKILL' })
+  return options
+}
+
+/** What this thread is warned of from now on that concerns certain namespaces. */
+function warnings(context, namespace) {
+  const heard = []
+  const hear = warning => warning.message.includes(`namespace=${namespace}`) && heard.push(warning)
+  process.on('warning', hear)
+  context.after(() => process.off('warning', hear))
+  return heard
+}
+
+function assertTells({ name, code, message }, namespace) {
+  assert.deepEqual([name, code], ['FrazilWarning', 'FRAZIL_WAIT'])
+  for (const part of [`store=file:${folder}`, `namespace=${namespace}`, 'waiting', 'may be free at 20']) {
+    assert.ok(message.includes(part), `"${message}" does not say "${part}"`)
+  }
+}
+
+/** Waits until there is a warning. */
+async function first(heard) {
+  for (const until = Date.now() + 30000; heard.length === 0; await sleep(10)) {
+    assert.ok(Date.now() < until, 'nothing was told')
+  }
+  return heard[0]
+}
+
+describe('starts that tell', { concurrency: true }, () => {
+  test('a start says once what it waits for, and goes on waiting', async context => {
+    const options = await waiting('once')
+    const heard = warnings(context, 'once')
+    const abort = new AbortController()
+    const began = performance.now()
+    const open = Snowflake.open('standard', { ...options, signal: abort.signal })
+    const other = Snowflake.open('standard', { ...options, signal: abort.signal })
+    assertTells(await first(heard), 'once')
+    assert.ok(performance.now() - began > 900, 'told at once')
+    assert.equal(await Promise.race([open, other, sleep(1500, 'it waits')]), 'it waits')
+    assert.equal(heard.length, 1)
+    // The ring's generator has nothing to add: it is the same number.
+    await rejected('WOULD_BLOCK', Buffered.open('standard', { ...options, maxWaitMs: 1500 }))
+    assert.equal(heard.length, 1)
+    abort.abort('enough')
+    assert.deepEqual((await Promise.allSettled([open, other])).map(({ reason }) => reason), ['enough', 'enough'])
+  })
+
+  test('a start that is ended by the listener', async context => {
+    const options = await waiting('aborted')
+    const abort = new AbortController()
+    const hear = ({ message }) => message.includes('namespace=aborted') && abort.abort(message)
+    process.on('warning', hear)
+    context.after(() => process.off('warning', hear))
+    const reason = await Snowflake.open('standard', { ...options, signal: abort.signal }).catch(reason => reason)
+    assert.match(String(reason), /namespace=aborted/)
+  })
+
+  test('a start in place tells after it, and though the program ends', async () => {
+    const options = await waiting('in-place')
+    const program = `
+      import { Snowflake } from 'frazil'
+      process.on('warning', warning => console.log(JSON.stringify({ name: warning.name, code: warning.code, message: warning.message })))
+      try { new Snowflake('standard', ${JSON.stringify({ ...options, maxWaitMs: 5000 })}) } catch (error) { console.log(error.code) }`
+    const [code, warning, ...others] = (await runChild(program)).split('\n')
+    assert.equal(code, 'WOULD_BLOCK')
+    assertTells(JSON.parse(warning), 'in-place')
+    assert.deepEqual(others, [])
+  })
+
+  test('a worker hears of its own start, and nobody else', async context => {
+    const options = await waiting('worker')
+    const heard = warnings(context, 'worker')
+    const program = `
+      const { parentPort, workerData } = require('node:worker_threads')
+      const { Snowflake } = require(workerData.addon)
+      process.on('warning', ({ name, code, message }) => parentPort.postMessage({ name, code, message }))
+      Snowflake.open('standard', workerData.options).catch(() => {})`
+    const worker = new Worker(program, { eval: true, execArgv: [], workerData: { addon, options } })
+    const [warning] = await once(worker, 'message')
+    assertTells(warning, 'worker')
+    await worker.terminate()
+    assert.deepEqual(heard, [])
+  })
+
+  test('workers that end while they are to be told do no harm', async context => {
+    const heard = warnings(context, 'ends-')
+    const program = `
+      const { workerData } = require('node:worker_threads')
+      const { Snowflake } = require(workerData.addon)
+      process.on('warning', () => process.exit())
+      Snowflake.open('standard', workerData.options).catch(() => {})
+      require('node:worker_threads').parentPort.postMessage('begun')`
+    const namespaces = await Promise.all([1, 2, 3, 4, 5, 6].map(turn => waiting(`ends-${turn}`)))
+    await Promise.all(namespaces.map(async (options, turn) => {
+      const worker = new Worker(program, { eval: true, execArgv: [], workerData: { addon, options } })
+      await once(worker, 'message')
+      // One ends by itself.
+      await (turn === 0 ? once(worker, 'exit') : sleep(985 + 6 * turn).then(() => worker.terminate()))
+    }))
+    assert.deepEqual(heard, [])
+  })
+
+  test('process.exit in the listener ends the process', async () => {
+    const options = await waiting('exit')
+    const program = `
+      import { Snowflake } from 'frazil'
+      process.on('warning', () => process.exit(7))
+      await Snowflake.open('standard', ${JSON.stringify(options)})`
+    await assert.rejects(runChild(program), { code: 7 })
+  })
+
+  test('two copies of the package in a thread: each start tells once', async () => {
+    const [one, two] = [await waiting('copy-one'), await waiting('copy-two')]
+    const program = `
+      import { createRequire } from 'node:module'
+      const require = createRequire(${JSON.stringify(import.meta.url)})
+      const copy = () => { Object.keys(require.cache).forEach(name => delete require.cache[name]); return require(${JSON.stringify(addon)}) }
+      const [one, two] = [copy(), copy()]
+      if (one === two) throw new Error('one copy')
+      const heard = []
+      process.on('warning', ({ message }) => heard.push(message))
+      const opened = [one.Snowflake.open('standard', ${JSON.stringify({ ...one, maxWaitMs: 6000 })}), two.Snowflake.open('standard', ${JSON.stringify({ ...two, maxWaitMs: 6000 })})]
+      console.log(JSON.stringify([(await Promise.allSettled(opened)).map(({ reason }) => reason.code), heard.sort()]))`
+    const [codes, heard] = JSON.parse(await runChild(program))
+    assert.deepEqual(codes, ['WOULD_BLOCK', 'WOULD_BLOCK'])
+    assert.equal(heard.length, 2, heard)
+    assert.ok(heard[0].includes('namespace=copy-one') && heard[1].includes('namespace=copy-two'), heard)
+  })
+})
