@@ -424,6 +424,26 @@ def test_sigterm_gives_back(tmp_path):
     assert terminated(tmp_path, closed, "time.sleep(1)") == (0, "closed\n", ["free"])
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGTERM)", "sys.exit()"], ids=["sigterm", "exit"])
+def test_a_store_that_is_silent_keeps_no_number_of_another(end, tmp_path):
+    # There are many, so that it takes a while to give them back.
+    code = f"""
+import fcntl, frazil, os, signal, sys
+os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
+stores = [("silent", "one")] + [("well", f"n{{at}}") for at in range(12)]
+ids = [frazil.Snowflake("standard", store=f"file:{tmp_path}/{{store}}", namespace=name, window="60s") for store, name in stores]
+# A number, which the interpreter's end does not close.
+fcntl.flock(os.open("{tmp_path}/silent/one/.lock", os.O_RDWR), fcntl.LOCK_EX)
+frazil.close_on_sigterm()
+{end}
+"""
+    program = start(code)
+    program.communicate(timeout=60)
+    assert program.returncode in (0, -signal.SIGTERM)
+    assert [list(slots(tmp_path / "well", f"n{at}").values()) for at in range(12)] == [["free"]] * 12
+    assert list(slots(tmp_path / "silent", "one").values()) == ["held"]
+
+
 def test_sigterm_that_is_ignored_changes_nothing(tmp_path):
     ignores = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     status, said, _ = terminated(tmp_path, ignores, "time.sleep(1); print(ids.next() > 0)")
