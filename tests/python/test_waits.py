@@ -4,6 +4,7 @@ import array
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import signal
 import socket
@@ -498,3 +499,46 @@ def test_a_start_says_what_it_waits_for(tmp_path, caplog):
         frazil.Snowflake("standard", timeout=5, **held)
     told = [record.getMessage() for record in caplog.records if record.name == "frazil"]
     assert len(told) == 1 and "namespace=default: waiting: " in told[0] and "may be free at 20" in told[0]
+
+
+def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
+    held, slow = Silence(tmp_path).left_behind(), used_up()
+    ended, failed = [], []
+
+    class Closes(logging.Handler):
+        def emit(self, record):
+            slow.close()
+            with contextlib.suppress(frazil.WouldBlockError):
+                frazil.Snowflake("standard", timeout=0, **held)
+            raise LookupError("mine")
+
+    def wait():
+        try:
+            slow.next()
+        except frazil.FrazilError as error:
+            ended.append(type(error))
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: failed.append(raised.exc_type))
+    thread, handler, log = threading.Thread(target=wait), Closes(), logging.getLogger("frazil")
+    thread.start()
+    log.addHandler(handler)
+    try:
+        with pytest.raises(frazil.WouldBlockError, match="the next may be free at 20"):
+            frazil.Snowflake("standard", timeout=5, **held)
+    finally:
+        log.removeHandler(handler)
+    thread.join()
+    assert ended == [frazil.ClosedError] and failed == [LookupError]
+
+
+def test_a_callback_of_a_call_may_close_its_generator(node):
+    async def main():
+        ids = await frazil.Snowflake.open("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
+        tasks = [asyncio.create_task(ids.next_async()) for _ in range(64)]
+        tasks[20].add_done_callback(lambda _: ids.close())
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        ids_got = [end for end in ends if isinstance(end, int)]
+        closed = [end for end in ends if isinstance(end, frazil.ClosedError)]
+        assert ids_got and closed and len(ids_got) + len(closed) == 64
+
+    asyncio.run(main())
