@@ -59,6 +59,16 @@ class Silence:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
         return {"node": 7, "store": f"file:{self.folder}", **SLOW}
 
+    def segment(self):
+        """One whose store answers no more once its first range is used up."""
+        numbers = frazil.Segment("orders", store=f"file:{self.folder}", wait="60s", step=1, timeout=30)
+        self.held.append(open(self.folder / "default~orders/.lock"))  # noqa: SIM115
+        fcntl.flock(self.held[-1], fcntl.LOCK_EX)
+        with contextlib.suppress(frazil.WouldBlockError):
+            while True:
+                numbers.next(timeout=0)
+        return numbers
+
     def pair(self):
         return {"store": [self.server(), self.server()], "wait": "60s"}
 
@@ -95,6 +105,7 @@ WAITS = {
     "renew": lambda silence: of(silence.generator(), "renew"),
     "close": lambda silence: of(silence.generator(), "close"),
     "segment-open": lambda silence: opens(frazil.Segment, {"store": silence.server(), "wait": "60s"}),
+    "segment-next": lambda silence: of(silence.segment(), "next"),
     "tickets-next": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "next"),
     "tickets-batch": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "batch", 3),
     "ring-next": lambda silence: of(silence.ring(), "next"),
@@ -172,7 +183,7 @@ def test_a_second_ctrl_c_does_no_harm(tmp_path):
     assert program.returncode in (0, 1, -signal.SIGINT), "the later ones may come when it has caught the first"
 
 
-@pytest.mark.parametrize("name", ["next", "batch", "fill", "renew", "tickets-next", "tickets-batch", "ring-next", "ring-renew"])
+@pytest.mark.parametrize("name", ["next", "batch", "fill", "renew", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-renew"])
 def test_close_ends_what_waits(name, tmp_path):
     silence = Silence(tmp_path)
     ids, call, _ = WAITS[name](silence)
