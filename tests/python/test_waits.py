@@ -183,7 +183,9 @@ def test_a_second_ctrl_c_does_no_harm(tmp_path):
     assert program.returncode in (0, 1, -signal.SIGINT), "the later ones may come when it has caught the first"
 
 
-@pytest.mark.parametrize("name", ["next", "batch", "fill", "renew", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-renew"])
+@pytest.mark.parametrize(
+    "name", ["next", "batch", "fill", "renew", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-renew"]
+)
 def test_close_ends_what_waits(name, tmp_path):
     silence = Silence(tmp_path)
     ids, call, _ = WAITS[name](silence)
