@@ -458,6 +458,27 @@ frazil.close_on_sigterm()
     assert list(slots(tmp_path / "silent", "one").values()) == ["held"]
 
 
+def test_ctrl_c_does_not_interrupt_what_sigterm_gives_back(tmp_path):
+    code = f"""
+import fcntl, frazil, os, time
+os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
+ids = [frazil.Snowflake("standard", store=f"file:{tmp_path}/{{store}}", namespace="term", window="60s") for store in ("silent", "well")]
+fcntl.flock(os.open("{tmp_path}/silent/term/.lock", os.O_RDWR), fcntl.LOCK_EX)
+frazil.close_on_sigterm()
+print("ready", flush=True)
+time.sleep(60)
+"""
+    program = start(code, stderr=subprocess.PIPE)
+    assert program.stdout.readline() == "ready\n"
+    program.send_signal(signal.SIGTERM)
+    time.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=60)
+    # Whichever of the two it meets first.
+    assert program.returncode in (-signal.SIGTERM, -signal.SIGINT)
+    assert list(slots(tmp_path / "well", "term").values()) == ["free"]
+
+
 def test_sigterm_that_is_ignored_changes_nothing(tmp_path):
     ignores = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     status, said, _ = terminated(tmp_path, ignores, "time.sleep(1); print(ids.next() > 0)")
