@@ -251,7 +251,8 @@ def test_async_waits_end(name, tmp_path):
 
 
 def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
-    silence = Silence(tmp_path)
+    # Opened here, where that may take its time.
+    silence, hours = Silence(tmp_path), used_up()
 
     async def main():
         ids = frazil.Snowflake("standard", store=f"file:{tmp_path}", namespace="loop", timeout=30)
@@ -259,7 +260,7 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
         await ids.renew_async(timeout=30)
         assert await ids.next_async(timeout=30) > 0
         with pytest.raises(frazil.WouldBlockError) as raised:
-            used_up().next()
+            hours.next()
         assert "2 ms: await ids.next_async(), or say timeout=" in raised.value.__notes__[0]
         for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().renew, silence.generator(namespace="c").close):
             since = time.monotonic()
