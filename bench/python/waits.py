@@ -1,4 +1,4 @@
-"""How long each wait takes to end, once something ends it: `.venv/bin/python bench/python/waits.py`.
+"""How long each wait takes to end, once something ends it, the worst of five: `.venv/bin/python bench/python/waits.py`.
 
 The figures are measured, not asserted: tests/python/test_waits.py holds the limits that also hold on a busy machine.
 """
@@ -18,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests/python"))
 from test_waits import ASYNC, WAITS, Silence, waiting
 
 BEGUN_S = 0.3
+ROUNDS = 5
 
 
 def milliseconds(seconds):
@@ -140,17 +141,25 @@ def told_within(count):
         return asyncio.run(main([f"etcd://127.0.0.1:{server.getsockname()[1]}" for server in (one, other)]))
 
 
+def worst(way, name):
+    """How a wait ended, and the longest time that it took."""
+    told = []
+    for _ in range(ROUNDS):
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            told.append(way(name, pathlib.Path(folder)))
+    if None in told:
+        return ""
+    error, took = max(told, key=lambda end: end[1])
+    # Where it is known that the next ID comes later, nobody waits.
+    return f"{error} at once" if took < -BEGUN_S / 2 else f"{error} {milliseconds(took)} ms"
+
+
 def main():
     ways = [by_ctrl_c, by_close, by_timeout, by_cancel, by_timeout_in_a_loop]
     print("| wait |", " | ".join(way.__name__.replace("_", " ") for way in ways), "|")
     print("|---|" + "---|" * len(ways))
     for name in WAITS:
-        cells = []
-        for way in ways:
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                told = way(name, pathlib.Path(folder))
-            cells.append("" if told is None else f"{told[0]} {milliseconds(told[1])} ms")
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        print(f"| {name} | " + " | ".join(worst(way, name) for way in ways) + " |", flush=True)
     held, took = held_by(200)
     print(f"200 next_async on a used-up tick: the loop stands still for {milliseconds(held)} ms at most; all have IDs after {took:.2f} s")
     print(f"60 next_async with wait=1s on stores that never answer: all told after {told_within(60):.2f} s")

@@ -1,25 +1,16 @@
-"""What is still open at the interpreter's exit gives its node number back, and on SIGTERM, if the program wants that.
+"""What is still leased at the interpreter's exit is given back, and on SIGTERM, if the program wants that.
 
-Without that a number that is held by a global would have to wait for its bound. A forked child gives back what it has leased itself,
-and nothing of its parent's.
+Without that a node number that is held by a global would have to wait for its bound. A forked child gives back what it has leased
+itself, and nothing of its parent's; a generator that it has not used yet stays open, as it has nothing to give back.
 """
 
 import atexit
-import time
-import weakref
 
 from . import _frazil
 
-# For all generators together: a program must end, whatever its store does.
-PATIENCE = 0.5
-
-_open: weakref.WeakSet = weakref.WeakSet()
 _handler_before = None
 
-
-def close_at_exit(ids):
-    """Remembers a generator, as long as somebody else does."""
-    _open.add(ids)
+atexit.register(_frazil._close_all)
 
 
 def close_on_sigterm():
@@ -46,7 +37,7 @@ def close_on_sigterm():
 
 
 def _close_and_go_on(number, frame):
-    _close_all()
+    _frazil._close_all()
     if callable(_handler_before):
         _handler_before(number, frame)
         return
@@ -57,13 +48,3 @@ def _close_and_go_on(number, frame):
     os.kill(os.getpid(), number)
     # The kernel spares a container's first process.
     os._exit(128 + number)
-
-
-@atexit.register
-def _close_all():
-    until = time.monotonic() + PATIENCE
-    for ids in list(_open):
-        try:
-            ids.close(timeout=max(0.0, until - time.monotonic()))
-        except _frazil.WouldBlockError:
-            pass  # it goes on as long as the process does

@@ -79,6 +79,7 @@ _Listed: TypeAlias = _Option | list[str] | tuple[str, ...] | list[int] | tuple[i
 def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
 
+def _close_all() -> None: ...
 def close_on_sigterm() -> None:
     """Gives leased numbers back on SIGTERM, and then does what the program did before: its handler is called, or SIGTERM ends it.
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// How long a generator that nobody holds any more waits for its store.
 const DROP_PATIENCE: Duration = Duration::from_millis(200);
+/// How long the end of a program waits for all stores together.
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A leased node number and how it stands, as it was when `ids.lease` was read.
 #[pyclass(frozen, module = "frazil")]
@@ -115,12 +117,13 @@ pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'
     ids.py().import("frazil._async")?.call_method1("enter", (ids,))
 }
 
-/// Has the interpreter close what holds a leased number at its exit, if the program does not. It is held weakly.
-pub(crate) fn close_at_exit<M: Mint>(ids: &Bound<'_, M>) -> PyResult<()> {
-    if ids.get().ids().is_leased() {
-        ids.py().import("frazil._exit")?.call_method1("close_at_exit", (ids,))?;
-    }
-    Ok(())
+/// Gives back what this process still leases: for its end, which must come whatever the stores do. A signal waits until then.
+#[pyfunction]
+pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
+    guard(py, || {
+        py.detach(|| drop(frazil::close_all(LAST_PATIENCE)));
+        Ok(())
+    })
 }
 
 /// `close_on_sigterm()`: gives leased numbers back on SIGTERM, and then does what the program did before.

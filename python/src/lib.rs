@@ -47,6 +47,7 @@ mod _frazil {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         // Not with `add`, which would make it one of the package's own names.
         module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
+        module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;
         module.setattr("_Ends", module.py().get_type::<wait::Ends>())?;
         wait::log_starts();
         error::export(module)?;

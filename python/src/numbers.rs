@@ -268,9 +268,7 @@ fn object<C>(py: Python<'_>, class: C, numbers: frazil::Numbers) -> PyResult<Bou
 where
     C: PyClass<BaseType = Numbers>,
 {
-    let numbers = Bound::new(py, PyClassInitializer::from(Numbers(Arc::new(numbers))).add_subclass(class))?;
-    lease::close_at_exit(numbers.as_super())?;
-    Ok(numbers)
+    Bound::new(py, PyClassInitializer::from(Numbers(Arc::new(numbers))).add_subclass(class))
 }
 
 impl Mint for Numbers {

@@ -204,9 +204,7 @@ impl Snowflake {
 
 impl Snowflake {
     fn object(py: Python<'_>, ids: frazil::Snowflake) -> PyResult<Bound<'_, Self>> {
-        let ids = Bound::new(py, Snowflake(Arc::new(ids)))?;
-        lease::close_at_exit(&ids)?;
-        Ok(ids)
+        Bound::new(py, Snowflake(Arc::new(ids)))
     }
 }
 

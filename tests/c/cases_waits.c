@@ -4,6 +4,7 @@
 #include "helpers.h"
 
 #include <pthread.h>
+#include <sys/time.h>
 
 /* 16 IDs a second: a thousand take a minute. */
 #define SLOW "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' start=zero exhausted=wait:60s"
@@ -50,13 +51,29 @@ CASE(wait_ends_with_close) {
 CASE(wait_bounds) {
     struct folder folder = make_folder();
     char line[200];
-    frazil_snowflake *ids;
-    frazil_numbers *ring;
+    frazil_snowflake *ids, *none = NULL;
+    frazil_numbers *ring, *no_numbers = NULL;
     uint64_t node;
+    int64_t id, buffer[4];
     snprintf(line, sizeof line, "standard store=file:%s namespace=waits", folder.path);
     OK(frazil_snowflake_open(line, &ids));
     snprintf(line, sizeof line, "standard store=file:%s namespace=ring size=8", folder.path);
     OK(frazil_buffered_open(line, &ring));
+    const int64_t negative[] = {-1, INT64_MIN};
+    for (int i = 0; i < 2; ++i) {
+        STATUS(frazil_snowflake_try_open("standard node=1", negative[i], &none), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_segment_try_open("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_tickets_try_open("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_buffered_try_open("standard node=1", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_try_next(ids, negative[i], &id), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_try_fill(ids, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_numbers_try_next(ring, negative[i], &id), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_numbers_try_fill(ring, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
+    }
+    CHECK(none == NULL && no_numbers == NULL);
+    /* None of them spent anything or closed; the longest limit is one. */
+    OK(frazil_snowflake_try_next(ids, INT64_MAX, &id));
+    OK(frazil_numbers_try_fill(ring, INT64_MAX, buffer, 4, NULL));
     STATUS(frazil_snowflake_try_renew(ids, -1), FRAZIL_OUT_OF_RANGE);
     CHECK(error_has("max_wait_ms=-1"));
     STATUS(frazil_snowflake_try_close(ids, INT64_MIN), FRAZIL_OUT_OF_RANGE);
@@ -111,27 +128,114 @@ CASE(wait_close_all) {
     remove_folder(folder);
 }
 
+struct told {
+    char text[500];
+    const frazil_snowflake *waits;
+    int64_t id;
+    frazil_status given, closed, all, unhooked;
+};
+
+/* It may call frazil, close what waits in another thread, and take itself away. */
 static void tell(const char *text, void *data) {
-    snprintf(data, 500, "%s", text);
+    struct told *told = data;
+    snprintf(told->text, sizeof told->text, "%s", text);
+    told->given = frazil_snowflake_try_next(told->waits, 0, &told->id);
+    told->closed = frazil_snowflake_close(told->waits);
+    told->all = frazil_close_all(0);
+    told->unhooked = frazil_on_wait(NULL, NULL);
 }
 
 /* A crashed holder's number is waited for; whoever waits says so. */
 CASE(wait_is_told) {
-    static char told[500];
+    static struct told told;
+    static struct batch batch;
     struct folder folder = make_folder();
     char line[200];
-    frazil_snowflake *ids;
+    frazil_snowflake *ids, *slow;
+    pthread_t thread;
+    int64_t id;
     snprintf(line, sizeof line, "standard node=3 store=file:%s window=6s renew=500ms rollback=error", folder.path);
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) end_child(frazil_snowflake_open(line, &ids) != FRAZIL_OK);
     CHECK(ended_well(child));
-    OK(frazil_on_wait(tell, told));
+    OK(frazil_snowflake_open(SLOW " node=4", &slow));
+    batch.ids = told.waits = slow;
+    CHECK(pthread_create(&thread, NULL, fill, &batch) == 0);
+    OK(frazil_on_wait(tell, &told));
     OK(frazil_snowflake_open(line, &ids));
-    OK(frazil_on_wait(NULL, NULL));
-    CHECK(strstr(told, "namespace=default: waiting: all node numbers that the spec allows are held; the next may be free at 2") != NULL);
+    CHECK(strstr(told.text, "namespace=default: waiting: all node numbers that the spec allows are held; the next may be free at 2") != NULL);
+    pthread_join(thread, NULL);
+    CHECK(batch.status == FRAZIL_CLOSED);
+    CHECK(told.given == FRAZIL_OK || told.given == FRAZIL_WOULD_BLOCK);
+    CHECK(told.closed == FRAZIL_OK && told.all == FRAZIL_OK && told.unhooked == FRAZIL_OK);
+    /* What was not open yet is not closed. */
+    OK(frazil_snowflake_next(ids, &id));
     frazil_snowflake_free(ids);
+    frazil_snowflake_free(slow);
     remove_folder(folder);
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number) {
+    (void)number;
+    ++signals;
+}
+
+/* A signal whose handler returns ends no wait, not even where it interrupts system calls. */
+CASE(wait_goes_on_after_signals) {
+    frazil_snowflake *slow;
+    int64_t ids[40];
+    struct sigaction counts, before;
+    memset(&counts, 0, sizeof counts);
+    counts.sa_handler = count_signal;
+    OK(frazil_snowflake_open(SLOW " node=5", &slow));
+    CHECK(sigaction(SIGALRM, &counts, &before) == 0);
+    const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    frazil_status filled = frazil_snowflake_fill(slow, ids, 40, NULL);
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+    sigaction(SIGALRM, &before, NULL);
+    CHECK(filled == FRAZIL_OK && ascending(ids, 40) && signals > 1);
+    frazil_snowflake_free(slow);
+}
+
+static void *close_on_sigint(void *data) {
+    sigset_t set;
+    int number;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    for (int i = 0; i < 2; ++i) {
+        if (sigwait(&set, &number) != 0 || frazil_snowflake_close(data) != FRAZIL_OK) abort();
+    }
+    return NULL;
+}
+
+/* The guide's way: a thread of the program takes Ctrl-C and closes; a second one, while the first is handled, finds it closed. In a process
+   of its own, where no thread is left from before. */
+CASE(wait_ends_with_ctrl_c) {
+    static struct batch batch;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        frazil_snowflake *slow;
+        pthread_t threads[2];
+        sigset_t set;
+        sigemptyset(&set);
+        sigaddset(&set, SIGINT);
+        if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0 || frazil_snowflake_open(SLOW " node=6", &slow) != FRAZIL_OK) end_child(__LINE__);
+        batch.ids = slow;
+        if (pthread_create(&threads[0], NULL, fill, &batch) != 0) end_child(__LINE__);
+        if (pthread_create(&threads[1], NULL, close_on_sigint, slow) != 0) end_child(__LINE__);
+        pause_ms(200);
+        kill(getpid(), SIGINT);
+        pthread_join(threads[0], NULL);
+        kill(getpid(), SIGINT);
+        pthread_join(threads[1], NULL);
+        end_child(batch.status == FRAZIL_CLOSED ? 0 : __LINE__);
+    }
+    CHECK(ended_well(child));
 }
 
 int main(int argc, char **argv) { return run_cases(argc, argv); }

@@ -7,9 +7,9 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from test_lease import in_time, slots
@@ -18,41 +18,48 @@ APP = """
 import json, os, frazil
 ids = frazil.Snowflake("standard", store={store!r}, namespace="web", timeout=30)
 ids.next()
+requests = 0
 {before}
 
 async def app(scope, receive, send):
+    global requests
     if scope["type"] == "lifespan":
         while (await receive())["type"] != "lifespan.shutdown":
             await send({{"type": "lifespan.startup.complete"}})
         {shutdown}
         return await send({{"type": "lifespan.shutdown.complete"}})
+    requests += 1
+    turn = requests
     try:
         said, status = [ids.next() for _ in range(10)] + await ids.batch_async(40), 200
     except frazil.FrazilError as error:
         said, status = repr(error), 500
-    said = json.dumps([os.getpid(), ids.node, said]).encode()
+    said = json.dumps([os.getpid(), turn, ids.node, said]).encode()
     await send({{"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]}})
     await send({{"type": "http.response.body", "body": said}})
 """
 # Either of them gives back when a server has answered its last request.
 ENDS = [{"before": "", "shutdown": "await ids.aclose()"}, {"before": "frazil.close_on_sigterm()", "shutdown": ""}]
+FIRSTS = 200
 WORKERS = 4
-GUNICORN = ["gunicorn", f"--workers={WORKERS}", "--worker-class=uvicorn_worker.UvicornWorker", "--bind=fd://{fd}"]
-UVICORN = ["uvicorn", f"--workers={WORKERS}", "--fd={fd}"]
+GUNICORN = ["gunicorn", "--worker-class=uvicorn_worker.UvicornWorker", "--bind=fd://{fd}"]
+FEW = f"--workers={WORKERS}"
 SERVERS = {
-    "gunicorn-preload": ([*GUNICORN, "--preload"], ENDS[0]),
-    "gunicorn-lifespan": (GUNICORN, ENDS[0]),
-    "gunicorn-sigterm": (GUNICORN, ENDS[1]),
-    "uvicorn-lifespan": (UVICORN, ENDS[0]),
-    "uvicorn-sigterm": (UVICORN, ENDS[1]),
+    "gunicorn-lifespan": ([*GUNICORN, FEW], ENDS[0]),
+    "gunicorn-sigterm": ([*GUNICORN, FEW], ENDS[1]),
+    "uvicorn-lifespan": (["uvicorn", "--fd={fd}", FEW], ENDS[0]),
+    "uvicorn-sigterm": (["uvicorn", "--fd={fd}", FEW], ENDS[1]),
 }
+# A worker ends after its first request, and another is forked, which begins sooner if it need not import uvicorn's parts itself.
+PARTS = "import uvicorn.lifespan.on, uvicorn.protocols.http.auto, uvicorn.protocols.websockets.auto"
+PRELOADED = ([*GUNICORN, "--preload", "--workers=8", "--max-requests=1"], {**ENDS[0], "before": PARTS})
 
 
 @contextlib.contextmanager
-def serving(name, folder, store):
+def serving(server, folder):
     """The port of a server, which is handed over to it."""
-    command, end = SERVERS[name]
-    (folder / "shop.py").write_text(APP.format(store=store, **end))
+    command, end = server
+    (folder / "shop.py").write_text(APP.format(store=f"file:{folder}", **end))
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
         port, fd = listening.getsockname()[1], listening.fileno()
@@ -68,42 +75,72 @@ def serving(name, folder, store):
 def ask(port):
     """The answer to a request, and its status."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         return error.code, json.load(error)
 
 
-def first_requests(name, folder, store):
-    """The answers to requests that come as soon as anybody takes them, until every worker has answered."""
-    answers = []
-    with serving(name, folder, store) as port:
-        until = time.monotonic() + 120
-        while len({pid for _, (pid, _, _) in answers}) < WORKERS and time.monotonic() < until:
-            threads = [threading.Thread(target=lambda: answers.append(ask(port))) for _ in range(20)]
-            [thread.start() for thread in threads]
-            [thread.join() for thread in threads]
-    return answers
+def at_once(count, work):
+    """Does something in so many threads, and waits for all."""
+    with ThreadPoolExecutor(count) as threads:
+        for done in [threads.submit(work) for _ in range(count)]:
+            done.result()
+
+
+def check(answers, folder):
+    """Every request was answered, no ID came twice, and the server that was told to end gave everything back."""
+    refused = [answer for status, answer in answers if status != 200]
+    assert not refused, f"{len(refused)} of {len(answers)}: {refused[0]}"
+    minted = [id for _, (_, _, _, ids) in answers for id in ids]
+    assert len(set(minted)) == len(minted) == 50 * len(answers)
+    assert set(slots(folder, "web").values()) == {"free"}
 
 
 @pytest.mark.parametrize("name", SERVERS)
-def test_the_first_request_of_each_worker_is_answered(name, tmp_path):
-    answers = first_requests(name, tmp_path, f"file:{tmp_path}")
-    assert {status for status, _ in answers} == {200}, answers[0]
-    workers = {pid: node for _, (pid, node, _) in answers}
+def test_the_first_requests_of_a_server_are_answered(name, tmp_path):
+    # Counted are requests that were there before any worker was, which has leased its number when it begins to answer.
+    answers = []
+    with serving(SERVERS[name], tmp_path) as port:
+        at_once(FIRSTS, lambda: answers.append(ask(port)))
+        until = time.monotonic() + 120
+        while len({pid for _, (pid, *_) in answers}) < WORKERS and time.monotonic() < until:
+            at_once(20, lambda: answers.append(ask(port)))
+    check(answers, tmp_path)
+    workers = {pid: node for _, (pid, _, node, _) in answers}
     assert len(set(workers.values())) == len(workers) == WORKERS
-    minted = [id for _, (_, _, ids) in answers for id in ids]
-    assert len(set(minted)) == len(minted) == 50 * len(answers)
-    assert set(slots(tmp_path, "web").values()) == {"free"}, "a server that is told to end gives back"
 
 
+def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
+    # Counted are first calls after a fork: of each worker's generator, which the server opened before it forked, on the thread of
+    # the worker's running loop.
+    answers = []
+
+    def firsts():
+        return sum(turn == 1 for _, (_, turn, _, _) in answers)
+
+    def ask_until_all():
+        until = time.monotonic() + 240
+        while firsts() < FIRSTS and time.monotonic() < until:
+            # A worker that ends closes connections which it has taken and not read from.
+            with contextlib.suppress(ConnectionError):
+                answers.append(ask(port))
+
+    with serving(PRELOADED, tmp_path) as port:
+        at_once(16, ask_until_all)
+    check(answers, tmp_path)
+    assert firsts() >= FIRSTS
+
+
+PROCESSES = 50
 TASKS = """
-import os, frazil
+import time, frazil
 from celery import Celery
 from celery.signals import worker_process_shutdown
 app = Celery("tasks", broker="filesystem://", backend="file://{folder}/results")
 app.conf.broker_transport_options = {{
     "data_folder_in": "{folder}/queue", "data_folder_out": "{folder}/queue", "control_folder": "{folder}/control",
+    "polling_interval": 0.02,
 }}
 ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
 ids.next()
@@ -112,30 +149,61 @@ ids.next()
 def give_back(**_):
     ids.close()
 
+tasks = 0
+
 @app.task
 def mint(count):
-    return os.getpid(), [ids.next() for _ in range(count)]
+    global tasks
+    tasks += 1
+    minted = [ids.next() for _ in range(count)]
+    time.sleep(0.05)    # others have their turn
+    return tasks, minted
 """
 
 
-def test_celery(tmp_path):
-    for folder in ("queue", "control", "results"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "tasks.py").write_text(TASKS.format(folder=tmp_path))
+@contextlib.contextmanager
+def working(folder, *options):
+    """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
+    for name in ("queue", "control", "results"):
+        (folder / name).mkdir()
+    (folder / "tasks.py").write_text(TASKS.format(folder=folder))
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool=prefork", "--concurrency=3", "--loglevel=WARNING"]
-    worker = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True)
-    send = "import json, tasks; all = [tasks.mint.delay(50) for _ in range(40)]; print(json.dumps([one.get(timeout=100) for one in all]))"
-    try:
+    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool=prefork", "--loglevel=WARNING", *options]
+    worker = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True)
+
+    def send(count):
+        code = f"""
+import json, tasks
+sent = [tasks.mint.delay(50) for _ in range({count})]
+print(json.dumps([one.get(timeout=240, interval=0.05) for one in sent]))
+"""
         sent = subprocess.run(
-            [sys.executable, "-c", send], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True, timeout=120
+            [sys.executable, "-c", code], cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=300
         )
         assert sent.returncode == 0, sent.stderr
+        answers = json.loads(sent.stdout)
+        minted = [id for _, ids in answers for id in ids]
+        assert len(set(minted)) == len(minted) == 50 * count
+        return answers
+
+    try:
+        yield worker, send
     finally:
-        worker.send_signal(signal.SIGTERM)
+        # Its processes are of its session.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+
+@pytest.mark.parametrize("round", range(FIRSTS // PROCESSES))
+def test_the_first_task_of_each_forked_process_is_done(round, tmp_path):
+    # Counted are first calls after a fork: of each process of the pool. A pool of its own for each round, because Celery forks beside its own
+    # threads where it replaces a process, and such a child may hang in a lock of Python's.
+    firsts, until = 0, time.monotonic() + 120
+    with working(tmp_path, f"--concurrency={PROCESSES}") as (worker, send):
+        while firsts < PROCESSES and time.monotonic() < until:
+            firsts += sum(turn == 1 for turn, _ in send(2 * PROCESSES))
+        worker.terminate()
         worker.wait(60)
-    answers = json.loads(sent.stdout)
-    minted = [id for _, ids in answers for id in ids]
-    assert len(set(minted)) == len(minted) == 2000
-    assert len({pid for pid, _ in answers}) > 1
+    assert firsts == PROCESSES
     assert in_time(lambda: set(slots(tmp_path / "store", "tasks").values()) == {"free"}), slots(tmp_path / "store", "tasks")

@@ -4,6 +4,7 @@ import array
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import signal
 import socket
@@ -58,6 +59,16 @@ class Silence:
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
         return {"node": 7, "store": f"file:{self.folder}", **SLOW}
 
+    def segment(self):
+        """One whose store answers no more once its first range is used up."""
+        numbers = frazil.Segment("orders", store=f"file:{self.folder}", wait="60s", step=1, timeout=30)
+        self.held.append(open(self.folder / "default~orders/.lock"))  # noqa: SIM115
+        fcntl.flock(self.held[-1], fcntl.LOCK_EX)
+        with contextlib.suppress(frazil.WouldBlockError):
+            while True:
+                numbers.next(timeout=0)
+        return numbers
+
     def pair(self):
         return {"store": [self.server(), self.server()], "wait": "60s"}
 
@@ -94,6 +105,7 @@ WAITS = {
     "renew": lambda silence: of(silence.generator(), "renew"),
     "close": lambda silence: of(silence.generator(), "close"),
     "segment-open": lambda silence: opens(frazil.Segment, {"store": silence.server(), "wait": "60s"}),
+    "segment-next": lambda silence: of(silence.segment(), "next"),
     "tickets-next": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "next"),
     "tickets-batch": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "batch", 3),
     "ring-next": lambda silence: of(silence.ring(), "next"),
@@ -171,7 +183,9 @@ def test_a_second_ctrl_c_does_no_harm(tmp_path):
     assert program.returncode in (0, 1, -signal.SIGINT), "the later ones may come when it has caught the first"
 
 
-@pytest.mark.parametrize("name", ["next", "batch", "fill", "renew", "tickets-next", "tickets-batch", "ring-next", "ring-renew"])
+@pytest.mark.parametrize(
+    "name", ["next", "batch", "fill", "renew", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-renew"]
+)
 def test_close_ends_what_waits(name, tmp_path):
     silence = Silence(tmp_path)
     ids, call, _ = WAITS[name](silence)
@@ -237,7 +251,8 @@ def test_async_waits_end(name, tmp_path):
 
 
 def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
-    silence = Silence(tmp_path)
+    # Opened here, where that may take its time.
+    silence, hours = Silence(tmp_path), used_up()
 
     async def main():
         ids = frazil.Snowflake("standard", store=f"file:{tmp_path}", namespace="loop", timeout=30)
@@ -245,7 +260,7 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
         await ids.renew_async(timeout=30)
         assert await ids.next_async(timeout=30) > 0
         with pytest.raises(frazil.WouldBlockError) as raised:
-            used_up().next()
+            hours.next()
         assert "2 ms: await ids.next_async(), or say timeout=" in raised.value.__notes__[0]
         for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().renew, silence.generator(namespace="c").close):
             since = time.monotonic()
@@ -424,6 +439,47 @@ def test_sigterm_gives_back(tmp_path):
     assert terminated(tmp_path, closed, "time.sleep(1)") == (0, "closed\n", ["free"])
 
 
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGTERM)", "sys.exit()"], ids=["sigterm", "exit"])
+def test_a_store_that_is_silent_keeps_no_number_of_another(end, tmp_path):
+    # There are many, so that it takes a while to give them back.
+    code = f"""
+import fcntl, frazil, os, signal, sys
+os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
+stores = [("silent", "one")] + [("well", f"n{{at}}") for at in range(12)]
+ids = [frazil.Snowflake("standard", store=f"file:{tmp_path}/{{store}}", namespace=name, window="60s") for store, name in stores]
+# A number, which the interpreter's end does not close.
+fcntl.flock(os.open("{tmp_path}/silent/one/.lock", os.O_RDWR), fcntl.LOCK_EX)
+frazil.close_on_sigterm()
+{end}
+"""
+    program = start(code)
+    program.communicate(timeout=60)
+    assert program.returncode in (0, -signal.SIGTERM)
+    assert [list(slots(tmp_path / "well", f"n{at}").values()) for at in range(12)] == [["free"]] * 12
+    assert list(slots(tmp_path / "silent", "one").values()) == ["held"]
+
+
+def test_ctrl_c_does_not_interrupt_what_sigterm_gives_back(tmp_path):
+    code = f"""
+import fcntl, frazil, os, time
+os.makedirs("{tmp_path}/silent"), os.makedirs("{tmp_path}/well")
+ids = [frazil.Snowflake("standard", store=f"file:{tmp_path}/{{store}}", namespace="term", window="60s") for store in ("silent", "well")]
+fcntl.flock(os.open("{tmp_path}/silent/term/.lock", os.O_RDWR), fcntl.LOCK_EX)
+frazil.close_on_sigterm()
+print("ready", flush=True)
+time.sleep(60)
+"""
+    program = start(code, stderr=subprocess.PIPE)
+    assert program.stdout.readline() == "ready\n"
+    program.send_signal(signal.SIGTERM)
+    time.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=60)
+    # Whichever of the two it meets first.
+    assert program.returncode in (-signal.SIGTERM, -signal.SIGINT)
+    assert list(slots(tmp_path / "well", "term").values()) == ["free"]
+
+
 def test_sigterm_that_is_ignored_changes_nothing(tmp_path):
     ignores = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
     status, said, _ = terminated(tmp_path, ignores, "time.sleep(1); print(ids.next() > 0)")
@@ -478,3 +534,46 @@ def test_a_start_says_what_it_waits_for(tmp_path, caplog):
         frazil.Snowflake("standard", timeout=5, **held)
     told = [record.getMessage() for record in caplog.records if record.name == "frazil"]
     assert len(told) == 1 and "namespace=default: waiting: " in told[0] and "may be free at 20" in told[0]
+
+
+def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
+    held, slow = Silence(tmp_path).left_behind(), used_up()
+    ended, failed = [], []
+
+    class Closes(logging.Handler):
+        def emit(self, record):
+            slow.close()
+            with contextlib.suppress(frazil.WouldBlockError):
+                frazil.Snowflake("standard", timeout=0, **held)
+            raise LookupError("mine")
+
+    def wait():
+        try:
+            slow.next()
+        except frazil.FrazilError as error:
+            ended.append(type(error))
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: failed.append(raised.exc_type))
+    thread, handler, log = threading.Thread(target=wait), Closes(), logging.getLogger("frazil")
+    thread.start()
+    log.addHandler(handler)
+    try:
+        with pytest.raises(frazil.WouldBlockError, match="the next may be free at 20"):
+            frazil.Snowflake("standard", timeout=5, **held)
+    finally:
+        log.removeHandler(handler)
+    thread.join()
+    assert ended == [frazil.ClosedError] and failed == [LookupError]
+
+
+def test_a_callback_of_a_call_may_close_its_generator(node):
+    async def main():
+        ids = await frazil.Snowflake.open("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
+        tasks = [asyncio.create_task(ids.next_async()) for _ in range(64)]
+        tasks[20].add_done_callback(lambda _: ids.close())
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        ids_got = [end for end in ends if isinstance(end, int)]
+        closed = [end for end in ends if isinstance(end, frazil.ClosedError)]
+        assert ids_got and closed and len(ids_got) + len(closed) == 64
+
+    asyncio.run(main())

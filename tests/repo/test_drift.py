@@ -85,3 +85,11 @@ def test_the_bindings_have_the_same_files():
     for binding in ("python", "node", "c-api"):
         files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}
         assert files == shared, f"{binding}: {sorted(shared ^ files)}"
+
+
+def test_the_guides_wrap():
+    """Prose of 120 columns at most; tables, examples and what programs print stay as they are."""
+    for path in (ROOT / "docs").glob("*.md"):
+        prose = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+        long = [line for line in prose.splitlines() if len(line) > 120 and not re.match(r" *\||    ", line)]
+        assert not long, f"{path.name}: {long[0]}"
