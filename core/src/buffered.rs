@@ -101,7 +101,7 @@ impl Fill for Ring {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
         let generator = self.ids.generator();
         let made_ms = generator.unix_ms();
-        let Claimed { lease, words } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
+        let Claimed { lease, words, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
         let (mut first, end) = (words.first, words.first + words.count);
         let mut spans = Vec::new();
         // Within a tick the IDs lie at equal distances.

@@ -1,5 +1,11 @@
 //! What time is it? The system says, or the program itself.
 
+mod counter;
+mod stretch;
+
+pub(crate) use counter::Counter;
+pub(crate) use stretch::Stretch;
+
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicI64, Ordering};
 use crate::time::check_instant;
@@ -9,16 +15,29 @@ const NOT_SET: i64 = i64::MIN;
 
 /// Where a generator reads the time.
 pub(crate) enum Clock {
-    /// The operating system's wall clock, read anew for every ID: never older than the call.
-    System,
+    /// The operating system's wall clock, and the processor's counter where that tells how long a tick lasts.
+    System(Option<Counter>),
     /// `clock=manual`: the last time that the program set.
     Manual(AtomicI64),
-    /// A system clock that a simulation sets.
+    /// A system clock and a counter that a simulation sets.
     #[cfg(all(test, not(loom)))]
-    Simulated(std::sync::Arc<AtomicI64>),
+    Simulated(std::sync::Arc<AtomicI64>, Counter),
+}
+
+/// What a clock showed.
+pub(crate) struct Reading {
+    pub(crate) unix_ms: i64,
+    /// How much of that millisecond had passed.
+    ns: u64,
+    /// The counter, just before.
+    count: u64,
 }
 
 impl Clock {
+    pub(crate) fn system() -> Self {
+        Clock::System(Counter::of_the_processor())
+    }
+
     pub(crate) fn manual() -> Self {
         Clock::Manual(AtomicI64::new(NOT_SET))
     }
@@ -27,21 +46,63 @@ impl Clock {
     #[inline]
     pub(crate) fn unix_ms(&self) -> i64 {
         match self {
-            Clock::System => system_ms(),
+            Clock::System(_) => system_ms(),
             Clock::Manual(time) => time.load(Ordering::SeqCst),
             #[cfg(all(test, not(loom)))]
-            Clock::Simulated(time) => time.load(Ordering::SeqCst),
+            Clock::Simulated(time, _) => time.load(Ordering::SeqCst),
         }
     }
 
-    /// The time in Unix milliseconds.
+    /// The time, exactly.
     ///
     /// # Errors
     /// `CLOCK_NOT_SET` for a manual clock that was never set.
-    pub(crate) fn read(&self) -> Result<i64> {
-        match self.unix_ms() {
-            NOT_SET => Err(Error::new(ErrorKind::ClockNotSet, "clock=manual has no time yet: call set_time first")),
-            time => Ok(time),
+    pub(crate) fn read(&self) -> Result<Reading> {
+        // Before the time: so what is counted from here on is never less than what has passed since.
+        let count = self.count();
+        let (unix_ms, ns) = match self {
+            Clock::System(_) => system_time(),
+            _ => (self.unix_ms(), 0),
+        };
+        if unix_ms == NOT_SET {
+            return Err(Error::new(ErrorKind::ClockNotSet, "clock=manual has no time yet: call set_time first"));
+        }
+        Ok(Reading { unix_ms, ns, count })
+    }
+
+    /// For how long the clock surely shows the tick of a reading, which ends at `end_ms`.
+    pub(crate) fn stretch(&self, reading: &Reading, tick: u64, end_ms: i64) -> Stretch {
+        let left = (end_ms.saturating_sub(reading.unix_ms).max(0) as u64).saturating_mul(1_000_000).saturating_sub(reading.ns);
+        self.counter().and_then(|counter| counter.stretch(reading.count, left)).unwrap_or(Stretch::of_tick(tick))
+    }
+
+    /// Whether the clock still shows the tick of a stretch; `tick` tells what it shows where the counter does not. Only a clock with a counter
+    /// makes stretches of counts.
+    #[inline(always)]
+    pub(crate) fn shows(&self, stretch: Stretch, tick: impl FnOnce() -> u64) -> bool {
+        if stretch.is_of_counts() { stretch.holds(self.count()) } else { Stretch::of_tick(tick()) == stretch }
+    }
+
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        #[cfg(all(test, not(loom)))]
+        if let Clock::Simulated(_, counter) = self {
+            return counter.now();
+        }
+        counter::read()
+    }
+
+    /// Whether a reading, of which this is the tick, lies in a stretch.
+    pub(crate) fn showed(&self, stretch: Stretch, reading: &Reading, tick: u64) -> bool {
+        if stretch.is_of_counts() { stretch.holds(reading.count) } else { stretch == Stretch::of_tick(tick) }
+    }
+
+    fn counter(&self) -> Option<&Counter> {
+        match self {
+            Clock::System(counter) => counter.as_ref(),
+            Clock::Manual(_) => None,
+            #[cfg(all(test, not(loom)))]
+            Clock::Simulated(_, counter) => Some(counter),
         }
     }
 
@@ -65,7 +126,7 @@ impl Clock {
     /// How long until an instant, to the nanosecond where the clock knows.
     pub(crate) fn until(&self, unix_ms: i64) -> Duration {
         match self {
-            Clock::System if unix_ms >= 0 => {
+            Clock::System(_) if unix_ms >= 0 => {
                 let instant = UNIX_EPOCH + Duration::from_millis(unix_ms as u64);
                 instant.duration_since(SystemTime::now()).unwrap_or_default()
             }
@@ -74,12 +135,95 @@ impl Clock {
     }
 }
 
+/// The millisecond that the system's clock shows, read anew when it may have passed.
+pub(crate) struct Millisecond {
+    clock: Clock,
+    unix_ms: i64,
+    stretch: Stretch,
+}
+
+impl Millisecond {
+    pub(crate) fn new() -> Self {
+        Millisecond { clock: Clock::system(), unix_ms: i64::MIN, stretch: Stretch::NONE }
+    }
+
+    /// The one that was read last.
+    pub(crate) fn unix_ms(&self) -> i64 {
+        self.unix_ms
+    }
+
+    /// Whether the clock may show another one by now.
+    #[inline(always)]
+    pub(crate) fn has_passed(&self) -> bool {
+        !self.clock.shows(self.stretch, || system_ms() as u64)
+    }
+
+    pub(crate) fn read(&mut self) {
+        let Ok(reading) = self.clock.read() else { return };
+        self.unix_ms = reading.unix_ms;
+        self.stretch = self.clock.stretch(&reading, reading.unix_ms as u64, reading.unix_ms.saturating_add(1));
+    }
+}
+
 /// The system's clock in Unix milliseconds.
 #[inline]
 pub(crate) fn system_ms() -> i64 {
+    system_time().0
+}
+
+/// The system's clock in Unix milliseconds, and the nanoseconds that have passed of the last one.
+#[inline]
+fn system_time() -> (i64, u64) {
+    const NS: i128 = 1_000_000;
     match SystemTime::now().duration_since(UNIX_EPOCH) {
-        Ok(since) => (since.as_secs() * 1000) as i64 + i64::from(since.subsec_millis()),
+        Ok(since) => ((since.as_secs() * 1000) as i64 + i64::from(since.subsec_millis()), u64::from(since.subsec_nanos() % 1_000_000)),
         // Before 1970 the distance counts backwards, and a begun millisecond is the earlier one.
-        Err(before) => -(before.duration().as_nanos().div_ceil(1_000_000) as i64),
+        Err(before) => {
+            let ns = -(before.duration().as_nanos() as i128);
+            (ns.div_euclid(NS) as i64, ns.rem_euclid(NS) as u64)
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn while_a_stretch_lasts_the_system_shows_its_millisecond() {
+        let clock = Clock::system();
+        for _ in 0..200 {
+            let reading = clock.read().unwrap();
+            let stretch = clock.stretch(&reading, reading.unix_ms as u64, reading.unix_ms + 1);
+            loop {
+                let now = system_ms();
+                if !clock.shows(stretch, || system_ms() as u64) {
+                    break;
+                }
+                assert_eq!(now, reading.unix_ms);
+            }
+        }
+    }
+
+    #[test]
+    fn a_stretch_ends_with_its_tick_or_after_a_millisecond() {
+        let (time, counts) = (Arc::new(AtomicI64::new(1_000)), Arc::new(AtomicU64::new(5_000_000)));
+        let clock = Clock::Simulated(Arc::clone(&time), Counter::injected(Arc::clone(&counts)));
+        for (end_ms, lasts) in [(1_001, 1_000_000), (1_007, 1_000_000), (1_000, 0)] {
+            let reading = clock.read().unwrap();
+            let stretch = clock.stretch(&reading, 7, end_ms);
+            let shown = |passed: u64| {
+                counts.store(5_000_000 + passed, Ordering::SeqCst);
+                let shown = clock.shows(stretch, || 8);
+                counts.store(5_000_000, Ordering::SeqCst);
+                shown
+            };
+            assert!(lasts == 0 || shown(0) && shown(lasts - 10_000), "until {end_ms}");
+            assert!(!shown(lasts) && !shown(lasts + 1_000_000_000), "until {end_ms}");
+        }
+        let before_1970 = Reading { unix_ms: -1, ns: 999_999, count: 0 };
+        assert!(!clock.shows(clock.stretch(&before_1970, 7, 0), || 8), "a nanosecond is less than a unit");
     }
 }

@@ -73,7 +73,7 @@ fn check_policies(entry: &Entry, plan: &Plan) -> Result<()> {
 }
 
 fn make(plan: &Plan, node: u64, wait: &Wait<'_>) -> Result<Entry> {
-    let clock = if plan.manual_clock { Clock::manual() } else { Clock::System };
+    let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
     // Nothing is issued in a tick that had begun when the call did: an earlier process may have used it. Not when the generator is

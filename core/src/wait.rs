@@ -82,8 +82,11 @@ impl<'a> Wait<'a> {
         Wait { closed: Some(closed), ..self }
     }
 
-    /// From now on, unless it began before.
+    /// From now on, unless it began before. One without an end is not asked when it began, and a clock is not read for it.
     pub(crate) fn begun(self) -> Self {
+        if self.max == Duration::MAX {
+            return self;
+        }
         Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
     }
 

@@ -1,5 +1,6 @@
 //! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
 
+use crate::clock::Stretch;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Counter;
@@ -12,8 +13,6 @@ pub(super) const MOST_THREADS: u64 = 1 << 22;
 /// The last word that is issued where the node fields leave words all 63 bits: claims that are handed back stand above it,
 /// and none may reach the mark of a frozen word.
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
-/// The gate's tick while it is closed: a tick that no clock shows.
-const CLOSED: u64 = u64::MAX;
 
 /// Not modelled: only that no two are the same matters.
 static SERIALS: Counter = Counter::new(0);
@@ -77,12 +76,12 @@ unsafe impl Sync for Lease {}
 
 /// What the slow path found, for the fast path: read by every call, written once a tick.
 ///
-/// Its two halves may be read torn, which is harmless. A fresh `tick` with an older `last`: the claim
-/// is discarded and the slow path taken. A fresh `last` with an older `tick`: the clock of the thread
+/// Its two halves may be read torn, which is harmless. A fresh `stretch` with an older `last`: the claim
+/// is discarded and the slow path taken. A fresh `last` with an older `stretch`: the clock of the thread
 /// that wrote it did show that time, so the words up to `last` were due.
 struct Gate {
-    /// The clock's tick for which `last` holds.
-    tick: AtomicU64,
+    /// The tick of the clock for which `last` holds, as a [`Stretch`].
+    stretch: AtomicU64,
     /// The last word that may be issued in that tick, never above `bound`.
     last: AtomicU64,
     /// The last word that the lease allows.
@@ -96,7 +95,7 @@ impl Lease {
     /// A lease whose first word is `first` and whose last is `bound`.
     pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
         let gate = Gate {
-            tick: AtomicU64::new(CLOSED),
+            stretch: AtomicU64::new(Stretch::NONE.to_bits()),
             last: AtomicU64::new(0),
             bound: AtomicU64::new(bound.min(LAST)),
             recalls: AtomicU64::new(0),
@@ -106,10 +105,10 @@ impl Lease {
         Lease { process, serial, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
     }
 
-    /// The fast path: one word, if the gate is open for this tick of the clock.
-    #[inline]
-    pub(crate) fn claim_one(&self, tick: u64) -> Option<u64> {
-        if self.gate.tick.load(Ordering::Acquire) != tick {
+    /// The fast path: one word, if the gate is open for the tick that the clock shows.
+    #[inline(always)]
+    pub(crate) fn claim_one(&self, shows: impl FnOnce(Stretch) -> bool) -> Option<u64> {
+        if !shows(Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire))) {
             return None;
         }
         let word = self.next.fetch_add(1, Ordering::AcqRel);
@@ -117,6 +116,11 @@ impl Lease {
         if word <= self.gate.last.load(Ordering::Acquire) {
             return Some(word);
         }
+        self.refused(word)
+    }
+
+    #[cold]
+    fn refused(&self, word: u64) -> Option<u64> {
         self.hand_back(word);
         if word >= FROZEN {
             // A slow caller opened the gate after the freeze.
@@ -152,15 +156,20 @@ impl Lease {
         }
     }
 
-    /// Lets the fast path issue words up to `last` while the clock shows `tick`.
-    pub(crate) fn open_gate(&self, tick: u64, last: u64) {
+    /// Lets the fast path issue words up to `last` while the clock shows the tick of a stretch.
+    pub(crate) fn open_gate(&self, stretch: Stretch, last: u64) {
         self.gate.last.store(last.min(self.bound()), Ordering::Release);
-        self.gate.tick.store(tick, Ordering::Release);
+        self.gate.stretch.store(stretch.to_bits(), Ordering::Release);
+    }
+
+    /// For which tick the gate is open, and up to which word.
+    pub(crate) fn gate(&self) -> (Stretch, u64) {
+        (Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
     }
 
     /// Sends every call to the slow path, so that calls which fail do not run the word ahead.
     pub(crate) fn close_gate(&self) {
-        self.gate.tick.store(CLOSED, Ordering::Release);
+        self.gate.stretch.store(Stretch::NONE.to_bits(), Ordering::Release);
     }
 
     /// Moves the next word up to at least `word`.
@@ -326,7 +335,7 @@ impl LeasePointer {
         let of = self.get();
         let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Acquire));
         let gate = Gate {
-            tick: copied(&of.gate.tick),
+            stretch: copied(&of.gate.stretch),
             last: copied(&of.gate.last),
             bound: copied(&of.gate.bound),
             recalls: copied(&of.gate.recalls),

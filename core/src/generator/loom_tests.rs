@@ -6,7 +6,7 @@
 //! ```
 
 use super::{Generator, Lease, LeasePointer};
-use crate::clock::Clock;
+use crate::clock::{Clock, Stretch};
 use crate::error::ErrorKind;
 use crate::fork;
 use crate::id::Id;
@@ -39,6 +39,11 @@ fn lease(node: u64, bound: u64) -> Lease {
     Lease::new(fork::mark().current(), node, node << 2, 0, bound)
 }
 
+/// While the clock shows this tick.
+fn claim_one(lease: &Lease, tick: u64) -> Option<u64> {
+    lease.claim_one(|stretch| stretch == Stretch::of_tick(tick))
+}
+
 fn next_id(generator: &Generator) -> crate::error::Result<Id> {
     generator.fast_id().map_or_else(|| generator.slow_id(&Wait::from(Duration::ZERO)), Ok)
 }
@@ -68,10 +73,10 @@ fn assert_unique(mut ids: Vec<i64>) {
 fn loom_gate_near_its_end() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
-        lease.open_gate(0, 2);
+        lease.open_gate(Stretch::of_tick(0), 2);
         let other = Arc::clone(&lease);
-        let thread = thread::spawn(move || [other.claim_one(0), other.claim_one(0)]);
-        let mut words: Vec<_> = [lease.claim_one(0), lease.claim_one(0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
+        let thread = thread::spawn(move || [claim_one(&other, 0), claim_one(&other, 0)]);
+        let mut words: Vec<_> = [claim_one(&lease, 0), claim_one(&lease, 0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
         words.sort_unstable();
         assert!(words.is_sorted_by(|a, b| a < b) && words.iter().all(|word| *word <= 2), "{words:?}");
     });
@@ -81,9 +86,9 @@ fn loom_gate_near_its_end() {
 fn loom_a_lone_caller_loses_no_sequence_number() {
     model(|| {
         let lease = lease(1, UNBOUNDED);
-        lease.open_gate(0, 0);
-        assert_eq!(lease.claim_one(0), Some(0));
-        assert_eq!((lease.claim_one(0), lease.claim_one(0)), (None, None));
+        lease.open_gate(Stretch::of_tick(0), 0);
+        assert_eq!(claim_one(&lease, 0), Some(0));
+        assert_eq!((claim_one(&lease, 0), claim_one(&lease, 0)), (None, None));
         assert_eq!(lease.next(), 1);
     });
 }
@@ -158,9 +163,9 @@ fn loom_a_slot_is_given_back_above_everything_issued() {
 fn loom_a_raise_is_not_handed_back() {
     model(|| {
         let lease = Arc::new(Lease::new(fork::mark().current(), 1, 4, 3, UNBOUNDED));
-        lease.open_gate(0, 2);
+        lease.open_gate(Stretch::of_tick(0), 2);
         let other = Arc::clone(&lease);
-        let thread = thread::spawn(move || other.claim_one(0));
+        let thread = thread::spawn(move || claim_one(&other, 0));
         lease.raise(4);
         assert_eq!(thread.join().unwrap(), None);
         assert!(lease.next() >= 4);
@@ -171,11 +176,11 @@ fn loom_a_raise_is_not_handed_back() {
 fn loom_lease_swap() {
     model(|| {
         let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)).0);
-        pointer.get().open_gate(5, UNBOUNDED);
+        pointer.get().open_gate(Stretch::of_tick(5), UNBOUNDED);
         let other = Arc::clone(&pointer);
         let thread = thread::spawn(move || {
             let lease = other.get();
-            [lease.claim_one(5), lease.claim_one(5)].into_iter().flatten().map(|word| (lease.node, word)).collect::<Vec<_>>()
+            [claim_one(lease, 5), claim_one(lease, 5)].into_iter().flatten().map(|word| (lease.node, word)).collect::<Vec<_>>()
         });
         let _owner = pointer.swap(lease(2, UNBOUNDED), 2);
         let first = pointer.get().next();
@@ -298,11 +303,11 @@ fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
 fn loom_calls_that_fail_do_not_run_a_frozen_word_ahead() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
-        lease.open_gate(0, 9);
+        lease.open_gate(Stretch::of_tick(0), 9);
         let next = lease.freeze();
         let other = Arc::clone(&lease);
-        let thread = thread::spawn(move || assert_eq!((other.claim_one(0), other.claim_one(0)), (None, None)));
-        assert_eq!((lease.claim_one(0), lease.claim_one(0)), (None, None));
+        let thread = thread::spawn(move || assert_eq!((claim_one(&other, 0), claim_one(&other, 0)), (None, None)));
+        assert_eq!((claim_one(&lease, 0), claim_one(&lease, 0)), (None, None));
         thread.join().unwrap();
         assert_eq!(lease.next(), next);
     });

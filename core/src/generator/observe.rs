@@ -43,7 +43,7 @@ impl Generator {
         let tick = if self.is_below(id, lease.node_bits, lease.next()) {
             (id.get() as u64) >> self.packing.time_shift
         } else {
-            let now = self.layout.tick_of(self.clock.read()?)?;
+            let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
             check_observed("id", id, &self.layout, self.policies, drift, Some(now))?
         };
         self.pass(id, tick);

@@ -94,7 +94,7 @@ impl Time {
     /// The clock of a generator.
     pub(super) fn clock(&self) -> Clock {
         match self {
-            Time::System(_) => Clock::System,
+            Time::System(_) => Clock::system(),
             #[cfg(all(test, not(loom)))]
             Time::Simulated(clocks) => clocks.clock(),
         }

@@ -1,6 +1,7 @@
 //! A handle for one thread: blocks of IDs claimed from a shared generator.
 
 use super::Snowflake;
+use crate::clock::Stretch;
 use crate::error::Result;
 use crate::generator::{Claimed, Lease};
 use crate::id::Id;
@@ -25,8 +26,8 @@ const BLOCK: u64 = 64;
 #[derive(Debug)]
 pub struct Local {
     ids: Snowflake,
-    /// The tick of the clock in which the block was claimed, and the highest that it had shown.
-    tick: u64,
+    /// For how long the tick lasts in which the block was claimed, and the highest that the clock had shown.
+    stretch: Stretch,
     seen: u64,
     /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
     /// and how often it had called words back.
@@ -38,7 +39,7 @@ pub struct Local {
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        Local { ids, tick: 0, seen: 0, lease: 0, recalls: 0, next: 0, end: 0 }
+        Local { ids, stretch: Stretch::NONE, seen: 0, lease: 0, recalls: 0, next: 0, end: 0 }
     }
 
     /// The next ID. Waits as the policies say.
@@ -47,31 +48,36 @@ impl Local {
     /// As [`Snowflake::next_id`].
     #[inline]
     pub fn next_id(&mut self) -> Result<Id> {
-        self.ids.check_open()?;
         let generator = self.ids.generator();
-        let tick = generator.tick();
         let lease = generator.lease.get();
-        let recalls = lease.recalls();
-        // A block is dropped by a forked child, when the clock has gone back to its tick, when the lease was
-        // given up (a copy of this process may have the same block), and when an ID was observed.
-        let stale = tick != self.tick
-            || generator.seen() != self.seen
-            || place_of(lease) != self.lease
-            || recalls != self.recalls
-            || !generator.same_process();
-        let mut node_bits = lease.node_bits;
-        if self.next == self.end || stale {
-            let Claimed { lease: of, words } = self.ids.claim(BLOCK, Duration::MAX)?;
-            (self.next, self.end) = (words.first, words.first + words.count);
-            node_bits = of.node_bits;
-            // Read before the claim: if the clock moved on meanwhile, or the block is another lease's, or
-            // was called back, the next call claims anew.
-            (self.tick, self.seen) = (tick, generator.seen());
-            (self.lease, self.recalls) = (place_of(lease), recalls);
+        // A block is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this process may have the same
+        // block), and when an ID was observed.
+        let is_good = self.next < self.end
+            && !self.ids.is_closed()
+            && place_of(lease) == self.lease
+            && lease.recalls() == self.recalls
+            && generator.same_process()
+            && generator.still_shows(self.stretch, self.seen);
+        if !is_good {
+            return self.claim();
         }
-        let word = self.next;
         self.next += 1;
-        Ok(generator.id(node_bits, word))
+        Ok(generator.id(lease.node_bits, self.next - 1))
+    }
+
+    /// The first ID of another block.
+    #[cold]
+    #[inline(never)]
+    fn claim(&mut self) -> Result<Id> {
+        // Read before the claim: if the block is another lease's, or was called back meanwhile, the next call claims anew.
+        let lease = self.ids.generator().lease.get();
+        (self.lease, self.recalls) = (place_of(lease), lease.recalls());
+        self.end = 0;
+        let Claimed { lease, words, stretch } = self.ids.claim(BLOCK, Duration::MAX)?;
+        let node_bits = lease.node_bits;
+        (self.next, self.end) = (words.first + 1, words.first + words.count);
+        (self.stretch, self.seen) = (stretch, self.ids.generator().seen());
+        Ok(self.ids.generator().id(node_bits, words.first))
     }
 }
 

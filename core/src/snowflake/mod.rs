@@ -163,8 +163,8 @@ impl Snowflake {
     /// [`retry_after`](Error::retry_after).
     #[inline]
     pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
-        self.check_open()?;
-        match self.generator().fast_id() {
+        let id = if self.is_closed() { None } else { self.generator().fast_id() };
+        match id {
             Some(id) => Ok(id),
             None => self.slow_id(wait.into()),
         }
@@ -173,6 +173,7 @@ impl Snowflake {
     #[cold]
     #[inline(never)]
     fn slow_id(&self, wait: Wait<'_>) -> Result<Id> {
+        self.check_open()?;
         self.entry.slow_id(&self.waiting(wait))
     }
 
@@ -359,12 +360,13 @@ impl Snowflake {
         self.spec.to_string()
     }
 
-    #[inline]
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(Error::closed());
-        }
-        Ok(())
+        if self.is_closed() { Err(Error::closed()) } else { Ok(()) }
     }
 
     /// A call's wait, which the closing of this handle ends.

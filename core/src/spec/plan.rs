@@ -1,7 +1,7 @@
 //! What a spec means: its layout, policies, clock, and where the node number comes from.
 
 use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, WAYS_OUT, spec_error};
-use crate::clock::Clock;
+use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::check_observed;
 use crate::id::Id;
@@ -37,7 +37,7 @@ impl Plan {
         let Some(after) = self.after else {
             return Ok(None);
         };
-        let now = if self.manual_clock { None } else { Some(self.layout.tick_of(Clock::System.read()?)?) };
+        let now = if self.manual_clock { None } else { Some(self.layout.tick_of(system_ms())?) };
         let drift = match &self.source {
             Source::Fixed(_) => self.policies.most_ahead(&self.layout),
             Source::Leased(contract) => contract.drift(),

@@ -1,7 +1,7 @@
 //! The clocks of a simulated process, and the threads that it would have.
 
 use super::super::keeper::Keeper;
-use crate::clock::Clock;
+use crate::clock::{Clock, Counter};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Default)]
 pub(in super::super) struct Clocks {
     mono_ms: Arc<AtomicU64>,
+    /// A counter of the processor that counts nanoseconds.
+    counts: Arc<AtomicU64>,
     unix_ms: Arc<AtomicI64>,
     started: Arc<Mutex<Vec<Arc<Keeper>>>>,
 }
@@ -23,7 +25,7 @@ impl Clocks {
     }
 
     pub(in super::super) fn clock(&self) -> Clock {
-        Clock::Simulated(Arc::clone(&self.unix_ms))
+        Clock::Simulated(Arc::clone(&self.unix_ms), Counter::injected(Arc::clone(&self.counts)))
     }
 
     pub(in super::super) fn start_thread(&self, keeper: &Arc<Keeper>) {
@@ -37,6 +39,7 @@ impl Clocks {
 
     pub(super) fn set(&self, mono_ms: u64, unix_ms: i64) {
         self.mono_ms.store(mono_ms, Ordering::Relaxed);
+        self.counts.store(mono_ms * 1_000_000, Ordering::SeqCst);
         self.unix_ms.store(unix_ms, Ordering::SeqCst);
     }
 }

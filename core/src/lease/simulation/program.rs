@@ -273,7 +273,7 @@ impl Program {
     /// Issues words, up to so many of those that are allowed now.
     pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
         let Some(entry) = self.handles.get(at) else { return Ok(None) };
-        let Claimed { lease, words } = entry.claim(most, &Wait::from(Duration::ZERO))?;
+        let Claimed { lease, words, .. } = entry.claim(most, &Wait::from(Duration::ZERO))?;
         let (first, last) = (words.first, words.first + words.count - 1);
         let before = self.last.insert(Arc::as_ptr(entry), (Arc::clone(entry), last));
         assert!(

@@ -1,0 +1,268 @@
+//! The processor's counter: it tells "still the same tick" at a third of what the system's clock costs.
+//!
+//! x86-64's time-stamp counter and AArch64's virtual counter run at one rate and alike on every core, where the processor and the kernel
+//! say so. Its rate is measured against the system's monotonic clock whenever a generator reads the wall clock. For the rest of that tick,
+//! and for 1 ms at most, the counter alone tells that the tick lasts: so an error of the counter ends with that millisecond. Where
+//! the rate is not known, or has changed (a machine that was suspended or moved to another host), the wall clock is read for every ID.
+
+use super::stretch::Stretch;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// For how long a reading of the wall clock is gone on from.
+const LONGEST_NS: u64 = 1_000_000;
+/// How early the processor may have executed the reading of the counter: it does not wait for what stands before it.
+const EARLY_NS: u64 = 1_000;
+/// A rate is known when its error is smaller than one part in so many.
+const KNOWN: u64 = 1024;
+/// A measurement that differs by more than one part in so many, and its own error, says that the rate has changed.
+const STEADY: u64 = 512;
+/// What is taken off, one part in so many: both of these, and by how much the system may slew its clock (1 in 2,000 on Linux).
+const MARGIN: u64 = 256;
+/// Over a longer time a rate that has changed would hide among that of before.
+const LONGEST_MEASUREMENT: Duration = Duration::from_secs(10);
+
+/// Counts per millisecond; 0 while it is not known.
+static RATE: AtomicU64 = AtomicU64::new(0);
+
+/// The processor's counter, or in a test another one.
+#[derive(Clone)]
+pub(crate) struct Counter {
+    #[cfg(all(test, not(loom)))]
+    injected: Option<std::sync::Arc<AtomicU64>>,
+}
+
+impl Counter {
+    /// `None` where it cannot be relied on.
+    pub(crate) fn of_the_processor() -> Option<Self> {
+        is_reliable().then_some(Counter {
+            #[cfg(all(test, not(loom)))]
+            injected: None,
+        })
+    }
+
+    /// One of 1,000,000 counts per millisecond that a test turns.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn injected(counts: std::sync::Arc<AtomicU64>) -> Self {
+        Counter { injected: Some(counts) }
+    }
+
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn now(&self) -> u64 {
+        self.injected.as_ref().map_or_else(read, |counts| counts.load(Ordering::SeqCst))
+    }
+
+    /// From a count on, as long as surely less than this time has passed; at most 1 ms. `None` while the rate is not known.
+    pub(super) fn stretch(&self, from: u64, ns: u64) -> Option<Stretch> {
+        let ns = ns.min(LONGEST_NS);
+        #[cfg(all(test, not(loom)))]
+        if self.injected.is_some() {
+            return Stretch::of_counts(from, ns);
+        }
+        let rate = measure();
+        Stretch::of_counts(from, ns.saturating_sub(EARLY_NS) * (rate - rate / MARGIN) / 1_000_000)
+    }
+}
+
+/// What the counter and the monotonic clock showed at one time.
+#[derive(Clone, Copy)]
+struct Pair {
+    count: u64,
+    /// How far the count may be off.
+    off: u64,
+    at: Instant,
+}
+
+impl Pair {
+    fn read() -> Self {
+        let (count, at) = (read(), Instant::now());
+        Pair { count, off: read().wrapping_sub(count), at }
+    }
+}
+
+thread_local! {
+    /// What a thread measured last. A thread's own: there is no lock that a fork could leave taken.
+    static LAST: Cell<Option<Pair>> = const { Cell::new(None) };
+}
+
+/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it.
+fn measure() -> u64 {
+    let (rate, next) = judge(LAST.get(), Pair::read(), RATE.load(Ordering::Relaxed));
+    RATE.store(rate, Ordering::Relaxed);
+    LAST.set(Some(next));
+    rate
+}
+
+/// The rate after a measurement, and the pair from which the next one is made.
+fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair) {
+    let Some(last) = last else { return (rate, now) };
+    let time = now.at.saturating_duration_since(last.at);
+    if now.count < last.count {
+        return (0, now);
+    }
+    if time > LONGEST_MEASUREMENT {
+        return (rate, now);
+    }
+    let (counts, off, ns) = (now.count - last.count, last.off.saturating_add(now.off), time.as_nanos() as u64);
+    let expected = (u128::from(rate) * u128::from(ns) / 1_000_000) as u64;
+    if rate != 0 && counts.abs_diff(expected) > off.saturating_add(expected / STEADY) {
+        return (0, now);
+    }
+    if off.saturating_mul(KNOWN) < counts {
+        return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now);
+    }
+    // Too near to each other to tell: the one that was read more exactly stays.
+    (rate, if last.off <= now.off { last } else { now })
+}
+
+const NOT_ASKED: u8 = 0;
+const RELIABLE: u8 = 1;
+const UNRELIABLE: u8 = 2;
+
+fn is_reliable() -> bool {
+    static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
+    if ANSWER.load(Ordering::Relaxed) == NOT_ASKED {
+        let reliable = is_invariant() && kernel_uses_it() && !time_is_faked();
+        ANSWER.store(if reliable { RELIABLE } else { UNRELIABLE }, Ordering::Relaxed);
+    }
+    ANSWER.load(Ordering::Relaxed) == RELIABLE
+}
+
+#[cfg(target_arch = "x86_64")]
+mod processor {
+    use std::arch::x86_64::{__cpuid, _rdtsc};
+
+    #[inline(always)]
+    pub(in super::super) fn read() -> u64 {
+        // SAFETY: every x86-64 has the instruction, and it only reads.
+        unsafe { _rdtsc() }
+    }
+
+    /// "Invariant TSC": Intel's manual, volume 3, "Time-Stamp Counter".
+    pub(super) fn is_invariant() -> bool {
+        const POWER: u32 = 0x8000_0007;
+        __cpuid(0x8000_0000).eax >= POWER && __cpuid(POWER).edx & 1 << 8 != 0
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod processor {
+    #[inline(always)]
+    pub(in super::super) fn read() -> u64 {
+        let count: u64;
+        // SAFETY: it only reads a register that every system opens to programs, because their clocks need it.
+        unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
+        count
+    }
+
+    /// By the architecture: "The Generic Timer" in Arm's reference manual.
+    pub(super) fn is_invariant() -> bool {
+        true
+    }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod processor {
+    pub(in super::super) fn read() -> u64 {
+        0
+    }
+
+    pub(super) fn is_invariant() -> bool {
+        false
+    }
+}
+
+use processor::is_invariant;
+pub(super) use processor::read;
+
+/// Whether the kernel takes its own time from the counter: it watches it, and goes over to another source where it is wrong.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn kernel_uses_it() -> bool {
+    const SOURCES: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    source.is_ok_and(|source| SOURCES.contains(&source.trim()))
+}
+
+/// Other systems do not say; they use it where it is invariant.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn kernel_uses_it() -> bool {
+    true
+}
+
+/// A clock that a library shows instead of the system's, as libfaketime does, may run at any rate.
+fn time_is_faked() -> bool {
+    ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|libraries| libraries.to_string_lossy().contains("faketime")))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn pair(count: u64, us: u64) -> Pair {
+        static BEGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        Pair { count, off: 100, at: *BEGIN.get_or_init(Instant::now) + Duration::from_micros(us) }
+    }
+
+    #[test]
+    fn a_rate_is_known_once_its_error_is_small() {
+        let first = pair(5_000, 0);
+        assert_eq!(judge(None, first, 0).0, 0);
+        let near = judge(Some(first), pair(5_000 + 3_000, 1), 0);
+        assert_eq!((near.0, near.1.count), (0, 5_000), "too near: the first pair stays");
+        let badly = Pair { off: 1_000_000, ..pair(5_000 + 3_000_000, 1000) };
+        assert_eq!(judge(Some(first), badly, 0).0, 0, "the thread was interrupted between the two readings");
+        let (rate, next) = judge(Some(first), pair(5_000 + 3_000_000, 1000), 0);
+        assert_eq!((rate, next.count), (3_000_000, 3_005_000));
+    }
+
+    #[test]
+    fn a_pair_that_was_read_badly_gives_way() {
+        let badly = Pair { off: 1_000_000, ..pair(5_000, 0) };
+        assert_eq!(judge(Some(badly), pair(8_000, 1), 0).1.count, 8_000);
+    }
+
+    #[test]
+    fn a_rate_that_changes_is_not_used_until_it_is_known_again() {
+        let (begin, rate) = (pair(0, 0), 3_000_000);
+        assert_eq!(judge(Some(begin), pair(3_001_000, 1_000), rate).0, 3_001_000, "the same, within what it may differ");
+        let slower = pair(2_900_000, 1_000);
+        assert_eq!(judge(Some(begin), slower, rate).0, 0);
+        assert_eq!(judge(Some(slower), pair(2_900_000 + 2_000_000, 2_000), 0).0, 2_000_000);
+        let faster = pair(3_100_000, 1_000);
+        assert_eq!(judge(Some(begin), faster, rate).0, 0);
+    }
+
+    #[test]
+    fn a_counter_that_goes_back_jumps_or_stops_is_not_used() {
+        let (begin, rate) = (pair(3_000_000_000, 1_000_000), 3_000_000);
+        for (count, us) in [(2_999_999_999, 1_001_000), (3_000_000_000, 1_001_000), (3_001_000_000, 1_002_000), (9_000_000_000, 1_001_000)]
+        {
+            let (rate, next) = judge(Some(begin), pair(count, us), rate);
+            assert_eq!((rate, next.count), (0, count), "{count} after {us}");
+        }
+    }
+
+    #[test]
+    fn a_measurement_over_a_long_time_tells_nothing_of_now() {
+        let (rate, next) = judge(Some(pair(0, 0)), pair(60_000_000_000, 20_000_000), 2_000_000);
+        assert_eq!((rate, next.count), (2_000_000, 60_000_000_000));
+    }
+
+    #[test]
+    fn the_processors_counter_becomes_known() {
+        let Some(counter) = Counter::of_the_processor() else { return };
+        let since = Instant::now();
+        let stretch = loop {
+            let (begin, from) = (Instant::now(), counter.now());
+            if let Some(stretch) = counter.stretch(from, LONGEST_NS) {
+                break (stretch, begin);
+            }
+            assert!(since.elapsed() < Duration::from_secs(60), "its rate is not known");
+        };
+        while stretch.0.holds(counter.now()) {}
+        assert!(stretch.1.elapsed() > Duration::from_micros(900), "it was given up after {:?}", stretch.1.elapsed());
+    }
+}

@@ -1,0 +1,84 @@
+//! For how long the tick that a clock showed lasts.
+
+/// A tick, or a stretch of counts in which it surely lasts: one word, so that nobody reads half of it.
+///
+/// A stretch is where it begins and how long it is, in units of `1 << UNIT` counts, and a length of 0 says that it is a tick's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch(u64);
+
+impl Stretch {
+    /// A millisecond has some 3,000,000 counts on x86-64, and 24,000 to 1,000,000 on AArch64: as many units as fit into the length
+    /// hold it, and a unit is a small part of it.
+    const UNIT: u32 = if cfg!(target_arch = "x86_64") { 11 } else { 10 };
+    const LENGTH: u64 = (1 << Self::UNIT) - 1;
+    /// What no clock shows.
+    pub(crate) const NONE: Stretch = Stretch(u64::MAX);
+
+    /// From a count on, as long as surely fewer than so many counts have passed; `None` for fewer than a unit.
+    pub(super) fn of_counts(from: u64, counts: u64) -> Option<Self> {
+        let begin = from >> Self::UNIT;
+        // Rounded down, it never reaches beyond.
+        let length = (from.saturating_add(counts) >> Self::UNIT) - begin;
+        (length > 0).then_some(Stretch(begin << Self::UNIT | length.min(Self::LENGTH)))
+    }
+
+    /// A tick of a clock that has to be read each time. Ticks end with the year 9999, long before they fill the word.
+    pub(crate) fn of_tick(tick: u64) -> Self {
+        Stretch(tick << Self::UNIT)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_of_counts(self) -> bool {
+        self.0 & Self::LENGTH != 0
+    }
+
+    /// Whether a count lies in it; one that went back to before its begin does not.
+    #[inline(always)]
+    pub(super) fn holds(self, count: u64) -> bool {
+        (count >> Self::UNIT).wrapping_sub(self.0 >> Self::UNIT) < self.0 & Self::LENGTH
+    }
+
+    pub(crate) fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_bits(bits: u64) -> Self {
+        Stretch(bits)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const UNIT: u64 = 1 << Stretch::UNIT;
+
+    #[test]
+    fn a_stretch_holds_from_its_begin_and_never_beyond_its_end() {
+        for (from, counts) in
+            [(0, UNIT), (1, UNIT), (5 * UNIT, 3 * UNIT), (7 * UNIT + 1, 40 * UNIT - 1), (u64::MAX >> 2, 3_000_000), (9, u64::MAX)]
+        {
+            let stretch = Stretch::of_counts(from, counts).expect("a unit or more");
+            assert!(stretch.holds(from), "{from} {counts}");
+            assert!(!stretch.holds(from.saturating_add(counts)), "{from} {counts}");
+            assert!(!stretch.holds((from & !(UNIT - 1)).wrapping_sub(1)), "{from} {counts}: before");
+        }
+        let stretch = Stretch::of_counts(1000 * UNIT, 500 * UNIT).expect("500 units");
+        assert!([1000, 1001, 1499].iter().all(|units| stretch.holds(units * UNIT)));
+        assert!([0, 999, 1500, 1 << 40].iter().all(|units| !stretch.holds(units * UNIT)));
+    }
+
+    #[test]
+    fn less_than_a_unit_is_no_stretch() {
+        for (from, counts) in [(0, 0), (0, UNIT - 1), (1, UNIT - 2), (u64::MAX, u64::MAX)] {
+            assert_eq!(Stretch::of_counts(from, counts), None, "{from} {counts}");
+        }
+    }
+
+    #[test]
+    fn a_tick_is_no_stretch_of_counts() {
+        assert!([0, 1, u64::MAX >> Stretch::UNIT].iter().all(|tick| !Stretch::of_tick(*tick).is_of_counts()));
+        assert!((0..64).all(|shift| !Stretch::NONE.holds(1 << shift)) && !Stretch::NONE.holds(0) && !Stretch::NONE.holds(u64::MAX >> 1));
+    }
+}
