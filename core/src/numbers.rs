@@ -112,7 +112,7 @@ impl Numbers {
     /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
     #[inline]
     pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
-        Ok(Id::from_bits(self.shared.chain.take(1, wait)?.first))
+        self.shared.chain.take_one(wait).map(Id::from_bits)
     }
 
     /// Fills a buffer of `Id` or `i64`.

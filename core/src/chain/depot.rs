@@ -1,6 +1,7 @@
 //! What waits behind the range being used, and the work that sees to it, which is done on a thread of its own or on a keeper's.
 
-use super::range::{Range, Span};
+use super::current::{MOST, Past};
+use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -66,7 +67,7 @@ pub(crate) trait Fill: Send {
 pub(super) struct Depot {
     /// What a call waits for, where it remembers the attempts that had been made before: openers of one line find each other's depots.
     pub(super) name: u64,
-    process: u64,
+    pub(super) process: u64,
     state: Mutex<State>,
     /// There are numbers, or a reason why there are none.
     ready: Condvar,
@@ -101,7 +102,9 @@ struct Rest {
 }
 
 pub(super) struct State {
-    ranges: VecDeque<Range>,
+    spans: VecDeque<Span>,
+    /// What is being used, and was before.
+    pub(super) past: Past,
     /// How many numbers there are in them.
     pub(super) prepared: u64,
     /// How many callers wait.
@@ -133,17 +136,22 @@ fn may_pass(error: &Error) -> bool {
 }
 
 impl State {
-    /// The next range; `None` where there is none.
-    pub(super) fn pop(&mut self) -> Option<Range> {
-        let range = self.ranges.pop_front()?;
-        self.prepared -= range.span.count;
-        Some(range)
+    /// The next span, or as much of it as is used at once; `None` where there is none.
+    pub(super) fn pop(&mut self) -> Option<Span> {
+        let next = self.spans.front_mut()?;
+        let span = next.take_front(MOST);
+        if next.count == 0 {
+            self.spans.pop_front();
+        }
+        self.prepared -= span.count;
+        Some(span)
     }
 
     /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
     /// that is cloned before that must have none.
     pub(super) fn drop_all(&mut self) {
-        self.ranges.clear();
+        self.spans.clear();
+        self.past.forget();
         self.prepared = 0;
         self.dropped += 1;
         self.wanted = self.waiting > 0;
@@ -173,7 +181,8 @@ impl State {
 impl Depot {
     pub(super) fn new(process: u64, bell: Option<Bell>) -> Self {
         let state = State {
-            ranges: VecDeque::new(),
+            spans: VecDeque::new(),
+            past: Past::default(),
             prepared: 0,
             waiting: 0,
             wished: false,
@@ -312,7 +321,7 @@ impl Depot {
     pub(super) fn done(&self, need: Need, filled: Result<Filled>, filler: &dyn Fill) {
         let mut state = self.lock();
         state.levels = filler.levels();
-        state.done(need, filled, filler.trouble(), self.process, Instant::now());
+        state.done(need, filled, filler.trouble(), Instant::now());
         self.ready.notify_all();
     }
 
@@ -376,7 +385,7 @@ impl State {
         }
     }
 
-    fn done(&mut self, need: Need, filled: Result<Filled>, trouble: Option<Error>, process: u64, now: Instant) {
+    fn done(&mut self, need: Need, filled: Result<Filled>, trouble: Option<Error>, now: Instant) {
         self.busy = false;
         let run = self.run.as_mut().expect("a run ends only between two attempts");
         let dropped = self.closed || self.dropped != run.dropped;
@@ -398,7 +407,7 @@ impl State {
                 self.trouble = trouble;
                 self.wished = false;
                 self.prepared += spans.iter().map(|span| span.count).sum::<u64>();
-                self.ranges.extend(spans.into_iter().map(|span| Range::new(process, span)));
+                self.spans.extend(spans);
                 // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
                 if self.is_full() {
                     self.run = None;

@@ -1,7 +1,9 @@
 //! How numbers are handed over, under every interleaving (see the generator's loom tests).
 
+use super::current::Current;
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 use crate::wait::Wait;
 use loom::sync::Arc;
 use loom::thread;
@@ -140,4 +142,27 @@ fn loom_a_full_depot_rests() {
         assert_eq!(mine, [0, 1, 2]);
         chain.close();
     });
+}
+
+#[test]
+fn loom_spans_change_while_numbers_are_taken() {
+    for most in [1, 2] {
+        model(move || {
+            let (current, mark) = (Arc::new(Current::new()), fork::mark());
+            let put = |current: &Current, first| current.put(mark.current(), Span { first, stride: 1, count: 2, low: 0, made_ms: 0 });
+            let take = move |current: &Current, most| match most {
+                1 => current.take_one(mark).map_or(vec![], |(number, _)| vec![number]),
+                _ => current.take(mark, most).map_or(vec![], |taken| (taken.first..taken.first + taken.count).collect()),
+            };
+            put(&current, 10);
+            let other = Arc::clone(&current);
+            let thread = thread::spawn(move || take(&other, most));
+            put(&current, 20);
+            put(&current, 30);
+            let mine = take(&current, 1);
+            let taken = [thread.join().unwrap(), mine].concat();
+            assert!(taken.iter().all(|number| [10, 11, 20, 21, 30, 31].contains(number)), "{taken:?}");
+            assert_unique(taken);
+        });
+    }
 }

@@ -1,31 +1,32 @@
 //! Numbers that a thread prepares ahead of those who take them: what segments, tickets and the ring of prepared IDs have in
 //! common.
 //!
-//! A *range* is a piece of consecutive numbers, shared by all threads; the *depot* holds the ranges behind
-//! it. Taking a number is one step of the range's counter; only who finds the range used up goes to the
+//! A *span* is a piece of consecutive numbers, shared by all threads; the *depot* holds the spans behind
+//! it. Taking a number is one step of a counter; only who finds the span used up goes to the
 //! depot, and only who finds that empty waits, parked. What is fetched from stores is fetched by their keeper's thread; a ring has a thread of its own.
 //! A forked child has its own of all of it.
 
+mod current;
 mod depot;
 mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod range;
+mod span;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
 pub(crate) use depot::{Fill, Filled, Levels, Need};
-pub(crate) use range::{Span, Taken};
+pub(crate) use span::{Span, Taken};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
 use crate::store::Address;
-use crate::sync::{Arc, AtomicBool, Ordering, Pointer};
+use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::wait::Wait;
+use current::{Current, Step};
 use depot::{Depot, Staffed};
 use filling::Filling;
-use range::Range;
 use std::time::Duration;
 
 /// What a chain is made for.
@@ -54,7 +55,7 @@ pub(crate) trait Purpose: Send + Sync + 'static {
 /// Numbers for all threads of a process, each given out once. All methods take `&self`.
 pub(crate) struct Chain {
     purpose: std::sync::Arc<dyn Purpose>,
-    current: Pointer<Range>,
+    current: Current,
     depot: PerProcess<Staffed>,
     mark: Mark,
     closed: AtomicBool,
@@ -68,42 +69,49 @@ const SOON: Duration = Duration::from_millis(10);
 impl Chain {
     pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
         let closed = AtomicBool::new(false);
-        Chain { purpose, current: Pointer::new(Range::none()), depot: PerProcess::new(), mark: fork::mark(), closed }
+        Chain { purpose, current: Current::new(), depot: PerProcess::new(), mark: fork::mark(), closed }
     }
 
-    /// Takes 1 to `most` numbers; waits for them as long as the caller may, and not longer than the purpose allows.
+    /// Takes one number; waits for it as long as the caller may, and not longer than the purpose allows.
     #[inline]
-    pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
-        match self.ready(most) {
-            Some(taken) if !taken.low => Ok(taken),
-            taken => self.slow_take(taken, most, wait.into()),
+    pub(crate) fn take_one<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<u64> {
+        match self.current.take_one(self.mark) {
+            Ok((number, false)) => Ok(number),
+            Ok((number, true)) => Ok(self.low(number)),
+            Err(step) => self.slow_one(step, wait.into()),
         }
-    }
-
-    /// What the range being used has left. Always inlined: for one number most of it falls away.
-    #[inline(always)]
-    fn ready(&self, most: u64) -> Option<Taken> {
-        let range = self.current.load();
-        if self.mark.is(range.process) { range.take(most) } else { None }
     }
 
     #[cold]
-    fn slow_take(&self, taken: Option<Taken>, most: u64, wait: Wait<'_>) -> Result<Taken> {
-        let depot = match self.depot() {
-            Ok(depot) => depot,
-            // What is taken is not lost for a thread that cannot be started.
-            Err(error) => return taken.ok_or(error),
-        };
-        match taken {
-            Some(taken) => {
-                depot.wake(&mut depot.lock());
-                Ok(taken)
-            }
-            None => self.advance(depot, most, &wait.begun()),
+    fn slow_one(&self, step: Step, wait: Wait<'_>) -> Result<u64> {
+        let depot = self.depot()?;
+        let late = depot.lock().past.find(step);
+        match late {
+            Some((number, false)) => Ok(number),
+            Some((number, true)) => Ok(self.low(number)),
+            None => Ok(self.advance(depot, 1, &wait.begun())?.first),
         }
     }
 
-    /// Goes on to the next range; waits where there is none.
+    /// Takes 1 to `most` numbers; waits as [`take_one`](Chain::take_one).
+    pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
+        match self.current.take(self.mark, most) {
+            Some(taken) if taken.low => Ok(self.low(taken)),
+            Some(taken) => Ok(taken),
+            None => self.advance(self.depot()?, most, &wait.into().begun()),
+        }
+    }
+
+    /// Has the thread look whether more are needed. What was taken is not lost for a thread that cannot be started.
+    #[cold]
+    fn low<T>(&self, taken: T) -> T {
+        if let Ok(depot) = self.depot() {
+            depot.wake(&mut depot.lock());
+        }
+        taken
+    }
+
+    /// Goes on to the next span; waits where there is none.
     fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
@@ -113,19 +121,20 @@ impl Chain {
                 return Err(Error::closed());
             }
             // Whoever had the lock before may have gone on already.
-            if let Some(taken) = self.ready(most) {
+            if let Some(taken) = self.current.take(self.mark, most) {
                 if taken.low {
                     depot.wake(&mut state);
                 }
                 wait.go_on();
                 return Ok(taken);
             }
-            if let Some(range) = state.pop() {
-                if self.purpose.is_stale(range.span.made_ms) {
+            if let Some(span) = state.pop() {
+                if self.purpose.is_stale(span.made_ms) {
                     state.drop_all();
                     depot.order(&mut state);
                 } else {
-                    self.current.store(Arc::new(range));
+                    let generation = self.current.put(depot.process, span);
+                    state.past.remember(generation, span);
                 }
                 continue;
             }
@@ -177,7 +186,7 @@ impl Chain {
     pub(crate) fn drop_prepared(&self) -> Result<()> {
         let mut state = self.depot()?.lock_open()?;
         state.drop_all();
-        self.current.store(Arc::new(Range::none()));
+        self.current.clear();
         Ok(())
     }
 
@@ -211,7 +220,7 @@ impl Chain {
             depot.close();
             // Under the lock, as whoever goes on to another range does.
             let _state = depot.lock();
-            self.current.store(Arc::new(Range::none()));
+            self.current.clear();
         }
     }
 

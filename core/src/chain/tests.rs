@@ -2,7 +2,7 @@
 
 use super::depot::{Depot, Next};
 use super::filling::Filling;
-use super::{Chain, Fill, Filled, Levels, Need, Purpose, Range, Span};
+use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
 use crate::wait::Wait;
@@ -156,15 +156,6 @@ fn trouble_beside_numbers_refuses_nobody() {
         assert_eq!(got, [0, 1, 2, 3]);
     });
     assert_eq!(chain.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
-}
-
-#[test]
-fn places_do_not_come_round() {
-    let range = Range::new(1, Span { first: 10, stride: 1, count: 4, low: 0, made_ms: 0 });
-    assert_eq!(range.take(1 << 62).unwrap().count, 4);
-    for _ in 0..8 {
-        assert_eq!(range.take(1 << 62), None);
-    }
 }
 
 #[test]

@@ -1,0 +1,260 @@
+//! The numbers being used, taken one after the other by any number of threads.
+
+use super::span::{Span, Taken};
+use crate::fork::Mark;
+use crate::sync::{AtomicU64, Ordering};
+use crossbeam_utils::CachePadded;
+use std::collections::VecDeque;
+
+/// The bits of a place in the word; those above are the generation.
+const PLACE_BITS: u32 = 40;
+const PLACE: u64 = (1 << PLACE_BITS) - 1;
+/// What the word holds of a generation.
+const GENERATION: u64 = u64::MAX >> PLACE_BITS;
+/// The most numbers of a generation. Calls that find it used up move the place on, and it must not come round.
+pub(super) const MOST: u64 = 1 << (PLACE_BITS - 2);
+/// From this place on it is put back.
+const FAR: u64 = 1 << (PLACE_BITS - 1);
+
+/// One span after the other, each a *generation*, in two slots that are used in turn. Taking a number is one step of the word, which holds
+/// the generation and the place of the next number.
+///
+/// **The invariant.** A number is taken at most once, because its place in its generation is: places come from steps of one atomic
+/// word, which within a generation only go up, and each place below `count` is one number.
+///
+/// **Why what is read of the slot is the step's.** A slot's generation is the first of its fields to be stored, and the last to be
+/// loaded; the fields between are stored with release and loaded with acquire. So whoever has read a field of a later generation
+/// reads that generation, too: then its thread stood still between its step and its look while the span changed twice, and [`Past`] has
+/// the number. Only 24 bits of a generation are compared: to be deceived it would have to stand still for exactly 16,777,216 generations.
+///
+/// The slot is read after the step because its place is in the word: loads before it would make the step wait for them.
+pub(super) struct Current {
+    word: CachePadded<AtomicU64>,
+    slots: CachePadded<[Slot; 2]>,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: AtomicU64,
+    /// A forked child has a copy, which it must not use.
+    process: AtomicU64,
+    first: AtomicU64,
+    stride: AtomicU64,
+    count: AtomicU64,
+    low: AtomicU64,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy)]
+struct Content {
+    process: u64,
+    first: u64,
+    stride: u64,
+    count: u64,
+    low: u64,
+}
+
+impl Slot {
+    #[inline(always)]
+    fn content(&self) -> Content {
+        Content {
+            process: self.process.load(Ordering::Acquire),
+            first: self.first.load(Ordering::Acquire),
+            stride: self.stride.load(Ordering::Acquire),
+            count: self.count.load(Ordering::Acquire),
+            low: self.low.load(Ordering::Acquire),
+        }
+    }
+}
+
+impl Content {
+    /// The number of a place below the count, if what was read belongs together.
+    #[inline(always)]
+    fn number(self, at: u64) -> u64 {
+        self.first.wrapping_add(at.wrapping_mul(self.stride))
+    }
+}
+
+impl Current {
+    /// Nothing, and nobody's.
+    pub(super) fn new() -> Self {
+        Current { word: CachePadded::new(AtomicU64::new(0)), slots: Default::default() }
+    }
+
+    /// Takes one number, and says whether its place is `low`; or returns the step that found none, for [`Past::find`]. Inlined, and in registers:
+    /// on x86-64 a step waits for every store before it.
+    #[inline(always)]
+    pub(super) fn take_one(&self, mark: Mark) -> Result<(u64, bool), Step> {
+        let word = self.word.fetch_add(1, Ordering::AcqRel);
+        let (generation, at) = (word >> PLACE_BITS, word & PLACE);
+        let slot = self.slot(generation);
+        let content = slot.content();
+        let is_its = slot.generation.load(Ordering::Acquire) == generation;
+        if is_its && mark.is(content.process) && at < content.count {
+            return Ok((content.number(at), at == content.low));
+        }
+        self.refused(word);
+        Err(Step(word))
+    }
+
+    /// A step that found nothing, and has not to go so far that places come round.
+    #[cold]
+    fn refused(&self, word: u64) {
+        if word & PLACE >= FAR {
+            let back = |now: u64| (now >> PLACE_BITS == word >> PLACE_BITS).then_some(now & !PLACE | MOST);
+            // Whoever moved it on meanwhile has put it back.
+            let _ = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, back);
+        }
+    }
+
+    /// Takes 1 to `most` numbers, if there is one left. By compare-and-swap, which is slower and never goes beyond the end.
+    pub(super) fn take(&self, mark: Mark, most: u64) -> Option<Taken> {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            let (generation, at) = (word >> PLACE_BITS, word & PLACE);
+            let content = self.slot(generation).content();
+            // What was read of a later generation is not used: then the word has moved on, and is not swapped.
+            if !mark.is(content.process) || at >= content.count {
+                let now = self.word.load(Ordering::Acquire);
+                if now == word {
+                    return None;
+                }
+                word = now;
+                continue;
+            }
+            let count = most.min(content.count - at);
+            match self.word.compare_exchange_weak(word, word + count, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => {
+                    let low = (at..at + count).contains(&content.low);
+                    return Some(Taken { first: content.number(at), stride: content.stride, count, low });
+                }
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn slot(&self, generation: u64) -> &Slot {
+        &self.slots[(generation & 1) as usize]
+    }
+
+    /// Puts another span in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
+    /// lock of its depot. Returns the generation.
+    pub(super) fn put(&self, process: u64, span: Span) -> u64 {
+        debug_assert!(span.count <= MOST);
+        let generation = ((self.word.load(Ordering::Acquire) >> PLACE_BITS) + 1) & GENERATION;
+        let slot = self.slot(generation);
+        for (field, value) in [
+            (&slot.generation, generation),
+            (&slot.process, process),
+            (&slot.first, span.first),
+            (&slot.stride, span.stride),
+            (&slot.count, span.count),
+            (&slot.low, span.low),
+        ] {
+            field.store(value, Ordering::Release);
+        }
+        self.word.swap(generation << PLACE_BITS, Ordering::AcqRel);
+        generation
+    }
+
+    /// Leaves nothing to be taken.
+    pub(super) fn clear(&self) {
+        self.put(0, Span { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN });
+    }
+}
+
+/// A step that found its slot used up, or used for a later generation.
+#[derive(Clone, Copy)]
+pub(super) struct Step(u64);
+
+/// How many spans are remembered: as many as others use up while a thread that took a number stands still.
+const REMEMBERED: usize = 4096;
+
+/// The spans that were used last, for whoever looks late.
+#[derive(Default)]
+pub(super) struct Past(VecDeque<(u64, Span)>);
+
+impl Past {
+    pub(super) fn remember(&mut self, generation: u64, span: Span) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back((generation, span));
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// The number of a step, if it took one, and whether its place is `low`.
+    pub(super) fn find(&self, step: Step) -> Option<(u64, bool)> {
+        let (generation, at) = (step.0 >> PLACE_BITS, step.0 & PLACE);
+        let (_, span) = self.0.iter().rev().find(|(of, _)| *of == generation)?;
+        (at < span.count).then(|| (span.first + at * span.stride, at == span.low))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::fork;
+
+    fn span(first: u64, count: u64) -> Span {
+        Span { first, stride: 1, count, low: 1, made_ms: 0 }
+    }
+
+    fn current(count: u64) -> (Current, Mark) {
+        let (current, mark) = (Current::new(), fork::mark());
+        current.put(mark.current(), span(10, count));
+        (current, mark)
+    }
+
+    #[test]
+    fn places_do_not_come_round() {
+        let (current, mark) = current(4);
+        assert_eq!(current.take(mark, 1 << 62).unwrap().count, 4);
+        current.word.store(current.word.load(Ordering::Relaxed) & !PLACE | (PLACE - 1), Ordering::Relaxed);
+        for _ in 0..8 {
+            assert_eq!(current.take(mark, 1 << 62), None);
+            assert!(current.take_one(mark).is_err());
+        }
+        assert_eq!(current.word.load(Ordering::Relaxed) >> PLACE_BITS, 1);
+    }
+
+    #[test]
+    fn a_step_whose_slot_is_used_anew_is_found_in_the_past() {
+        let (current, mark) = current(4);
+        let mut past = Past::default();
+        past.remember(1, span(10, 4));
+        let steps = [(); 5].map(|()| Step(current.word.fetch_add(1, Ordering::Relaxed)));
+        for first in [100, 200] {
+            past.remember(current.put(mark.current(), span(first, 4)), span(first, 4));
+        }
+        assert_eq!(steps.map(|step| past.find(step)), [Some((10, false)), Some((11, true)), Some((12, false)), Some((13, false)), None]);
+        past.forget();
+        assert_eq!(past.find(steps[0]), None);
+    }
+
+    #[test]
+    fn the_past_is_short() {
+        let mut past = Past::default();
+        for generation in 0..=REMEMBERED as u64 {
+            past.remember(generation, span(generation, 1));
+        }
+        let found = |generation: u64| past.find(Step(generation << PLACE_BITS)).map(|(number, _)| number);
+        assert_eq!((found(0), found(1), found(REMEMBERED as u64)), (None, Some(1), Some(REMEMBERED as u64)));
+    }
+
+    #[test]
+    fn generations_come_round_in_the_word() {
+        let (current, mark) = current(4);
+        current.word.store(!PLACE, Ordering::Relaxed);
+        for first in [100, 200] {
+            current.put(mark.current(), span(first, 2));
+            let numbers: Vec<_> = (0..3).map(|_| current.take_one(mark).ok()).collect();
+            assert_eq!(numbers, [Some((first, false)), Some((first + 1, true)), None]);
+            assert_eq!(current.take(mark, 2), None);
+        }
+    }
+}

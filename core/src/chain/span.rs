@@ -1,0 +1,52 @@
+//! Numbers at equal distances: as they are prepared, and as they are taken.
+
+/// Numbers that belong to one process, as whoever prepares them describes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) first: u64,
+    /// The distance from one number to the next.
+    pub(crate) stride: u64,
+    pub(crate) count: u64,
+    /// Whoever takes the number at this place looks whether more have to be prepared.
+    pub(crate) low: u64,
+    /// What the clock showed (Unix ms) when they were prepared; the least of all times for numbers without one.
+    pub(crate) made_ms: i64,
+}
+
+impl Span {
+    /// Its first numbers, up to so many, which leave it.
+    pub(super) fn take_front(&mut self, most: u64) -> Span {
+        let count = most.min(self.count);
+        let front = Span { count, ..*self };
+        self.first = self.first.wrapping_add(count.wrapping_mul(self.stride));
+        self.count -= count;
+        self.low = self.low.checked_sub(count).unwrap_or(u64::MAX);
+        front
+    }
+}
+
+/// Numbers taken by one caller: `first`, and `count` of them, `stride` apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) first: u64,
+    pub(crate) stride: u64,
+    pub(crate) count: u64,
+    /// Whether the place `low` is among them.
+    pub(crate) low: bool,
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_is_taken_from_its_front() {
+        let mut span = Span { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 };
+        assert_eq!(span.take_front(2), Span { count: 2, ..Span { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 } });
+        assert_eq!(span, Span { first: 16, stride: 3, count: 3, low: 1, made_ms: 7 });
+        assert_eq!(span.take_front(2).low, 1);
+        assert_eq!((span.first, span.count, span.low), (22, 1, u64::MAX));
+        assert_eq!(span.take_front(9).count, 1);
+        assert_eq!(span.count, 0);
+    }
+}
