@@ -52,7 +52,21 @@ impl Id {
 
     /// The ID as text of a fixed width, which sorts like the number.
     pub fn text(self, format: TextFormat) -> String {
-        text::encode(self.0 as u64, format)
+        let mut buffer = [0; 19];
+        str::from_utf8(self.encode(format, &mut buffer)).expect("every alphabet is ASCII").to_owned()
+    }
+
+    /// What [`text`](Id::text) gives, in ASCII, without allocating.
+    ///
+    /// # Example
+    /// ```
+    /// let id: frazil::Id = "1541815603606036480".parse()?;
+    /// let mut buffer = [0; 19];
+    /// assert_eq!(id.encode(frazil::TextFormat::Hex, &mut buffer), b"1565a11f6217a000");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn encode(self, format: TextFormat, buffer: &mut [u8; 19]) -> &[u8] {
+        text::encode(self.0 as u64, format, buffer)
     }
 
     /// Parses what [`text`](Id::text) gives; in decimal also the number without padding.

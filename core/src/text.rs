@@ -76,22 +76,55 @@ impl FromStr for TextFormat {
     }
 }
 
-pub(crate) fn encode(number: u64, format: TextFormat) -> String {
-    let mut text = vec![0; format.width()];
-    // A division by a constant is a multiplication.
+/// The longest text: decimal.
+pub(crate) const LONGEST: usize = 19;
+
+pub(crate) fn encode(number: u64, format: TextFormat, buffer: &mut [u8; LONGEST]) -> &[u8] {
+    static DECIMAL_PAIRS: [[u8; 2]; 100] = pairs(Decimal.alphabet());
+    static BASE62_PAIRS: [[u8; 2]; 62 * 62] = pairs(Base62.alphabet());
+    static BASE32_PAIRS: [[u8; 2]; 32 * 32] = pairs(Base32.alphabet());
+    static HEX_PAIRS: [[u8; 2]; 16 * 16] = pairs(Hex.alphabet());
+    // Bases that the compiler knows: a division by a constant is a multiplication.
     match format {
-        Decimal => write_digits::<10>(number, format.alphabet(), &mut text),
-        Base62 => write_digits::<62>(number, format.alphabet(), &mut text),
-        Base32 => write_digits::<32>(number, format.alphabet(), &mut text),
-        Hex => write_digits::<16>(number, format.alphabet(), &mut text),
+        Decimal => write::<10, 19>(number, &DECIMAL_PAIRS, buffer),
+        Base62 => write::<62, 11>(number, &BASE62_PAIRS, buffer),
+        Base32 => write::<32, 13>(number, &BASE32_PAIRS, buffer),
+        Hex => write::<16, 16>(number, &HEX_PAIRS, buffer),
     }
-    String::from_utf8(text).expect("every alphabet is ASCII")
+    &buffer[..format.width()]
 }
 
-fn write_digits<const BASE: u64>(mut number: u64, alphabet: &[u8], text: &mut [u8]) {
-    for place in text.iter_mut().rev() {
-        *place = alphabet[(number % BASE) as usize];
-        number /= BASE;
+/// Every two digits.
+const fn pairs<const PAIRS: usize>(alphabet: &[u8]) -> [[u8; 2]; PAIRS] {
+    let mut pairs = [[0; 2]; PAIRS];
+    let mut n = 0;
+    while n < PAIRS {
+        pairs[n] = [alphabet[n / alphabet.len()], alphabet[n % alphabet.len()]];
+        n += 1;
+    }
+    pairs
+}
+
+/// Two digits at a time, and in two halves, whose divisions the processor does side by side: a third of the time of one digit after the
+/// other.
+#[inline(always)]
+fn write<const BASE: u64, const WIDTH: usize>(number: u64, pairs: &[[u8; 2]], buffer: &mut [u8; LONGEST]) {
+    let low = WIDTH / 4 * 2;
+    let (first, second) = buffer[..WIDTH].split_at_mut(WIDTH - low);
+    let split = BASE.pow(low as u32);
+    write_pairs::<BASE>(number % split, pairs, second);
+    write_pairs::<BASE>(number / split, pairs, first);
+}
+
+#[inline(always)]
+fn write_pairs<const BASE: u64>(mut number: u64, pairs: &[[u8; 2]], text: &mut [u8]) {
+    let mut places = text.rchunks_exact_mut(2);
+    for place in &mut places {
+        [place[0], place[1]] = pairs[(number % (BASE * BASE)) as usize];
+        number /= BASE * BASE;
+    }
+    if let [place] = places.into_remainder() {
+        *place = pairs[number as usize][1];
     }
 }
 

@@ -3,7 +3,7 @@
 //! [spec]: https://github.com/mongodb/specifications/blob/master/source/bson-objectid/objectid.md
 
 use super::random::random;
-use crate::clock::system_ms;
+use crate::clock::Millisecond;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::fork::PerProcess;
 use crate::time::show_instant;
@@ -60,7 +60,11 @@ impl ObjectId {
         let maker = MAKER.get(|| Ok(Mutex::new(Maker::new()?)))?;
         // What it holds is whole at every step.
         let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
-        maker.next(second_of(system_ms())?)
+        if maker.now.has_passed() {
+            maker.now.read();
+        }
+        let second = second_of(maker.now.unix_ms())?;
+        maker.next(second)
     }
 
     /// From the 12 bytes that MongoDB stores.
@@ -169,6 +173,7 @@ fn expired(unix_ms: i64) -> Error {
 /// While the counter goes around once, no two IDs have the same one, whatever the clock says. For the next round the
 /// seconds begin above all that were used.
 struct Maker {
+    now: Millisecond,
     random: u64,
     counter: u32,
     /// How many the round still has.
@@ -183,7 +188,7 @@ impl Maker {
     fn new() -> Result<Self> {
         let [bytes @ .., a, b, c] = random::<8>()?;
         let random = bytes.iter().fold(0, |random, byte| random << 8 | u64::from(*byte));
-        Ok(Maker { random, counter: u32::from_be_bytes([0, a, b, c]), left: COUNTERS, floor: 0, highest: 0 })
+        Ok(Maker { now: Millisecond::new(), random, counter: u32::from_be_bytes([0, a, b, c]), left: COUNTERS, floor: 0, highest: 0 })
     }
 
     fn next(&mut self, now: u32) -> Result<ObjectId> {
@@ -229,7 +234,7 @@ mod tests {
     use super::*;
 
     fn maker(counter: u32, left: u32) -> Maker {
-        Maker { random: 0xab_cdef_0123, counter, left, floor: 0, highest: 0 }
+        Maker { now: Millisecond::new(), random: 0xab_cdef_0123, counter, left, floor: 0, highest: 0 }
     }
 
     #[test]

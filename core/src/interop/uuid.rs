@@ -6,11 +6,11 @@
 
 pub use uuid::Uuid;
 
-use super::random::random;
-use crate::clock::system_ms;
+use super::random::{Ahead, random};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::fork::PerProcess;
 use crate::time::{FIRST_MS, LAST_MS, show_instant};
+use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 use uuid::timestamp::UUID_TICKS_BETWEEN_EPOCHS;
 use uuid::{Builder, Variant, Version};
@@ -20,10 +20,24 @@ const FREE_BITS: u32 = 74;
 /// The last millisecond that 48 bits hold.
 const LAST_STAMP: i64 = (1 << 48) - 1;
 
-/// The last version 7 UUID of this process, without its fixed bits.
-static LAST: PerProcess<Mutex<u128>> = PerProcess::new();
+static MAKER: PerProcess<Mutex<Maker>> = PerProcess::new();
+
+/// What a process makes its version 7 UUIDs of.
+struct Maker {
+    /// The last one, without its fixed bits.
+    last: u128,
+    ahead: Ahead,
+}
+
+thread_local! {
+    /// What a thread makes its version 4 UUIDs of: without a lock.
+    static AHEAD: RefCell<Option<Box<Ahead>>> = const { RefCell::new(None) };
+}
 
 /// A new version 4 UUID: 122 random bits from the operating system.
+///
+/// A thread that makes several in a millisecond fetches their bits together. What is left is dropped with the millisecond, and
+/// in a forked child; two copies of a machine, made while it runs, can repeat what was left then.
 ///
 /// # Errors
 /// `INTERNAL` when the operating system gives no random bytes.
@@ -36,14 +50,22 @@ static LAST: PerProcess<Mutex<u128>> = PerProcess::new();
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn uuid4() -> Result<Uuid> {
-    Ok(Builder::from_random_bytes(random()?).into_uuid())
+    let bytes = AHEAD.try_with(|ahead| {
+        let mut ahead = ahead.borrow_mut();
+        let ahead = ahead.get_or_insert_with(|| Box::new(Ahead::new()));
+        ahead.look();
+        ahead.take()
+    });
+    // A thread that ends has none any more.
+    Ok(Builder::from_random_bytes(bytes.unwrap_or_else(|_| random())?).into_uuid())
 }
 
 /// A new version 7 UUID: the time in milliseconds, then 74 random bits.
 ///
 /// Strictly increasing within a process over all threads: one in the same millisecond, or after the clock went back,
 /// is the last one plus a random number below 2^32 ([RFC 9562, 6.2, method 2][monotonic]). So stamps stay where a clock that
-/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own.
+/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own. Of two copies
+/// of a machine, made while it runs, both can give the UUIDs that were still to come in that millisecond.
 ///
 /// [monotonic]: https://www.rfc-editor.org/rfc/rfc9562#section-6.2
 ///
@@ -59,12 +81,22 @@ pub fn uuid4() -> Result<Uuid> {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn uuid7() -> Result<Uuid> {
-    let random = u128::from_be_bytes(random()?);
-    let last = LAST.get(|| Ok(Mutex::new(0)))?;
-    // A number is whole at every step.
-    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
-    *last = after(*last, system_ms(), random)?;
-    Ok(version7(*last))
+    let maker = MAKER.get(|| Ok(Mutex::new(Maker { last: 0, ahead: Ahead::new() })))?;
+    // What it holds is whole at every step.
+    let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
+    let now_ms = maker.ahead.look();
+    let random = if is_later(now_ms, maker.last) {
+        u128::from_be_bytes(maker.ahead.take()?)
+    } else {
+        u128::from(u32::from_be_bytes(maker.ahead.take()?))
+    };
+    maker.last = after(maker.last, now_ms, random)?;
+    Ok(version7(maker.last))
+}
+
+/// Whether the clock shows a later millisecond than the last UUID's.
+fn is_later(now_ms: i64, last: u128) -> bool {
+    now_ms as u128 > last >> FREE_BITS
 }
 
 /// The stamp and the free bits of the UUID after `last`.
@@ -73,7 +105,7 @@ fn after(last: u128, now_ms: i64, random: u128) -> Result<u128> {
         let why = format!("{} is before the first instant of a UUID, 1970-01-01T00:00:00Z", show_instant(now_ms));
         return Err(Error::new(ErrorKind::BeforeEpoch, why));
     }
-    let next = if now_ms as u128 > last >> FREE_BITS {
+    let next = if is_later(now_ms, last) {
         // The top bit stays free, so that what is added within the millisecond finds room.
         (now_ms as u128) << FREE_BITS | random >> (129 - FREE_BITS)
     } else {
