@@ -14,6 +14,8 @@ step "Rust: the core, its documentation and README; the guards of the bindings"
 run "${rust[@]}"
 step "Rust: bugs planted into the lease's protocol are caught by its simulation"
 run tests/mutants/run.py --short
+step "Rust: the instructions of the hot paths"
+run tests/instructions/run.py
 step "Rust: every store's client, on private servers"
 run python3 tests/servers all -- "${rust[@]}" -q --lib -- --ignored
 step "Rust: the word, the gate and the lease under loom"

@@ -94,7 +94,7 @@
 //! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
-//! | `clock`, `policy`, `fork` | what time it is; what to do when it offers no room; did the process fork |
+//! | `clock`, `policy`, `fork` | what time it is, and how long a tick surely lasts; what to do when it offers no room; did the process fork |
 //! | `generator` | word, gate and lease: the lock-free core |
 //! | `entries` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Plants known bugs into the lease's protocol, one at a time: the simulation must find a duplicate ID for each.
+"""Plants known bugs, one at a time: into the lease's protocol, for each of which the simulation must find a duplicate ID; and into what
+takes a number and reads the time, which a test must find.
 
     tests/mutants/run.py            # all of them
     tests/mutants/run.py --short    # one of each kind: what the test run has time for
     tests/mutants/run.py NAME ...   # those
 
-A mutant is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it; or a name and a
+A mutant of the protocol is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it; or a name and a
 list of such changes. The work
 is done in a copy; its target folder (`target/mutants`) is kept, so that dependencies are built once.
 """
@@ -228,6 +229,40 @@ MUTANTS = [
     ("a disposable number is not counted", SLOT, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
+# A name, a file below `core/src`, what stands there and what replaces it; and which tests are to fail.
+FOUND_BY_TESTS = [
+    (
+        "a stretch of counts is longer than its tick",
+        "clock/counter.rs",
+        "(rate - rate / MARGIN)",
+        "(rate + rate / MARGIN)",
+        "clock::tests::while_a_stretch_lasts",
+    ),
+    (
+        "a counter that went back is believed",
+        "clock/stretch.rs",
+        ".wrapping_sub(self.0 >> Self::UNIT)",
+        ".saturating_sub(self.0 >> Self::UNIT)",
+        "clock::",
+    ),
+    (
+        "a rate that has changed is believed",
+        "clock/counter.rs",
+        "    if rate != 0 && counts.abs_diff",
+        "    if rate == 1 && counts.abs_diff",
+        "clock::",
+    ),
+    ("a slot is read after it was used anew", "chain/current.rs", "if is_its && mark", "if (is_its || !is_its) && mark", "loom_spans"),
+    ("a step is taken for another generation's", "chain/current.rs", "*of == generation)?", "*of >= generation)?", "chain::current"),
+    (
+        "random bytes outlive their millisecond",
+        "interop/random.rs",
+        "self.now.has_passed() || !mark",
+        "self.at == 0 || !mark",
+        "interop::random",
+    ),
+]
+
 SHORT = [
     "a slot is given back without the freeze",
     "a forked child mints with its parent's lease",
@@ -275,6 +310,34 @@ def simulate(copy: Path, seeds: str) -> tuple[int, str]:
     return run.returncode, "".join(said)
 
 
+def test(copy: Path, tests: str) -> tuple[int, str]:
+    """Those of the library whose names contain this: under loom, if they are its."""
+    loom = {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")} if tests.startswith("loom") else {}
+    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never", "CARGO_PROFILE_DEV_DEBUG": "0"} | loom
+    if not loom:
+        env["CARGO_PROFILE_DEV_OPT_LEVEL"] = "2"
+    command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", tests]
+    run = subprocess.run(command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return run.returncode, run.stdout
+
+
+def plant(copy: Path, file: str, old: str, new: str, tests: str) -> str:
+    """Says what came of a mutant that tests are to find; nothing if they do."""
+    path = copy / "core" / "src" / file
+    text = path.read_text()
+    if text.count(old) != 1:
+        return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
+    try:
+        path.write_text(text.replace(old, new))
+        status, output = test(copy, tests)
+    finally:
+        path.write_text(text)
+    failed = re.search(r"^    (\S+)$", output, re.MULTILINE)
+    if status == 0 or not failed:
+        return f"no test of {tests} fails:\n{output[-2000:]}"
+    return ""
+
+
 def mutate(copy: Path, name: str, edits: list[tuple[str, str, str]]) -> str:
     """Says what came of a mutant; an empty text is the duplicate that it should lead to."""
     before: dict[Path, str] = {}
@@ -302,8 +365,9 @@ def mutate(copy: Path, name: str, edits: list[tuple[str, str, str]]) -> str:
 def main() -> int:
     names = SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:]
     chosen = [mutant for mutant in MUTANTS if not names or mutant[0] in names]
-    if len(chosen) < len(names):
-        sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in MUTANTS))
+    planted = [mutant for mutant in FOUND_BY_TESTS if not names or names is SHORT or mutant[0] in names]
+    if len(chosen) + len(planted) < len(names):
+        sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]))
     since = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
@@ -313,15 +377,21 @@ def main() -> int:
             shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
         for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
             shutil.copy2(ROOT / name, copy / name)
-        status, output = simulate(copy, SEEDS["clean"])
-        if status != 0:
-            sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
+        if chosen:
+            status, output = simulate(copy, SEEDS["clean"])
+            if status != 0:
+                sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
         failed = 0
+        for name, *where in planted:
+            why = plant(copy, *where)
+            failed += bool(why)
+            print(f"MISSED  {name}: {why}" if why else f"caught  {name}", flush=True)
         for name, *edits in chosen:
             why = mutate(copy, name, edits[0] if len(edits) == 1 else [tuple(edits)])
             if why:
                 failed += 1
                 print(f"MISSED  {name}: {why}", flush=True)
+    chosen = [*chosen, *planted]
     print(f"{len(chosen) - failed} of {len(chosen)} mutants caught in {time.monotonic() - since:.0f} s")
     return 1 if failed else 0
 

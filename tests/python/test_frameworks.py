@@ -1,4 +1,4 @@
-"""Generators in web servers and task queues, as they run in earnest: their workers' first and last calls."""
+"""Generators in web servers and task queues, as they run in production: their workers' first and last calls."""
 
 import contextlib
 import json
