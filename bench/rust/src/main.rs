@@ -1,28 +1,46 @@
 //! ns per ID: frazil, the floors that it cannot beat, and its peers, interleaved in one run.
 
+mod latency;
+mod report;
 mod ring;
 mod segments;
+mod threads;
 
-use frazil::{Buffered, Segment, Snowflake};
+use frazil::{Buffered, Segment, Snowflake, TextFormat};
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const ROUNDS: usize = 11;
+const CLOCK: &str = "floor: SystemTime::now";
+const STEP: &str = "floor: fetch_add";
+const STEP_2: &str = "floor: fetch_add, two threads";
+const TICK: &str = "floor: the tick, by the processor's counter";
+const ID: &str = "floor: tick, fetch_add and shifts in one loop";
+const ID_2: &str = "floor: the same, two threads";
+const FILL: &str = "floor: filling 1000";
 const CALLS: u64 = 200_000;
 /// A wide sequence, so that the cap of a tick does not hide the cost of a call.
 const WIDE: &str = "layout=\"time:41@1ms node:2 sequence:20 epoch:2025-01-01\" start=zero";
 
 struct Case {
     name: &'static str,
+    /// The case that this one cannot beat.
+    floor: Option<&'static str>,
     /// Does about so many IDs, and says how many and how long.
     run: Box<dyn FnMut(u64) -> (u64, Duration)>,
     ns: Vec<f64>,
 }
 
 fn case(name: &'static str, run: impl FnMut(u64) -> (u64, Duration) + 'static) -> Case {
-    Case { name, run: Box::new(run), ns: Vec::new() }
+    Case { name, floor: None, run: Box::new(run), ns: Vec::new() }
+}
+
+impl Case {
+    fn over(self, floor: &'static str) -> Self {
+        Case { floor: Some(floor), ..self }
+    }
 }
 
 fn calls<T>(name: &'static str, mut call: impl FnMut() -> T + 'static) -> Case {
@@ -96,20 +114,17 @@ fn floor(word: &AtomicU64) -> u64 {
 }
 
 #[cfg(target_arch = "x86_64")]
-static UNTIL: AtomicU64 = AtomicU64::new(0);
-#[cfg(target_arch = "x86_64")]
-static TICK: AtomicU64 = AtomicU64::new(0);
-
-#[cfg(target_arch = "x86_64")]
 fn tick() -> u64 {
+    static UNTIL: AtomicU64 = AtomicU64::new(0);
+    static SHOWN: AtomicU64 = AtomicU64::new(0);
     // SAFETY: every x86-64 has the instruction, and it only reads.
     let now = unsafe { std::arch::x86_64::_rdtsc() };
     if now >= UNTIL.load(Relaxed) {
         // 1 ms at 2 GHz and more.
         UNTIL.store(now + 2_000_000, Relaxed);
-        TICK.store(unix_ms(), Relaxed);
+        SHOWN.store(unix_ms(), Relaxed);
     }
-    TICK.load(Relaxed)
+    SHOWN.load(Relaxed)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -121,6 +136,7 @@ fn main() {
     if let Some(url) = std::env::args().nth(1) {
         return segments::take(&url);
     }
+    let mut manual_ms = 1_900_000_000_000..;
     let word: &'static AtomicU64 = Box::leak(Box::default());
     let shared: &'static Snowflake = Box::leak(Box::new(open(0)));
     let mut buffer = vec![0i64; 1000];
@@ -133,48 +149,83 @@ fn main() {
     let mut rs_snowflake = snowflake::SnowflakeIdGenerator::new(1, 1);
     let snowflake_me = snowflake_me::Snowflake::builder().machine_id(&|| Ok(1)).data_center_id(&|| Ok(1)).finalize().expect("its defaults");
 
+    let mut floors = vec![0i64; 1000];
+    let text = |format| move || shared.next_id().map(|id| id.encode(format, &mut [0; 19])[0]);
+    let manual: &'static Snowflake =
+        Box::leak(Box::new(Snowflake::open(&format!("{WIDE} node=2 clock=manual")).expect("the spec is good")));
     let mut cases = vec![
-        calls("floor: SystemTime::now", SystemTime::now),
-        calls("floor: fetch_add", || word.fetch_add(1, Relaxed)),
-        calls("floor: the tick, by the processor's counter", tick),
-        calls("floor: tick, fetch_add and shifts in one loop", || floor(word)),
-        two_threads("floor: the same, two threads", || {
+        calls(CLOCK, SystemTime::now),
+        calls(STEP, || word.fetch_add(1, Relaxed)),
+        two_threads(STEP_2, || {
+            || {
+                black_box(word.fetch_add(1, Relaxed));
+            }
+        }),
+        calls(TICK, tick),
+        calls(ID, || floor(word)),
+        two_threads(ID_2, || {
             || {
                 black_box(floor(word));
             }
         }),
-        calls("frazil next_id", || shared.next_id()),
-        calls("frazil local().next_id", move || mine.next_id()),
+        case(FILL, move |n| {
+            let start = Instant::now();
+            for round in 0..n as i64 / 1000 {
+                let base = black_box(round << 22);
+                floors.iter_mut().zip(0..).for_each(|(place, nth)| *place = base + nth);
+                black_box(&mut floors);
+            }
+            (n, start.elapsed())
+        }),
+        calls("frazil next_id", || shared.next_id()).over(ID),
         two_threads("frazil next_id, two threads on one generator", || {
             || {
                 black_box(shared.next_id()).expect("room");
             }
-        }),
+        })
+        .over(ID_2),
+        calls("frazil local().next_id", move || mine.next_id()).over(TICK),
         two_threads("frazil local(), two threads on one generator", || {
             let mut mine = shared.local();
             move || {
                 black_box(mine.next_id()).expect("room");
             }
-        }),
+        })
+        .over(TICK),
+        case("frazil next_id, clock=manual", move |n| {
+            // A tick has room for a million.
+            manual.set_time(manual_ms.next().expect("it goes on")).expect("a good time");
+            let start = Instant::now();
+            for _ in 0..n {
+                black_box(manual.next_id()).expect("room");
+            }
+            (n, start.elapsed())
+        })
+        .over(STEP),
         case("frazil fill, 1000 at a time", move |n| {
             let start = Instant::now();
             for _ in 0..n / 1000 {
                 shared.fill(black_box(&mut buffer)).expect("room");
             }
             (n, start.elapsed())
-        }),
-        calls("frazil Segment next_id", || segment.next_id()),
+        })
+        .over(FILL),
+        calls("frazil next_id as base62", text(TextFormat::Base62)).over(ID),
+        calls("frazil next_id as 19 decimal digits", text(TextFormat::Decimal)).over(ID),
+        calls("frazil Segment next_id", || segment.next_id()).over(STEP),
         two_threads("frazil Segment next_id, two threads", || {
             || {
                 black_box(segment.next_id()).expect("a number");
             }
-        }),
-        calls("frazil Buffered next_id", || ring.next_id()),
+        })
+        .over(STEP_2),
+        calls("frazil Buffered next_id", || ring.next_id()).over(STEP),
         two_threads("frazil Buffered next_id, two threads", || {
             || {
                 black_box(ring.next_id()).expect("an ID");
             }
-        }),
+        })
+        .over(STEP_2),
         bursts("ferroid basic (&mut; clock from a ticker thread)", move || basic.next_id(|_| std::hint::spin_loop())),
         bursts("ferroid atomic (clock from a ticker thread)", move || atomic.next_id(|_| std::hint::spin_loop())),
         bursts("rs-snowflake (&mut)", move || rs_snowflake.real_time_generate()),
@@ -191,26 +242,21 @@ fn main() {
             case.ns.push(time.as_nanos() as f64 / ids as f64);
         }
     }
-    let medians: Vec<_> = cases
-        .iter_mut()
-        .map(|case| {
-            case.ns.sort_by(f64::total_cmp);
-            (case.name, case.ns[ROUNDS / 2])
-        })
-        .collect();
-    let of = |name: &str| medians.iter().find(|(case, _)| *case == name).expect("a case").1;
-    let (one, two) = (of("floor: tick, fetch_add and shifts in one loop"), of("floor: the same, two threads"));
-    println!("| case | ns per ID | to the floor |\n|---|---:|---:|");
-    for (name, ns) in &medians {
-        let floor = if name.contains("two threads") { two } else { one };
-        println!("| {name} | {ns:.1} | {:.2} |", ns / floor);
-    }
+    report::print(&cases.iter().map(|case| (case.name, median(&case.ns), case.floor)).collect::<Vec<_>>());
+    threads::compare();
+    latency::compare();
     if std::env::var_os("FRAZIL_BENCH_QUICK").is_some() {
         return;
     }
     service_level();
     ring::compare();
     segments::service_level();
+}
+
+fn median(ns: &[f64]) -> f64 {
+    let mut ns = ns.to_vec();
+    ns.sort_by(f64::total_cmp);
+    ns[ns.len() / 2]
 }
 
 /// What was asked of Twitter's: 10,000 IDs/s and process, 99.9 % within 2 ms; under the default preset at full speed.
