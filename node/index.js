@@ -136,14 +136,23 @@ function own(object, name, value) {
   Object.defineProperty(object, name, { value, configurable: true, writable: true })
 }
 
-// Each format's function is made when it is first asked for: by then its name has been checked.
+// Each format's function is made when it is first asked for: by then its name has been checked. The last one is at hand, because to compare two
+// names that are one string costs less than any look-up.
 function textOf(ids) {
-  const formats = Object.create(null)
+  const formats = new Map()
+  let last = formats
+  let cut
   return function text(format) {
+    if (arguments.length === 1 && format === last) {
+      return cut()
+    }
     if (arguments.length !== 1 || typeof format !== 'string') {
       return native.snowflakeText(ids, format, arguments[1])
     }
-    return (formats[format] || (formats[format] = cutting(native.snowflakeWriter(ids, format))))()
+    cut = formats.get(format) || cutting(native.snowflakeWriter(ids, format))
+    formats.set(format, cut)
+    last = format
+    return cut()
   }
 }
 

@@ -11,7 +11,7 @@ use napi_derive::napi;
 pub(crate) unsafe extern "C" fn object_id(env: sys::napi_env, _: sys::napi_callback_info) -> sys::napi_value {
     match catch(ObjectId::new) {
         // SAFETY: Node-API calls it on the environment's thread.
-        Ok(Ok(id)) => unsafe { latin1(env, id.to_string().as_bytes()) },
+        Ok(Ok(id)) => unsafe { latin1(env, id.encode(&mut [0; 24])) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &error),
     }
 }

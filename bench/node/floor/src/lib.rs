@@ -7,8 +7,13 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// A line of the cache to itself.
+#[repr(align(128))]
+struct Line(AtomicU64);
+
 /// 19 digits, as most IDs have.
-static COUNTER: AtomicU64 = AtomicU64::new(1_700_000_000_000_000_000);
+static LINE: Line = Line(AtomicU64::new(1_700_000_000_000_000_000));
+static COUNTER: &AtomicU64 = &LINE.0;
 /// A count that the processor's counter does not reach.
 static TICK_ENDS: AtomicU64 = AtomicU64::new(u64::MAX);
 
