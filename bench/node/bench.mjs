@@ -38,9 +38,9 @@ const NEXT = '`ids.next()`'
 
 const now = () => Number(process.hrtime.bigint())
 
-/** An expression that makes `idsPerCall` IDs, compiled into a loop of its own: a shared call site goes polymorphic. */
+/** An expression that makes `idsPerCall` IDs, compiled into a loop of its own: a shared call site goes polymorphic, and V8 shares those of one source. */
 function makeCase(group, name, expression, { floor = undefined, idsPerCall = 1, calls = CALLS, ...names } = {}) {
-  const source = `return function (calls) { let last; for (let i = 0; i < calls; i++) { last = ${expression} } return last }`
+  const source = `/* ${group}: ${name} */ return function (calls) { let last; for (let i = 0; i < calls; i++) { last = ${expression} } return last }`
   const loop = new Function(...Object.keys(names), source)(...Object.values(names))
   return { group, name, floor, loop, idsPerCall, calls, samples: [] }
 }

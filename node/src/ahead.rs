@@ -87,7 +87,9 @@ impl<M: Mint> Writer<M> {
         let step = if number == expected && step > 0 {
             // A caller who takes one after the other: who does not pays for one alone.
             let ahead = |nth| number.checked_add(step.checked_mul(nth)?).and_then(|id| Id::new(id).ok());
-            if !(1..AHEAD as i64).all(|nth| ahead(nth).is_some_and(|id| self.put(&mut piece, id))) {
+            let one_by_one = step == 1 && self.format.is_none();
+            let mut put = |nth| if one_by_one { piece.push_next() } else { ahead(nth).is_some_and(|id| self.put(&mut piece, id)) };
+            if !(1..AHEAD as i64).all(&mut put) {
                 piece.count = 1;
             }
             step
@@ -133,6 +135,24 @@ impl Piece {
             self.count += 1;
         }
         takes
+    }
+
+    /// Puts the decimal number after the last one; whether that is as wide. A third of the time of dividing.
+    fn push_next(&mut self) -> bool {
+        let end = self.count * self.width;
+        let last = end - self.width;
+        let copy: [u8; LONGEST] = self.text[last..last + LONGEST].try_into().expect("so many were asked for");
+        self.text[end..end + LONGEST].copy_from_slice(&copy);
+        let digits = &mut self.text[end..end + self.width];
+        for digit in digits.iter_mut().rev() {
+            if *digit != b'9' {
+                *digit += 1;
+                self.count += 1;
+                return true;
+            }
+            *digit = b'0';
+        }
+        false
     }
 
     fn text(&self) -> &[u8] {
@@ -181,8 +201,13 @@ impl ToNapiValue for Pieces {
             // SAFETY: as above.
             push(unsafe { latin1(env, piece.text()) })
         };
-        let mut piece = Piece::new();
+        let (mut piece, mut last) = (Piece::new(), None);
         for id in ids {
+            let follows = piece.count > 0 && piece.count < AHEAD && last == Some(id - 1);
+            last = Some(id);
+            if follows && piece.push_next() {
+                continue;
+            }
             let mut buffer = itoa::Buffer::new();
             let text = buffer.format(id).as_bytes();
             if !piece.push(text) {
