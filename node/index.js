@@ -180,7 +180,7 @@ function hasEnded(signal, call) {
 
 // What a call of the addon gives: a value at once, or a promise with a number, by which a signal ends it.
 function waited(given, options) {
-  if (!Array.isArray(given)) {
+  if (!Array.isArray(given) || !(given[0] instanceof Promise)) {
     return given
   }
   const [promise, call] = given
