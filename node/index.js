@@ -124,7 +124,7 @@ function cutting(write, withOptions) {
       width = piece.length / AHEAD
       at = 0
     }
-    // Counted before anything is called that may throw, such as for want of stack: what is lost then is one ID.
+    // Counted first: should the cut throw, its ID is lost and no later one shifts.
     const from = at
     at += width
     return piece.substring(from, at)
