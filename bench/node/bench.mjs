@@ -143,17 +143,22 @@ async function compare() {
 /** Prints what one process sustains on the default preset. */
 function serve() {
   const ids = new Snowflake('standard', { node: 1 })
+  // Of windows, because where the machine has no processor for a process that wakes, a tick of IDs is lost.
+  const windows = []
   let count = 0
+  let seconds = 0
   const before = process.cpuUsage()
   const start = performance.now()
-  let seconds = 0
-  while ((seconds = (performance.now() - start) / 1000) < SERVICE_SECONDS) {
-    for (let i = 0; i < 1000; i++) {
-      ids.next()
+  while (seconds < SERVICE_SECONDS) {
+    const [began, sofar] = [seconds, count]
+    while ((seconds = (performance.now() - start) / 1000) < began + 0.1) {
+      for (let i = 0; i < 1000; i++) {
+        ids.next()
+      }
+      count += 1000
     }
-    count += 1000
+    windows.push((count - sofar) / (seconds - began))
   }
-
   const { user, system } = process.cpuUsage(before)
 
   const latencies = []
@@ -171,7 +176,7 @@ function serve() {
   console.log(`\n## Node: the service level, preset \`standard\`, one thread, ${SERVICE_SECONDS} s\n`)
   console.log('| | |\n|---|---:|')
   console.log(`| IDs per second, sustained (asked: 10,000) | ${Math.round(rate).toLocaleString('en')} |`)
-  console.log(`| of the layout's cap (asked: 99.5 %) | ${(rate / IDS_PER_MS / 10).toFixed(2)} % |`)
+  console.log(`| of the layout's cap (asked: 99.5 %), median of 100 ms | ${(median(windows) / IDS_PER_MS / 10).toFixed(2)} % |`)
   console.log(`| of one processor, meanwhile | ${((user + system) / seconds / 1e4).toFixed(1)} % |`)
   for (const share of [0.5, 0.99, 0.999]) {
     const latency = sorted[Math.floor(sorted.length * share)]
