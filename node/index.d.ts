@@ -304,6 +304,8 @@ export class Snowflake {
   /**
    * The next ID. The function keeps its generator alive and needs no `this`: `const next = ids.next`.
    *
+   * IDs that are minted one right after the other share their memory by sixteen: one that is kept alone keeps 350 bytes, not 40.
+   *
    * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
    * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */

@@ -87,12 +87,73 @@ function bigints(numbers) {
   return array
 }
 
-function strings(numbers) {
-  const array = new Array(numbers.length)
-  for (let at = 0; at < array.length; at++) {
-    array[at] = String(numbers[at])
+// The pieces of a batch: how many texts, and then pieces of some, each behind their width where that is another one.
+function strings(pieces) {
+  const array = new Array(pieces[0])
+  for (let at = 0, next = 1, width = 0; next < pieces.length; next++) {
+    const piece = pieces[next]
+    if (typeof piece === 'number') {
+      width = piece
+      continue
+    }
+    for (let from = 0; from < piece.length; from += width) {
+      array[at++] = piece.substring(from, from + width)
+    }
   }
   return array
+}
+
+const AHEAD = native.idsAhead()
+const LONGEST_ID = 19
+
+// A function that mints an ID and gives its text, cut from what `write` has written ahead: see ahead.rs. With an argument the call is another one's.
+function cutting(write, withOptions) {
+  let piece = ''
+  let at = 0
+  let width = 0
+  return function next() {
+    if (arguments.length > 0) {
+      return withOptions(arguments[0])
+    }
+    const written = write()
+    if (written !== undefined) {
+      if (written.length <= LONGEST_ID) {
+        return written
+      }
+      piece = written
+      width = piece.length / AHEAD
+      at = 0
+    }
+    // Counted first: should the cut throw, its ID is lost and no later one shifts.
+    const from = at
+    at += width
+    return piece.substring(from, at)
+  }
+}
+
+// As a class's methods: not listed, and a test may replace it.
+function own(object, name, value) {
+  Object.defineProperty(object, name, { value, configurable: true, writable: true })
+}
+
+// Each format's function is made when it is first asked for: by then its name has been checked. The last one is at hand, because to compare two
+// names that are one string costs less than any look-up.
+function textOf(ids) {
+  const formats = new Map()
+  let last = formats
+  let cut
+  return function text(format) {
+    if (arguments.length === 1 && format === last) {
+      return cut()
+    }
+    if (arguments.length !== 1 || typeof format !== 'string') {
+      return native.snowflakeText(ids, format, arguments[1])
+    }
+    cut = formats.get(format) || cutting(native.snowflakeWriter(ids, format))
+    formats.set(format, cut)
+    last = format
+    return cut()
+  }
 }
 
 // For each signal the calls that it ends, which share one listener: Node warns of more than ten on a signal.
@@ -119,7 +180,7 @@ function hasEnded(signal, call) {
 
 // What a call of the addon gives: a value at once, or a promise with a number, by which a signal ends it.
 function waited(given, options) {
-  if (!Array.isArray(given)) {
+  if (!Array.isArray(given) || !(given[0] instanceof Promise)) {
     return given
   }
   const [promise, call] = given
@@ -141,16 +202,27 @@ function layoutOf(ids, text) {
   return layouts.get(ids)
 }
 
+// Gives a new object what is behind it, and functions of its own, which cost least: `next`, `nextBigInt`, `text`.
+function attachSnowflake(ids, opened) {
+  native.snowflakeAttach(ids, opened)
+  own(ids, 'next', cutting(native.snowflakeWriter(ids), options => native.snowflakeNext(ids, options)))
+  own(ids, 'text', textOf(ids))
+}
+
+function attachNumbers(numbers, opened) {
+  native.numbersAttach(numbers, opened)
+  own(numbers, 'next', cutting(native.numbersWriter(numbers), options => native.numbersNext(numbers, options)))
+}
+
 class Snowflake {
-  // Gives each object functions of its own, the cheapest that Node-API has: `next`, `nextBigInt`, `text`.
   constructor(spec, options) {
-    native.snowflakeAttach(this, native.snowflakeOpen(spec, options))
+    attachSnowflake(this, native.snowflakeOpen(spec, options))
   }
 
   static async open(spec, options) {
     const opened = await waited(native.snowflakeOpenAsync(spec, options), options)
     const ids = Object.create(this.prototype)
-    native.snowflakeAttach(ids, opened)
+    attachSnowflake(ids, opened)
     return ids
   }
 
@@ -159,7 +231,7 @@ class Snowflake {
   }
 
   batchBigInt(count, options) {
-    return bigints(native.snowflakeBatch(this, count, options))
+    return bigints(native.snowflakeBatchBigInt(this, count, options))
   }
 
   fill(buffer, options) {
@@ -234,13 +306,13 @@ function supplyOf(type) {
 
 class Numbers {
   constructor(spec, options) {
-    native.numbersAttach(this, native.numbersOpen(supplyOf(new.target), spec, options))
+    attachNumbers(this, native.numbersOpen(supplyOf(new.target), spec, options))
   }
 
   static async open(spec, options) {
     const opened = await waited(native.numbersOpenAsync(supplyOf(this), spec, options), options)
     const numbers = Object.create(this.prototype)
-    native.numbersAttach(numbers, opened)
+    attachNumbers(numbers, opened)
     return numbers
   }
 
@@ -249,7 +321,7 @@ class Numbers {
   }
 
   batchBigInt(count, options) {
-    return bigints(native.numbersBatch(this, count, options))
+    return bigints(native.numbersBatchBigInt(this, count, options))
   }
 
   fill(buffer, options) {
@@ -350,10 +422,6 @@ function parseId(text, format) {
   return native.parseId(text, format)
 }
 
-function objectId() {
-  return native.objectId()
-}
-
 function decodeObjectId(text) {
   return native.decodeObjectId(text)
 }
@@ -366,14 +434,6 @@ function maxObjectId(time) {
   return native.maxObjectId(time)
 }
 
-function uuid4() {
-  return native.uuid4()
-}
-
-function uuid7() {
-  return native.uuid7()
-}
-
 function parseUuid(text) {
   return native.parseUuid(text)
 }
@@ -381,6 +441,9 @@ function parseUuid(text) {
 function uuidTime(text) {
   return native.uuidTime(text)
 }
+
+// Raw functions.
+const { objectId, uuid4, uuid7 } = native
 
 const errors = Object.freeze(native.errorTable().map(Object.freeze))
 const version = native.version()

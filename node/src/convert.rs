@@ -77,6 +77,11 @@ pub(crate) fn text_format(env: &Env, value: Unknown<'_>) -> Result<TextFormat> {
     string(env, "format", value, ErrorKind::OutOfRange)?.parse::<TextFormat>().or_throw(env)
 }
 
+/// A text format by its name; none where undefined.
+pub(crate) fn optional_text_format(env: &Env, value: Unknown<'_>) -> Result<Option<TextFormat>> {
+    if value.get_type()? == ValueType::Undefined { Ok(None) } else { text_format(env, value).map(Some) }
+}
+
 /// A number that is an integer and has not been rounded.
 fn safe_integer(env: &Env, name: &str, value: Unknown<'_>, kind: ErrorKind) -> Result<i64> {
     // SAFETY: the caller has seen a number.
@@ -178,29 +183,16 @@ pub(crate) fn capped(count: u64) -> f64 {
     (count as f64).min(MAX_SAFE)
 }
 
-/// Makes the JavaScript value of one ID.
-pub(crate) type MakeId = unsafe fn(sys::napi_env, i64) -> sys::napi_value;
-
 /// ASCII text as a string; null where V8 refuses.
 ///
 /// # Safety
 /// On the environment's thread.
 #[inline]
-pub(crate) unsafe fn latin1(env: sys::napi_env, text: &str) -> sys::napi_value {
+pub(crate) unsafe fn latin1(env: sys::napi_env, text: &[u8]) -> sys::napi_value {
     let mut result = ptr::null_mut();
     // SAFETY: as the caller says; the text is as long as it says, and the place is ours.
     unsafe { sys::napi_create_string_latin1(env, text.as_ptr().cast(), text.len() as isize, &mut result) };
     result
-}
-
-/// The ID as a decimal string; null where V8 refuses.
-///
-/// # Safety
-/// On the environment's thread.
-#[inline]
-pub(crate) unsafe fn text_of(env: sys::napi_env, id: i64) -> sys::napi_value {
-    // SAFETY: as the caller says, and digits are ASCII.
-    unsafe { latin1(env, itoa::Buffer::new().format(id)) }
 }
 
 /// The ID as a BigInt; null where V8 refuses.

@@ -1,5 +1,6 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
+use crate::ahead::{self, Pieces};
 use crate::convert;
 use crate::error::{OrThrow, guard, instance, refuse, would_block};
 use crate::lease;
@@ -85,16 +86,34 @@ pub fn numbers_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Num
     guard(env, || next::attach(env, this, opened))
 }
 
+/// A function that takes a number, and gives its text.
+#[napi]
+pub fn numbers_writer(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
+    guard(env, || ahead::writer::<Numbers>(env, this, None))
+}
+
+/// The next number, with options.
+#[napi]
+pub fn numbers_next(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<String> {
+    guard(env, || next::next::<Numbers>(env, this, None, options))
+}
+
 /// The next number: at once where it is ready, else a promise.
 #[napi]
 pub fn numbers_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || next::next_async::<Numbers>(env, this, options))
 }
 
+/// So many numbers, as text: all or nothing.
+#[napi]
+pub fn numbers_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Pieces> {
+    guard(env, || next::batch::<Numbers, _>(env, this, count, options))
+}
+
 /// So many numbers: all or nothing.
 #[napi]
-pub fn numbers_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Numbers>(env, this, count, options))
+pub fn numbers_batch_big_int(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
+    guard(env, || next::batch::<Numbers, _>(env, this, count, options))
 }
 
 /// So many numbers: at once where they are ready, else a promise.

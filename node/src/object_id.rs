@@ -1,15 +1,19 @@
 //! MongoDB's ObjectIds, as their text.
 
-use crate::convert;
-use crate::error::{OrThrow, guard};
+use crate::convert::{self, latin1};
+use crate::error::{OrThrow, catch, guard, throw_raw};
 use frazil::{ErrorKind, ObjectId};
 use napi::bindgen_prelude::*;
+use napi::sys;
 use napi_derive::napi;
 
-/// The text of a new ObjectId.
-#[napi]
-pub fn object_id(env: &Env) -> Result<String> {
-    guard(env, || Ok(ObjectId::new().or_throw(env)?.to_string()))
+/// `objectId()`: the text of a new ObjectId.
+pub(crate) unsafe extern "C" fn object_id(env: sys::napi_env, _: sys::napi_callback_info) -> sys::napi_value {
+    match catch(ObjectId::new) {
+        // SAFETY: Node-API calls it on the environment's thread.
+        Ok(Ok(id)) => unsafe { latin1(env, id.encode(&mut [0; 24])) },
+        Ok(Err(error)) | Err(error) => throw_raw(env, &error),
+    }
 }
 
 /// Takes an ObjectId apart.

@@ -1,5 +1,6 @@
 //! Generators: open, batch, fill, and what is not hot.
 
+use crate::ahead::{self, Pieces};
 use crate::convert;
 use crate::error::{OrThrow, guard, would_block};
 use crate::next::{self, Handle, Mint};
@@ -72,10 +73,25 @@ pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknow
 /// Makes a new object the generator.
 #[napi]
 pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Snowflake>>) -> Result<()> {
-    guard(env, || {
-        next::attach(env, this, opened)?;
-        next::attach_text(this, opened)
-    })
+    guard(env, || next::attach(env, this, opened))
+}
+
+/// A function that mints an ID, and gives its text: decimal, or in a format.
+#[napi]
+pub fn snowflake_writer(env: &Env, this: Unknown<'_>, format: Unknown<'_>) -> Result<Unknown<'static>> {
+    guard(env, || ahead::writer::<Snowflake>(env, this, convert::optional_text_format(env, format)?))
+}
+
+/// The next ID, with options.
+#[napi]
+pub fn snowflake_next(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<String> {
+    guard(env, || next::next::<Snowflake>(env, this, None, options))
+}
+
+/// The next ID as text of a fixed width, with options.
+#[napi]
+pub fn snowflake_text(env: &Env, this: Unknown<'_>, format: Unknown<'_>, options: Unknown<'_>) -> Result<String> {
+    guard(env, || next::next::<Snowflake>(env, this, Some(convert::text_format(env, format)?), options))
 }
 
 /// The next ID: at once where it is due, else a promise.
@@ -84,10 +100,16 @@ pub fn snowflake_next_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknow
     guard(env, || next::next_async::<Snowflake>(env, this, options))
 }
 
+/// Ascending IDs, as text: all or nothing.
+#[napi]
+pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Pieces> {
+    guard(env, || next::batch::<Snowflake, _>(env, this, count, options))
+}
+
 /// Ascending IDs: all or nothing.
 #[napi]
-pub fn snowflake_batch(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
-    guard(env, || next::batch::<Snowflake>(env, this, count, options))
+pub fn snowflake_batch_big_int(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<BigInt64Array> {
+    guard(env, || next::batch::<Snowflake, _>(env, this, count, options))
 }
 
 /// Ascending IDs: at once where they are due, else a promise.

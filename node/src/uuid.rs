@@ -1,21 +1,29 @@
 //! UUIDs, as their text.
 
-use crate::convert;
-use crate::error::{OrThrow, guard};
+use crate::convert::{self, latin1};
+use crate::error::{OrThrow, catch, guard, throw_raw};
 use frazil::{ErrorKind, Uuid};
 use napi::bindgen_prelude::*;
+use napi::sys;
 use napi_derive::napi;
 
-/// The text of a new version 4 UUID.
-#[napi]
-pub fn uuid4(env: &Env) -> Result<String> {
-    guard(env, || Ok(frazil::uuid4().or_throw(env)?.to_string()))
+/// `uuid4()`: the text of a new version 4 UUID.
+pub(crate) unsafe extern "C" fn uuid4(env: sys::napi_env, _: sys::napi_callback_info) -> sys::napi_value {
+    made(env, frazil::uuid4)
 }
 
-/// The text of a new version 7 UUID.
-#[napi]
-pub fn uuid7(env: &Env) -> Result<String> {
-    guard(env, || Ok(frazil::uuid7().or_throw(env)?.to_string()))
+/// `uuid7()`: the text of a new version 7 UUID.
+pub(crate) unsafe extern "C" fn uuid7(env: sys::napi_env, _: sys::napi_callback_info) -> sys::napi_value {
+    made(env, frazil::uuid7)
+}
+
+#[inline(always)]
+fn made(env: sys::napi_env, make: fn() -> frazil::Result<Uuid>) -> sys::napi_value {
+    match catch(make) {
+        // SAFETY: Node-API calls these functions on the environment's thread.
+        Ok(Ok(id)) => unsafe { latin1(env, id.hyphenated().encode_lower(&mut [0; 36]).as_bytes()) },
+        Ok(Err(error)) | Err(error) => throw_raw(env, &error),
+    }
 }
 
 /// Parses a UUID; gives its canonical text.

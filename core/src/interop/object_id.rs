@@ -118,6 +118,21 @@ impl ObjectId {
         ObjectId(bytes)
     }
 
+    /// Its text in ASCII, without allocating.
+    ///
+    /// # Example
+    /// ```
+    /// let id: frazil::ObjectId = "507f1f77bcf86cd799439011".parse()?;
+    /// assert_eq!(id.encode(&mut [0; 24]), b"507f1f77bcf86cd799439011");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn encode(self, buffer: &mut [u8; 24]) -> &[u8] {
+        for (pair, byte) in buffer.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
+        buffer
+    }
+
     fn bits(self) -> u128 {
         self.0.iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte))
     }
@@ -207,11 +222,7 @@ impl Maker {
 
 impl fmt::Display for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 24];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair.copy_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-        }
-        f.pad(str::from_utf8(&text).expect("the digits are ASCII"))
+        f.pad(str::from_utf8(self.encode(&mut [0; 24])).expect("the digits are ASCII"))
     }
 }
 

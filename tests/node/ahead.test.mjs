@@ -1,0 +1,175 @@
+// Text that is written ahead of the IDs: nothing of that may be seen.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { test } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import { Segment, Snowflake, parseId } from 'frazil'
+import { assertAscending, manual, refused, runChild } from './helper.mjs'
+
+const START = 1700000000000
+// Nothing of an ID is random, and a tick has room for all of a test.
+const PLAIN = 'layout="time:31@1s node:10 sequence:20 epoch:2020-01-01" start=zero rollback=error'
+const FORMATS = ['decimal', 'base62', 'base32', 'hex']
+
+test('every call mints the next ID, whichever call and whichever handle comes between', () => {
+  const [one, two] = [new Snowflake(`${PLAIN} node=1 clock=manual`), new Snowflake(`${PLAIN} node=1 clock=manual`)]
+  one.setTime(START)
+  const calls = [one, two].flatMap(ids => [
+    () => ids.next(), () => ids.nextBigInt(), () => ids.next({ maxWaitMs: 0 }), () => ids.batch(20).at(-1), () => ids.batchBigInt(2).at(-1),
+    ...FORMATS.flatMap(format => [() => parseId(ids.text(format), format), () => parseId(ids.text(format, {}), format)]),
+  ])
+  const sizes = new Map([[3, 20n], [4, 2n], [16, 20n], [17, 2n]])
+  let last = one.nextBigInt()
+  let seed = 1
+  for (let i = 0; i < 3000; i++) {
+    seed = (seed * 48271) % 2147483647
+    const call = seed % calls.length
+    // Some in a row, so that pieces are begun, used up and given up.
+    for (let left = seed % 40; left >= 0; left--) {
+      const expected = last + (sizes.get(call) ?? 1n)
+      last = BigInt(calls[call]())
+      assert.equal(last, expected, `${calls[call]}`)
+    }
+  }
+})
+
+test('the stamp is the time of the call', () => {
+  const ids = manual(`${PLAIN} node=2`)
+  const time = id => ids.layout.decode(id).time.getTime()
+  for (let second = 0; second < 50; second++) {
+    ids.setTime(START + second * 1000)
+    for (let nth = 0; nth < second; nth++) {
+      assert.equal(time(ids.next()), START + second * 1000)
+      assert.equal(time(parseId(ids.text('hex'), 'hex')), START + second * 1000)
+    }
+  }
+  ids.setTime(START)
+  refused('CLOCK_BACK', () => ids.next())
+})
+
+test('numbers of any width and distance', async () => {
+  const open = more => Segment.open(`widths store=memory namespace=node-ahead-${more.namespace} step=100000`, more.options)
+  const numbers = await open({ namespace: 'one' })
+  for (let number = 1; number < 1200; number++) {
+    assert.equal(numbers.next(), String(number))
+  }
+  const batches = await open({ namespace: 'batch' })
+  assert.deepEqual(batches.batch(12345), Array.from({ length: 12345 }, (_, at) => String(at + 1)))
+  const odd = await open({ namespace: 'odd', options: { increment: 2, offset: 1 } })
+  for (let number = 1; number < 1200; number += 2) {
+    assert.equal(odd.next(), String(number))
+  }
+  assert.deepEqual(odd.batch(100), Array.from({ length: 100 }, (_, at) => String(1201 + 2 * at)))
+})
+
+test('an exhausted tick is refused in the middle of what was written, and the next one goes on', () => {
+  const ids = manual('layout="time:41@1ms node:10 sequence:5 epoch:2020-01-01" start=zero exhausted=error node=3', START)
+  const minted = []
+  for (let tick = 0; tick < 20; tick++) {
+    ids.setTime(START + tick)
+    for (let nth = 0; nth < 32; nth++) {
+      minted.push(nth % 9 === 8 ? parseId(ids.text('base62'), 'base62') : ids.next())
+    }
+    refused('EXHAUSTED', () => ids.next())
+    refused('EXHAUSTED', () => ids.text('base62'))
+  }
+  assertAscending(minted)
+})
+
+test('a handle that is closed has nothing left', () => {
+  const ids = manual(`${PLAIN} node=4`, START)
+  const { next, text } = ids
+  for (let nth = 0; nth < 20; nth++) {
+    next()
+    text('hex')
+  }
+  ids.close()
+  for (const call of [next, () => text('hex'), () => text('base32'), () => next({ maxWaitMs: 1 })]) {
+    refused('CLOSED', call)
+  }
+  refused('OUT_OF_RANGE', () => text('roman'))
+})
+
+test('subclasses, and methods that a program replaces', async () => {
+  class Orders extends Snowflake {
+    order() {
+      return `order-${this.next()}`
+    }
+  }
+  const opened = await Orders.open(`${PLAIN} node=5 clock=manual detached=true`)
+  const ids = new Orders(`${PLAIN} node=5 clock=manual detached=true`)
+  for (const each of [opened, ids]) {
+    each.setTime(START)
+    assert.ok(each instanceof Orders)
+    const [first, second] = [each.order(), each.order()].map(order => BigInt(order.slice(6)))
+    assert.equal(second, first + 1n)
+    assert.deepEqual(Object.keys(each), [])
+  }
+  assert.deepEqual([ids.next.name, ids.next.length, ids.text.name], ['next', 0, 'text'])
+  ids.next = () => '7'
+  assert.deepEqual([ids[Symbol.iterator]().next().value, ids.order()], ['7', 'order-7'])
+})
+
+test('a call that ends for want of stack shifts nothing', () => {
+  const ids = manual(`${PLAIN} node=6`, START)
+  const minted = []
+  const deeper = () => {
+    try {
+      deeper()
+    } catch (error) {
+      assert.ok(error instanceof RangeError)
+      throw error
+    } finally {
+      // At the end of the stack, where each call may fail at another place.
+      try {
+        minted.push(ids.next())
+      } catch (error) {
+        assert.ok(error instanceof RangeError, error)
+      }
+    }
+  }
+  for (let round = 0; round < 5; round++) {
+    assert.throws(deeper, RangeError)
+    const now = ids.nextBigInt()
+    minted.push(ids.next())
+    assert.equal(BigInt(minted.at(-1)), now + 1n)
+  }
+  assertAscending(minted)
+})
+
+test('workers with one generator', async () => {
+  const spec = 'layout="time:41@1ms node:2 sequence:20 epoch:2020-01-01" node=1'
+  const program = `
+    const { parentPort, workerData } = require('node:worker_threads')
+    const { Snowflake } = require(workerData)
+    const ids = new Snowflake('${spec}', { maxWaitMs: 10000 })
+    const minted = []
+    for (let i = 0; i < 30000; i++) minted.push(i % 1000 < 500 ? ids.next() : BigInt('0x' + ids.text('hex')).toString())
+    parentPort.postMessage(minted)`
+  const run = () => new Promise((resolve, reject) => {
+    const worker = new Worker(program, { eval: true, workerData: createRequire(import.meta.url).resolve('frazil') })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+  })
+  const all = await Promise.all([run(), run(), run()])
+  all.forEach(assertAscending)
+  assert.equal(new Set(all.flat()).size, 90000)
+})
+
+test('an ID that is kept keeps little else', async () => {
+  const program = `
+    import { Snowflake } from 'frazil'
+    const ids = new Snowflake('layout="time:31@1s node:2 sequence:30 epoch:2020-01-01" node=1 clock=manual')
+    ids.setTime(${START})
+    const kept = []
+    globalThis.gc()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < 10000; i++) {
+      for (let k = 0; k < 50; k++) ids.next()
+      kept.push(ids.next(), ids.batch(100)[50])
+    }
+    globalThis.gc()
+    console.log(Math.round((process.memoryUsage().heapUsed - before) / kept.length))`
+  const bytes = Number(await runChild(program, { flags: ['--expose-gc'] }))
+  assert.ok(bytes > 20 && bytes < 500, `${bytes} bytes for each`)
+})
