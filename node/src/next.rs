@@ -59,7 +59,7 @@ pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Ha
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
     remember(env, &opened.0)?;
-    let mut property = sys::napi_property_descriptor {
+    let property = sys::napi_property_descriptor {
         utf8name: c"nextBigInt".as_ptr(),
         name: ptr::null_mut(),
         method: None,
@@ -71,7 +71,7 @@ pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) 
         data: ptr::null_mut(),
     };
     // SAFETY: the object's handle is alive in this call.
-    check_status!(unsafe { sys::napi_define_properties(env.raw(), this.value().value, 1, &mut property) })
+    check_status!(unsafe { sys::napi_define_properties(env.raw(), this.value().value, 1, &property) })
 }
 
 pub(crate) type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
