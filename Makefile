@@ -1,9 +1,9 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo check test bench soak package install uninstall lint fmt generate
+.PHONY: help demo check test bench bench-quick soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 13
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
@@ -16,6 +16,9 @@ test: ## every suite in every language
 
 bench: ## ns per ID beside floors and peers, and the service level
 	@scripts/bench.sh
+
+bench-quick: ## the same within two minutes, once it is built: not a release's build, fewer rounds
+	@scripts/bench.sh --quick
 
 soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs
 	@scripts/soak.sh

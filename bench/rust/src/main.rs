@@ -3,6 +3,7 @@
 mod latency;
 mod report;
 mod ring;
+#[cfg(feature = "service")]
 mod segments;
 mod threads;
 
@@ -133,6 +134,7 @@ fn tick() -> u64 {
 }
 
 fn main() {
+    #[cfg(feature = "service")]
     if let Some(url) = std::env::args().nth(1) {
         return segments::take(&url);
     }
@@ -250,6 +252,7 @@ fn main() {
     }
     service_level();
     ring::compare();
+    #[cfg(feature = "service")]
     segments::service_level();
 }
 

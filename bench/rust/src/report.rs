@@ -1,9 +1,5 @@
 //! The table that people read, and the file that plots are made of.
 
-use std::fmt::Write;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-
 /// Cases with their ns and their floor's name; the floors are among them.
 pub fn print(cases: &[(&str, f64, Option<&str>)]) {
     let of = |name: &str| cases.iter().find(|(case, ..)| *case == name).expect("a floor is a case").1;
@@ -21,11 +17,9 @@ pub fn print(cases: &[(&str, f64, Option<&str>)]) {
     keep("rust", &format!("[{}]", all.join(", ")));
 }
 
-/// Adds a line to the file that FRAZIL_BENCH_JSON names.
+/// Writes a file of this name beside the one that FRAZIL_BENCH_JSON names, which is of the cases.
 pub fn keep(what: &str, json: &str) {
     let Some(file) = std::env::var_os("FRAZIL_BENCH_JSON") else { return };
-    let mut line = String::new();
-    writeln!(line, "{{\"{what}\": {json}}}").expect("a string takes all");
-    let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the file can be written");
-    file.write_all(line.as_bytes()).expect("the file can be written");
+    let file = std::path::PathBuf::from(file).with_file_name(format!("{what}.json"));
+    std::fs::write(file, json).expect("the file can be written");
 }
