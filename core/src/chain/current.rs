@@ -7,7 +7,7 @@ use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 
 /// The bits of a place in the word; those above are the generation.
-const PLACE_BITS: u32 = 40;
+const PLACE_BITS: u32 = 28;
 const PLACE: u64 = (1 << PLACE_BITS) - 1;
 /// What the word holds of a generation.
 const GENERATION: u64 = u64::MAX >> PLACE_BITS;
@@ -25,7 +25,8 @@ const FAR: u64 = 1 << (PLACE_BITS - 1);
 /// **Why what is read of the slot is the step's.** A slot's generation is the first of its fields to be stored, and the last to be
 /// loaded; the fields between are stored with release and loaded with acquire. So whoever has read a field of a later generation
 /// reads that generation, too: then its thread stood still between its step and its look while the span changed twice, and [`Past`] has
-/// the number. Only 24 bits of a generation are compared: to be deceived it would have to stand still for exactly 16,777,216 generations.
+/// the number. Only 36 bits of a generation are compared: to be deceived it would have to stand still for 68,719,476,736 generations, or up
+/// to as many less as are remembered. That is more than half a day where each lasts for a microsecond.
 ///
 /// The slot is read after the step because its place is in the word: loads before it would make the step wait for them.
 pub(super) struct Current {
@@ -244,6 +245,21 @@ mod tests {
         }
         let found = |generation: u64| past.find(Step(generation << PLACE_BITS)).map(|(number, _)| number);
         assert_eq!((found(0), found(1), found(REMEMBERED as u64)), (None, Some(1), Some(REMEMBERED as u64)));
+    }
+
+    /// The smallest spans last for less than a microsecond: a thread can stand still for millions of them.
+    #[test]
+    fn a_step_is_not_taken_for_a_much_later_generations() {
+        let (current, mark) = current(4);
+        let step = Step(current.word.fetch_add(1, Ordering::Relaxed));
+        for round in [1 << 16, 1 << 24, 1 << 32] {
+            let mut past = Past::default();
+            current.word.store(round << PLACE_BITS, Ordering::Relaxed);
+            for first in [100, 200] {
+                past.remember(current.put(mark.current(), span(first, 4)), span(first, 4));
+            }
+            assert_eq!(past.find(step), None, "{round} generations later");
+        }
     }
 
     #[test]

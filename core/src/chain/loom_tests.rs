@@ -1,11 +1,11 @@
 //! How numbers are handed over, under every interleaving (see the generator's loom tests).
 
-use super::current::Current;
+use super::current::{Current, Past};
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::wait::Wait;
-use loom::sync::Arc;
+use loom::sync::{Arc, Mutex};
 use loom::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -165,4 +165,27 @@ fn loom_spans_change_while_numbers_are_taken() {
             assert_unique(taken);
         });
     }
+}
+
+#[test]
+fn loom_who_looks_late_has_the_number_of_its_step() {
+    model(|| {
+        let (current, mark, past) = (Arc::new(Current::new()), fork::mark(), Arc::new(Mutex::new(Past::default())));
+        let put = |current: &Current, past: &Mutex<Past>, first| {
+            let mut past = past.lock().unwrap();
+            let span = Span { first, stride: 1, count: 1, low: 0, made_ms: 0 };
+            past.remember(current.put(mark.current(), span), span);
+        };
+        put(&current, &past, 10);
+        let thread = {
+            let (current, past) = (Arc::clone(&current), Arc::clone(&past));
+            thread::spawn(move || current.take_one(mark).or_else(|step| past.lock().unwrap().find(step).ok_or(())))
+        };
+        for first in [20, 30] {
+            put(&current, &past, first);
+        }
+        let taken = thread.join().unwrap().expect("the first step in a span has a number").0;
+        let next = current.take_one(mark).map_or(40, |(number, _)| number);
+        assert!([10, 20, 30].contains(&taken) && next != taken, "{taken} {next}");
+    });
 }

@@ -20,6 +20,8 @@ const KNOWN: u64 = 1024;
 const STEADY: u64 = 512;
 /// What is taken off, one part in so many: both of these, and by how much the system may slew its clock (1 in 2,000 on Linux).
 const MARGIN: u64 = 256;
+/// Within a shorter time one step of the counter (40 ns where it counts 24 MHz) or of the clock (100 ns on Windows) is too large a part of it.
+const SHORTEST_MEASUREMENT: Duration = Duration::from_micros(250);
 /// Over a longer time a rate that has changed would hide among that of before.
 const LONGEST_MEASUREMENT: Duration = Duration::from_secs(10);
 
@@ -61,8 +63,13 @@ impl Counter {
             return Stretch::of_counts(from, ns);
         }
         let rate = measure();
-        Stretch::of_counts(from, ns.saturating_sub(EARLY_NS) * (rate - rate / MARGIN) / 1_000_000)
+        Stretch::of_counts(from, at_rate(rate, ns.saturating_sub(EARLY_NS)))
     }
+}
+
+/// How many counts surely pass in a time.
+fn at_rate(rate: u64, ns: u64) -> u64 {
+    ns.saturating_mul(rate - rate / MARGIN) / 1_000_000
 }
 
 /// What the counter and the monotonic clock showed at one time.
@@ -104,6 +111,10 @@ fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair) {
     if time > LONGEST_MEASUREMENT {
         return (rate, now);
     }
+    if time < SHORTEST_MEASUREMENT {
+        // The one that was read more exactly stays.
+        return (rate, if last.off <= now.off { last } else { now });
+    }
     let (counts, off, ns) = (now.count - last.count, last.off.saturating_add(now.off), time.as_nanos() as u64);
     let expected = (u128::from(rate) * u128::from(ns) / 1_000_000) as u64;
     if rate != 0 && counts.abs_diff(expected) > off.saturating_add(expected / STEADY) {
@@ -112,7 +123,6 @@ fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair) {
     if off.saturating_mul(KNOWN) < counts {
         return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now);
     }
-    // Too near to each other to tell: the one that was read more exactly stays.
     (rate, if last.off <= now.off { last } else { now })
 }
 
@@ -216,6 +226,25 @@ mod tests {
         assert_eq!(judge(Some(first), badly, 0).0, 0, "the thread was interrupted between the two readings");
         let (rate, next) = judge(Some(first), pair(5_000 + 3_000_000, 1000), 0);
         assert_eq!((rate, next.count), (3_000_000, 3_005_000));
+    }
+
+    /// Counters of 24 MHz and clocks of 10 MHz often show the same in the two readings of a pair, and one step more or less is much of a
+    /// short time.
+    #[test]
+    fn a_coarse_counter_or_clock_tells_no_rate_over_a_short_time() {
+        let coarse = |count: u64, ns: u64| Pair { count, off: 0, at: pair(0, 0).at + Duration::from_nanos(ns) };
+        for (counts, ns) in [(1, 0), (1, 1), (1, 42), (8, 291), (100_000, 0), (300_000, 100), (24 * 200, 190_000)] {
+            let (rate, next) = judge(Some(coarse(1_000, 0)), coarse(1_000 + counts, ns), 0);
+            assert_eq!((rate, next.count), (0, 1_000), "{counts} counts in {ns} ns");
+        }
+        assert_eq!(judge(Some(coarse(1_000, 0)), coarse(1_001, 0), 24_000).0, 24_000, "nor that it has changed");
+        assert_eq!(judge(Some(coarse(1_000, 0)), coarse(25_001, 1_000_000), 0).0, 24_001);
+    }
+
+    #[test]
+    fn a_rate_that_no_counter_has_does_not_overflow() {
+        let (rate, _) = judge(Some(pair(0, 0)), pair(u64::MAX / 2, 1_000), 0);
+        assert!(Stretch::of_counts(0, at_rate(rate, LONGEST_NS)).is_some());
     }
 
     #[test]
