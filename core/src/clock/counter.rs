@@ -6,7 +6,8 @@
 //! the rate is not known, or has changed (a machine that was suspended or moved to another host), the wall clock is read for every ID.
 
 use super::stretch::Stretch;
-use std::cell::Cell;
+use crate::fork::PerProcess;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ const EARLY_NS: u64 = 1_000;
 const KNOWN: u64 = 1024;
 /// A measurement that differs by more than one part in so many, and its own error, says that the rate has changed.
 const STEADY: u64 = 512;
-/// What is taken off, one part in so many: both of these, and by how much the system may slew its clock (1 in 2,000 on Linux).
+/// What is taken off, one part in so many: both of these, and by how much a system usually slews its clock (1 in 2,000 on Linux). One that slews it
+/// by more is seen at the next measurement, a millisecond later.
 const MARGIN: u64 = 256;
 /// Within a shorter time one step of the counter (40 ns where it counts 24 MHz) or of the clock (100 ns on Windows) is too large a part of it.
 const SHORTEST_MEASUREMENT: Duration = Duration::from_micros(250);
@@ -88,17 +90,21 @@ impl Pair {
     }
 }
 
-thread_local! {
-    /// What a thread measured last. A thread's own: there is no lock that a fork could leave taken.
-    static LAST: Cell<Option<Pair>> = const { Cell::new(None) };
-}
+/// What was measured last.
+static LAST: PerProcess<Mutex<Option<Pair>>> = PerProcess::new();
 
-/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it.
+/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it. 0 where it is not known,
+/// or was confirmed too long ago to hold for a machine that may have moved since.
 fn measure() -> u64 {
-    let (rate, next) = judge(LAST.get(), Pair::read(), RATE.load(Ordering::Relaxed));
+    let Ok(last) = LAST.get(|| Ok(Mutex::new(None))) else { return 0 };
+    // Another thread is just confirming it.
+    let Ok(mut last) = last.try_lock() else { return RATE.load(Ordering::Relaxed) };
+    let now = Pair::read();
+    let is_recent = last.is_some_and(|last| now.at.saturating_duration_since(last.at) <= LONGEST_MEASUREMENT);
+    let (rate, next) = judge(*last, now, RATE.load(Ordering::Relaxed));
     RATE.store(rate, Ordering::Relaxed);
-    LAST.set(Some(next));
-    rate
+    *last = Some(next);
+    if is_recent { rate } else { 0 }
 }
 
 /// The rate after a measurement, and the pair from which the next one is made.
