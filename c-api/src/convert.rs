@@ -123,7 +123,8 @@ impl TextOut {
     }
 
     pub(crate) fn write(self, id: Id) {
-        let text = id.text(self.format);
+        let mut digits = [0; 19];
+        let text = id.encode(self.format, &mut digits);
         // SAFETY: `new` saw room for the format's width and a NUL.
         unsafe {
             self.buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());

@@ -152,21 +152,49 @@ fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Dur
 }
 
 /// Puts `next` on the class; `doc` begins with its signature.
-///
-/// A `METH_FASTCALL` function of CPython, with the object as its `self`, costs about half of what a
-/// method of pyo3 does.
 pub(crate) fn export<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
+    let next = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> };
+    export_method::<M>(py, c"next", next, ffi::METH_FASTCALL | ffi::METH_KEYWORDS, doc)
+}
+
+/// Puts `text` on the class; `doc` begins with its signature.
+pub(crate) fn export_text<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
+    export_method::<M>(py, c"text", ffi::PyMethodDefPointer { PyCFunction: text::<M> }, ffi::METH_O, doc)
+}
+
+/// Puts a function of CPython on the class, with the object as its `self`: it costs about half of what a method of pyo3 does.
+fn export_method<M: Mint>(
+    py: Python<'_>,
+    name: &'static CStr,
+    function: ffi::PyMethodDefPointer,
+    flags: std::ffi::c_int,
+    doc: &'static CStr,
+) -> PyResult<()> {
     let class: Bound<'_, PyType> = py.get_type::<M>();
-    let definition = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: c"next".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.as_ptr(),
-    }));
+    let definition =
+        Box::leak(Box::new(ffi::PyMethodDef { ml_name: name.as_ptr(), ml_meth: function, ml_flags: flags, ml_doc: doc.as_ptr() }));
     // SAFETY: the class is a type object, and the definition lives as long as the process. The result is a new
     // reference, or null with an exception set.
     let method = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), definition))? };
-    class.setattr("next", method)
+    class.setattr(name, method)
+}
+
+unsafe extern "C" fn text<M: Mint>(ids: *mut ffi::PyObject, format: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the thread attached.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: the method descriptor has checked that `ids` is of the class, and both live through the call.
+    let (ids, format) = unsafe { (Borrowed::from_ptr(py, ids).cast_unchecked::<M>(), Borrowed::from_ptr(py, format)) };
+    let text = guard(py, || {
+        let format = convert::text_format(&format)?;
+        convert::id_text(py, next_id(py, &**ids.get().ids())?, format)
+    });
+    text.map_or_else(|error| raise(py, error), |text| text.into_ptr())
+}
+
+#[cold]
+fn raise(py: Python<'_>, error: PyErr) -> *mut ffi::PyObject {
+    error.restore(py);
+    std::ptr::null_mut()
 }
 
 unsafe extern "C" fn next<M: Mint>(
@@ -189,10 +217,7 @@ unsafe extern "C" fn next<M: Mint>(
     match next {
         // SAFETY: the thread is attached; the result is a new reference, or null with an exception set.
         Ok(id) => unsafe { ffi::PyLong_FromLongLong(id.get()) },
-        Err(error) => {
-            error.restore(py);
-            std::ptr::null_mut()
-        }
+        Err(error) => raise(py, error),
     }
 }
 
