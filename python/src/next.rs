@@ -6,7 +6,7 @@ use crate::convert;
 use crate::error::{OrRaise, exception, guard, refuse};
 
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
@@ -74,12 +74,21 @@ pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
 }
 
 /// The next ID.
-#[inline]
+///
+/// Inlined: `PyResult` is nine words, and a processor that reads them in larger pieces than they were written in waits until the writes are
+/// done, a tenth of an ID's time.
+#[inline(always)]
 pub(crate) fn next_id<I: Ids>(py: Python<'_>, ids: &I) -> PyResult<Id> {
-    match ids.try_next_id(Duration::ZERO) {
-        Ok(id) => Ok(id),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => next_within(py, ids, None),
-        Err(error) => Err(exception(py, &error)),
+    ids.try_next_id(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
+}
+
+/// The next ID, after a try without a wait that failed.
+#[cold]
+#[inline(never)]
+fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
+    match error.kind() {
+        ErrorKind::WouldBlock => next_within(py, ids, None),
+        _ => Err(exception(py, error)),
     }
 }
 
@@ -192,6 +201,7 @@ unsafe extern "C" fn text<M: Mint>(ids: *mut ffi::PyObject, format: *mut ffi::Py
 }
 
 #[cold]
+#[inline(never)]
 fn raise(py: Python<'_>, error: PyErr) -> *mut ffi::PyObject {
     error.restore(py);
     std::ptr::null_mut()
@@ -208,12 +218,31 @@ unsafe extern "C" fn next<M: Mint>(
     // SAFETY: the method descriptor has checked that `ids` is of the class, and it lives through the call.
     let ids = unsafe { Borrowed::from_ptr(py, ids).cast_unchecked::<M>() };
     let ids = &**ids.get().ids();
-    let next = if count == 0 && names.is_null() {
-        guard(py, || next_id(py, ids))
+    if count == 0 && names.is_null() {
+        int_or_raise(py, guard(py, || next_id(py, ids)))
     } else {
         // SAFETY: these are what CPython gave.
-        guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? }))
-    };
+        unsafe { next_with(py, ids, arguments, count, names) }
+    }
+}
+
+/// # Safety
+/// As for `only_timeout`.
+#[cold]
+#[inline(never)]
+unsafe fn next_with<I: Ids>(
+    py: Python<'_>,
+    ids: &I,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as the caller says.
+    int_or_raise(py, guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? })))
+}
+
+#[inline(always)]
+fn int_or_raise(py: Python<'_>, next: PyResult<Id>) -> *mut ffi::PyObject {
     match next {
         // SAFETY: the thread is attached; the result is a new reference, or null with an exception set.
         Ok(id) => unsafe { ffi::PyLong_FromLongLong(id.get()) },
