@@ -141,8 +141,12 @@ def compare():
         of_floor, of_mint = case.ratio(floor, empties), case.ratio(named[MINT], empties)
         print(f"| {case.group} | {case.name} | {cost:.2f} | {of_floor:.2f} | {of_mint:.2f} |")
         records.append({"case": case.name, "ns": round(cost, 3), "floor": round(floor.nanoseconds(empty), 3)})
-    print("\nThe floor of a single ID: a C function that reads the processor's counter, adds to an atomic, shifts, and makes the int or the")
-    print("text; of `next(ids)` and `ids()`, the same in an object's slot, as CPython calls it. The floor of a list is `tolist()`, that of a")
+    print(
+        "\nThe floor of a single ID: a C function that reads the processor's counter, adds to an atomic, shifts, and makes the int or the"
+    )
+    print(
+        "text; of `next(ids)` and `ids()`, the same in an object's slot, as CPython calls it. The floor of a list is `tolist()`, that of a"
+    )
     print("block is `copyto()`; neither makes IDs. A UUID and an ObjectId stand beside uuid_utils, whose UUIDs are a class of its own.")
     return records
 
