@@ -59,7 +59,7 @@ FUNCTION(mint, PyLong_FromLongLong((long long)with(fresh_ms())))
 FUNCTION(mint_by_clock, PyLong_FromLongLong((long long)with(wall_ms())))
 FUNCTION(text, text_of(with(fresh_ms())))
 
-/// What `next()`, a call and a method each cost on an object whose slots are C functions.
+/// What `next()`, a call and a method with an argument each cost on an object, whose slots are C functions.
 typedef struct {
     PyObject_HEAD
 } ids;
@@ -72,6 +72,12 @@ static PyObject *ids_call(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(args), 
     return PyLong_FromLongLong((long long)with(fresh_ms()));
 }
 
+static PyObject *ids_text(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(format)) {
+    return text_of(with(fresh_ms()));
+}
+
+static PyMethodDef ids_methods[] = {{"text", ids_text, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+
 static PyTypeObject ids_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "frazil_bench_floor.Ids",
     .tp_basicsize = sizeof(ids),
@@ -80,6 +86,7 @@ static PyTypeObject ids_type = {
     .tp_iter = PyObject_SelfIter,
     .tp_iternext = ids_next,
     .tp_call = ids_call,
+    .tp_methods = ids_methods,
 };
 
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
