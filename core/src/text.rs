@@ -106,7 +106,7 @@ const fn pairs<const PAIRS: usize>(alphabet: &[u8]) -> [u16; PAIRS] {
 }
 
 /// Eight digits at a time, each eight written as one word: its divisions do not wait for each other, and who copies the text does not wait
-/// for the single bytes to be in memory. Half of the time of two digits after two.
+/// for the single bytes to be in memory. An eighth less than the time of two digits after two.
 #[inline(always)]
 fn write<const BASE: u64, const WIDTH: usize>(number: u64, pairs: &[u16], buffer: &mut [u8; LONGEST]) {
     let behind = WIDTH % 8;

@@ -35,7 +35,7 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "uuid", "UUID")
 }
 
-/// A `uuid.UUID`, put together without its constructor, whose Python code takes five times as long as all the rest.
+/// A `uuid.UUID`, put together without its constructor, whose Python code takes seven times as long as all the rest.
 fn object(py: Python<'_>, id: frazil::Uuid) -> PyResult<Bound<'_, PyAny>> {
     static MAKER: PyOnceLock<Option<Maker>> = PyOnceLock::new();
     match MAKER.get_or_try_init(py, || Maker::new(py))? {
@@ -114,23 +114,26 @@ impl Slot {
 /// The stable ABI of CPython 3.11 has no function for it, and `int.from_bytes` takes twice as long as what it ends in. So that is looked
 /// up by its name: the public function of 3.13 and later, or the private one of 3.11 and 3.12, which change no more.
 enum Ints {
-    /// `PyLong_FromUnsignedNativeBytes`: of memory, its size, and flags, of which -1 is the machine's byte order.
-    Public(unsafe extern "C" fn(*const u8, usize, c_int) -> *mut ffi::PyObject),
-    /// `_PyLong_FromByteArray`: of memory, its size, whether its order is little-endian, whether it is signed.
-    Private(unsafe extern "C" fn(*const u8, usize, c_int, c_int) -> *mut ffi::PyObject),
+    Public(FromNativeBytes),
+    Private(FromByteArray),
     /// `int.from_bytes`.
     Called(Py<PyAny>),
 }
+
+/// `PyLong_FromUnsignedNativeBytes`: of memory, its size, and flags, of which -1 is the machine's byte order.
+type FromNativeBytes = unsafe extern "C" fn(*const u8, usize, c_int) -> *mut ffi::PyObject;
+/// `_PyLong_FromByteArray`: of memory, its size, whether its order is little-endian, whether it is signed.
+type FromByteArray = unsafe extern "C" fn(*const u8, usize, c_int, c_int) -> *mut ffi::PyObject;
 
 impl Ints {
     fn new(py: Python<'_>) -> PyResult<Self> {
         if let Some(found) = symbol(c"PyLong_FromUnsignedNativeBytes") {
             // SAFETY: a function of this name has this type in every version.
-            return Ok(Ints::Public(unsafe { std::mem::transmute::<NonNull<c_void>, _>(found) }));
+            return Ok(Ints::Public(unsafe { std::mem::transmute::<NonNull<c_void>, FromNativeBytes>(found) }));
         }
         match symbol(c"_PyLong_FromByteArray").filter(|_| py.version_info() < (3, 13)) {
             // SAFETY: in these versions a function of this name has this type.
-            Some(found) => Ok(Ints::Private(unsafe { std::mem::transmute::<NonNull<c_void>, _>(found) })),
+            Some(found) => Ok(Ints::Private(unsafe { std::mem::transmute::<NonNull<c_void>, FromByteArray>(found) })),
             None => Ok(Ints::Called(py.get_type::<PyInt>().getattr("from_bytes")?.unbind())),
         }
     }
