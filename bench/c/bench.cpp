@@ -23,6 +23,9 @@
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+#if defined(__linux__)
+#include <sys/random.h>
+#endif
 
 namespace {
 
@@ -37,6 +40,7 @@ constexpr const char *PARTS = "floor: counter of the processor + fetch_add";
 constexpr const char *BASE62_PARTS = "floor: the same, and 11 characters of base62";
 constexpr const char *DECIMAL_PARTS = "floor: the same, and 19 characters of decimal";
 constexpr const char *FILL_PARTS = "floor: a loop that fills 1000, per ID";
+constexpr const char *RANDOM = "floor: 16 random bytes of 2,048 that one call of the system gives";
 constexpr const char *TWO_FETCH_ADD = "2 threads: floor: an atomic fetch_add";
 constexpr const char *TWO_PARTS = "2 threads: floor: counter of the processor + fetch_add";
 constexpr const char *NEXT = "**frazil_snowflake_next**";
@@ -329,7 +333,16 @@ int main() {
         keep(frazil_uuid7(uuid));
         keep(uuid);
     }));
-    tests.push_back(one("**frazil_uuid4**", "", [] {
+#if defined(__linux__)
+    tests.push_back({RANDOM, "", 100 * 128, [] {
+                         static char bytes[2048];
+                         for (int i = 0; i < 100; ++i) {
+                             keep(getrandom(bytes, sizeof bytes, 0));
+                             keep(bytes);
+                         }
+                     }});
+#endif
+    tests.push_back(one("**frazil_uuid4**", RANDOM, [] {
         std::uint8_t uuid[FRAZIL_UUID_SIZE];
         keep(frazil_uuid4(uuid));
         keep(uuid);
