@@ -1,16 +1,20 @@
-// What an ID costs in C and C++, beside the floors of the same run, and the service level.
+// What an ID costs in C and C++, beside the floors of the same run, the service level, and what a saturated loop takes.
 //
 // Every case runs once per round, in turn, so that a slow moment of the machine meets them all; the
 // table shows medians over the rounds, in ns per ID.
 #include <frazil.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -18,6 +22,9 @@
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
+#endif
+#if defined(__linux__)
+#include <sys/random.h>
 #endif
 
 namespace {
@@ -27,6 +34,16 @@ using clock_type = std::chrono::steady_clock;
 constexpr int ROUNDS = 21;
 constexpr int CALLS = 20'000;
 constexpr int BLOCK = 1000;
+
+constexpr const char *FETCH_ADD = "floor: an atomic fetch_add";
+constexpr const char *PARTS = "floor: counter of the processor + fetch_add";
+constexpr const char *BASE62_PARTS = "floor: the same, and 11 characters of base62";
+constexpr const char *DECIMAL_PARTS = "floor: the same, and 19 characters of decimal";
+constexpr const char *FILL_PARTS = "floor: a loop that fills 1000, per ID";
+constexpr const char *RANDOM = "floor: 16 random bytes of 2,048 that one call of the system gives";
+constexpr const char *TWO_FETCH_ADD = "2 threads: floor: an atomic fetch_add";
+constexpr const char *TWO_PARTS = "2 threads: floor: counter of the processor + fetch_add";
+constexpr const char *NEXT = "**frazil_snowflake_next**";
 
 std::int64_t wall_ms() {
     timespec now;
@@ -56,8 +73,57 @@ private:
     std::int64_t sequence_ = 0;
 };
 
+/// The processor's counter.
+inline std::uint64_t processor_counter() {
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t count;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+    return count;
+#else
+    return 0;
+#endif
+}
+
+/// What an ID of this design is made of, without layout, policy or check: the processor's counter tells that the tick lasts, and one atomic
+/// step takes a number.
+class parts {
+public:
+    std::int64_t next() {
+        const std::uint64_t count = processor_counter();
+        if (count >= until_) {
+            tick_ = wall_ms();
+            // About a tenth of a millisecond: a floor needs no calibration.
+            until_ = count + 200'000;
+        }
+        return tick_ << 20 | (counter_.fetch_add(1, std::memory_order_relaxed) & 0xfffff);
+    }
+
+private:
+    std::uint64_t until_ = 0;
+    std::int64_t tick_ = 0;
+    alignas(64) std::atomic<std::uint64_t> counter_{0};
+};
+
+/// `WIDTH` digits of a number and a NUL, two at a time.
+template <unsigned BASE, int WIDTH>
+void write_digits(std::uint64_t number, char *text) {
+    static const auto pairs = [] {
+        const char *const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        std::array<std::array<char, 2>, BASE * BASE> made{};
+        for (unsigned at = 0; at < BASE * BASE; ++at) made[at] = {digits[at / BASE], digits[at % BASE]};
+        return made;
+    }();
+    for (int at = WIDTH - 2; at >= 0; at -= 2, number /= BASE * BASE) std::memcpy(text + at, pairs[number % (BASE * BASE)].data(), 2);
+    if (WIDTH % 2) text[0] = pairs[number % (BASE * BASE)][1];
+    text[WIDTH] = 0;
+}
+
 struct test {
     std::string name;
+    /// The test it is held against.
+    std::string floor;
     /// IDs per run.
     double ids;
     std::function<void()> run;
@@ -71,16 +137,16 @@ void keep(const T &value) {
 
 /// `CALLS` calls on one thread.
 template <typename F>
-test one(std::string name, F call) {
-    return {std::move(name), CALLS, [call] {
+test one(std::string name, std::string floor, F call) {
+    return {std::move(name), std::move(floor), CALLS, [call] {
                 for (int i = 0; i < CALLS; ++i) call();
             }};
 }
 
 /// `CALLS` calls on each of two threads that start together; wall time over all IDs.
 template <typename F>
-test two(std::string name, F call) {
-    return {std::move(name), 2.0 * CALLS * 10, [call] {
+test two(std::string name, std::string floor, F call) {
+    return {std::move(name), std::move(floor), 2.0 * CALLS * 10, [call] {
                 std::atomic<int> ready{0};
                 const auto work = [&] {
                     ready.fetch_add(1);
@@ -108,8 +174,31 @@ void measure(std::vector<test> &tests) {
             test.ns.push_back(std::chrono::duration<double, std::nano>(clock_type::now() - start).count() / test.ids);
         }
     }
-    std::printf("| C and C++ | ns per ID |\n|---|---:|\n");
-    for (const test &test : tests) std::printf("| %s | %.2f |\n", test.name.c_str(), median(test.ns));
+    std::map<std::string, const test *> named;
+    for (const test &test : tests) named[test.name] = &test;
+    std::FILE *json = nullptr;
+    if (const char *path = std::getenv("FRAZIL_BENCH_JSON")) json = std::fopen(path, "w");
+    std::printf("| C and C++ | ns per ID | of its floor |\n|---|---:|---:|\n");
+    for (const test &test : tests) {
+        const double ns = median(test.ns);
+        std::printf("| %s | %.2f |", test.name.c_str(), ns);
+        if (json) std::fprintf(json, "%s{\"case\": \"%s\", \"ns\": %.3f, \"floor\": ", &test == &tests[0] ? "[\n  " : ",\n  ", test.name.c_str(), ns);
+        const auto floor = named.find(test.floor);
+        if (floor == named.end()) {
+            std::printf(" |\n");
+            if (json) std::fprintf(json, "null}");
+            continue;
+        }
+        // What slows a whole round cancels out.
+        std::vector<double> ratios;
+        for (std::size_t round = 0; round < test.ns.size(); ++round) ratios.push_back(test.ns[round] / floor->second->ns[round]);
+        std::printf(" %.2f |\n", median(ratios));
+        if (json) std::fprintf(json, "%.3f}", median(floor->second->ns));
+    }
+    if (json) {
+        std::fprintf(json, "\n]\n");
+        std::fclose(json);
+    }
     std::printf("\nNo third-party peer: we found no snowflake generator for C or C++ packaged in Debian 12, only other kinds of ID "
                 "(UUIDs, BSON's ObjectId), and the sketch is ours, not a library.\n");
 }
@@ -147,6 +236,21 @@ bool service_level(const frazil::snowflake &ids) {
     return held;
 }
 
+/// What a loop around `next()` gets of the default preset's cap, and what it takes of a core; `own_ns` is what a call costs by itself.
+void saturate(double own_ns) {
+    constexpr double CAP = 4'096'000;
+    const frazil::snowflake ids("standard node=5");
+    const auto start = clock_type::now();
+    const std::clock_t busy = std::clock();
+    for (int i = 0; i < static_cast<int>(2 * CAP); ++i) keep(ids.next());
+    const double cpu = static_cast<double>(std::clock() - busy) / CLOCKS_PER_SEC;
+    const double seconds = std::chrono::duration<double>(clock_type::now() - start).count();
+    std::printf("\n| saturated, C++, preset `standard`, one thread | |\n|---|---:|\n");
+    std::printf("| of the cap, 4,096,000 a second | %.2f %% |\n", 100 * 2 / seconds);
+    std::printf("| of a core | %.1f %% |\n| of a core, the calls' own time | %.1f %% |\n", 100 * cpu / seconds,
+                100 * 2 * CAP * own_ns / 1e9 / seconds);
+}
+
 } // namespace
 
 int main() {
@@ -161,37 +265,56 @@ int main() {
 
     static std::atomic<std::uint64_t> counter{0};
     static sketch sketch;
+    static parts parts;
     static std::int64_t block[BLOCK];
     std::vector<test> tests;
-    tests.push_back(one("floor: an empty call into the library", [] { keep(frazil_version()); }));
-    tests.push_back(one("floor: an atomic fetch_add", [] { keep(counter.fetch_add(1, std::memory_order_relaxed)); }));
+    tests.push_back(one("floor: an empty call into the library", "", [] { keep(frazil_version()); }));
+    tests.push_back(one(FETCH_ADD, "", [] { keep(counter.fetch_add(1, std::memory_order_relaxed)); }));
 #if defined(__x86_64__)
-    tests.push_back(one("floor: rdtsc", [] { keep(__rdtsc()); }));
+    tests.push_back(one("floor: rdtsc", "", [] { keep(__rdtsc()); }));
 #endif
-    tests.push_back(one("floor: clock_gettime", [] { keep(wall_ms()); }));
-    tests.push_back(one("floor: clock_gettime + fetch_add", [] {
+    tests.push_back(one("floor: clock_gettime", "", [] { keep(wall_ms()); }));
+    tests.push_back(one("floor: clock_gettime + fetch_add", "", [] {
         keep(wall_ms());
         keep(counter.fetch_add(1, std::memory_order_relaxed));
     }));
-    tests.push_back(one("sketch: mutex + clock_gettime", [] { keep(sketch.next()); }));
-    tests.push_back(one("**frazil_snowflake_next**", [raw] {
+    tests.push_back(one(PARTS, "", [] { keep(parts.next()); }));
+    tests.push_back(one(BASE62_PARTS, "", [] {
+        char text[12];
+        write_digits<62, 11>(parts.next(), text);
+        keep(text);
+    }));
+    tests.push_back(one(DECIMAL_PARTS, "", [] {
+        char text[20];
+        write_digits<10, 19>(parts.next(), text);
+        keep(text);
+    }));
+    tests.push_back(one("sketch: mutex + clock_gettime", PARTS, [] { keep(sketch.next()); }));
+    tests.push_back(one(NEXT, PARTS, [raw] {
         std::int64_t id;
         keep(frazil_snowflake_next(raw, &id));
         keep(id);
     }));
-    tests.push_back(one("**C++ ids.next()**", [&ids] { keep(ids.next()); }));
-    tests.push_back({"**fill, 1000 at a time**", 200.0 * BLOCK, [raw] {
+    tests.push_back(one("**C++ ids.next()**", PARTS, [&ids] { keep(ids.next()); }));
+    tests.push_back({FILL_PARTS, "", 200.0 * BLOCK, [] {
+                         for (std::int64_t i = 0; i < 200; ++i) {
+                             for (std::int64_t at = 0; at < BLOCK; ++at) block[at] = (i << 20) + at;
+                             keep(block);
+                             asm volatile("" : : "r"(block) : "memory");
+                         }
+                     }});
+    tests.push_back({"**fill, 1000 at a time**", FILL_PARTS, 200.0 * BLOCK, [raw] {
                          for (int i = 0; i < 200; ++i) {
                              keep(frazil_snowflake_fill(raw, block, BLOCK, nullptr));
                              keep(block);
                          }
                      }});
-    tests.push_back(one("**frazil_snowflake_text**, base62", [raw] {
+    tests.push_back(one("**frazil_snowflake_text**, base62", BASE62_PARTS, [raw] {
         char text[FRAZIL_ID_TEXT_SIZE];
         keep(frazil_snowflake_text(raw, FRAZIL_BASE62, text, sizeof text));
         keep(text);
     }));
-    tests.push_back(one("**frazil_snowflake_text**, decimal", [raw] {
+    tests.push_back(one("**frazil_snowflake_text**, decimal", DECIMAL_PARTS, [raw] {
         char text[FRAZIL_ID_TEXT_SIZE];
         keep(frazil_snowflake_text(raw, FRAZIL_DECIMAL, text, sizeof text));
         keep(text);
@@ -203,35 +326,51 @@ int main() {
             keep(number);
         };
     };
-    tests.push_back(one("**frazil_numbers_next**, a segment", number_of(segment)));
-    tests.push_back(one("**frazil_numbers_next**, a ring", number_of(ring)));
-    tests.push_back(one("**frazil_uuid7**", [] {
+    tests.push_back(one("**frazil_numbers_next**, a segment", FETCH_ADD, number_of(segment)));
+    tests.push_back(one("**frazil_numbers_next**, a ring", FETCH_ADD, number_of(ring)));
+    tests.push_back(one("**frazil_uuid7**", PARTS, [] {
         std::uint8_t uuid[FRAZIL_UUID_SIZE];
         keep(frazil_uuid7(uuid));
         keep(uuid);
     }));
-    tests.push_back(one("**frazil_uuid4**", [] {
+#if defined(__linux__)
+    tests.push_back({RANDOM, "", 100 * 128, [] {
+                         static char bytes[2048];
+                         for (int i = 0; i < 100; ++i) {
+                             keep(getrandom(bytes, sizeof bytes, 0));
+                             keep(bytes);
+                         }
+                     }});
+#endif
+    tests.push_back(one("**frazil_uuid4**", RANDOM, [] {
         std::uint8_t uuid[FRAZIL_UUID_SIZE];
         keep(frazil_uuid4(uuid));
         keep(uuid);
     }));
-    tests.push_back(one("**frazil_object_id_new**", [] {
+    tests.push_back(one("**frazil_object_id_new**", PARTS, [] {
         std::uint8_t id[FRAZIL_OBJECT_ID_SIZE];
         keep(frazil_object_id_new(id));
         keep(id);
     }));
-    tests.push_back(two("2 threads: floor: an atomic fetch_add", [] { keep(counter.fetch_add(1, std::memory_order_relaxed)); }));
-    tests.push_back(two("2 threads: sketch: mutex + clock_gettime", [] { keep(sketch.next()); }));
-    tests.push_back(two("2 threads: **frazil_snowflake_next**", [raw] {
+    tests.push_back(two(TWO_FETCH_ADD, "", [] { keep(counter.fetch_add(1, std::memory_order_relaxed)); }));
+    tests.push_back(two(TWO_PARTS, "", [] {
+        keep(processor_counter());
+        keep(counter.fetch_add(1, std::memory_order_relaxed));
+    }));
+    tests.push_back(two("2 threads: sketch: mutex + clock_gettime", TWO_PARTS, [] { keep(sketch.next()); }));
+    tests.push_back(two("2 threads: **frazil_snowflake_next**", TWO_PARTS, [raw] {
         std::int64_t id;
         keep(frazil_snowflake_next(raw, &id));
         keep(id);
     }));
-    tests.push_back(two("2 threads: **frazil_numbers_next**, a segment", number_of(segment)));
-    tests.push_back(two("2 threads: **frazil_numbers_next**, a ring", number_of(ring)));
+    tests.push_back(two("2 threads: **frazil_numbers_next**, a segment", TWO_FETCH_ADD, number_of(segment)));
+    tests.push_back(two("2 threads: **frazil_numbers_next**, a ring", TWO_FETCH_ADD, number_of(ring)));
     measure(tests);
     frazil_snowflake_free(raw);
     frazil_numbers_free(segment);
     frazil_numbers_free(ring);
-    return service_level(ids) ? 0 : 1;
+    const bool held = service_level(ids);
+    const auto next = std::find_if(tests.begin(), tests.end(), [](const test &test) { return test.name == NEXT; });
+    saturate(median(next->ns));
+    return held ? 0 : 1;
 }

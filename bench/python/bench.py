@@ -5,11 +5,14 @@ Every number is the median of rounds that take turns, so that a slow second of t
 
 import array
 import itertools
+import json
+import os
 import statistics
 import time
 import timeit
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import bson
 import frazil
@@ -18,8 +21,9 @@ import numpy
 import snowflake
 import uuid_utils
 
-ROUNDS = 11
-CALLS = 100_000
+ROUNDS = 41
+# Short rounds and many: fewer of them lose their turn on a busy machine.
+CALLS = 20_000
 BLOCK = 1000
 # Nearly all of a ring, which is full again when its turn comes anew.
 BURST = 60_000
@@ -30,8 +34,13 @@ WIDE = 'layout="time:41@1ms node:2 sequence:20 epoch:2025-01-01"'
 # Room for a billion in one tick, which the manual clock begins before every round: bulk is faster than any clock's cap.
 BULK = 'layout="time:31@1s node:2 sequence:30 epoch:2025-01-01" clock=manual detached=true'
 
-INT_FLOOR = "C function: clock, atomic, int"
-TEXT_FLOOR = "C function: clock, atomic, 19-character string"
+INT_FLOOR = "C function: counter of the processor, atomic, int"
+TEXT_FLOOR = "C function: counter of the processor, atomic, 19-character string"
+TEXT_METHOD_FLOOR = 'C object: `ids.text("decimal")`, the method does the same'
+STR_FLOOR = "`str(mint())` of the C function"
+NEXT_FLOOR = "C object: `next(ids)`, the slot does the same"
+CALL_FLOOR = "C object: `ids()`, the slot does the same"
+UUID7, UUID4 = "uuid_utils `uuid7()`", "uuid_utils `uuid4()`"
 LIST_FLOOR = f"C loop, a list of {BLOCK} ints: `array.tolist()`, per ID"
 COPY_FLOOR = f"C loop, {BLOCK} int64 written: `numpy.copyto(a, b)`, per ID"
 MINT = "`mint = ids.next; mint()`"
@@ -55,6 +64,12 @@ class Case:
         """The cost of an ID, less that of the loop around it."""
         return max(statistics.median(self.samples) - empty, 0) / self.ids_per_call
 
+    def ratio(self, floor, empties):
+        """The median of the rounds' ratios to the floor: what slows a whole round cancels out."""
+        rounds = zip(self.samples, floor.samples, empties, strict=True)
+        ratios = [(own - empty) / self.ids_per_call / max((other - empty) / floor.ids_per_call, 0.001) for own, other, empty in rounds]
+        return statistics.median(ratios)
+
 
 def cases(bulk):
     """Everything that is compared."""
@@ -72,16 +87,21 @@ def cases(bulk):
         Case("floor", "C iterator: `next(itertools.count(2**60))`", "next(counter)", counter=itertools.count(2**60)),
         Case("floor", "C function: clock, int: `time.time_ns()`", "now()", now=time.time_ns),
         Case("floor", INT_FLOOR, "mint()", mint=frazil_bench_floor.mint),
+        Case("floor", "C function: `clock_gettime`, atomic, int", "mint()", mint=frazil_bench_floor.mint_by_clock),
+        Case("floor", NEXT_FLOOR, "next(ids)", ids=frazil_bench_floor.Ids()),
+        Case("floor", CALL_FLOOR, "ids()", ids=frazil_bench_floor.Ids()),
         Case("floor", TEXT_FLOOR, "text()", floor=TEXT_FLOOR, text=frazil_bench_floor.text),
+        Case("floor", TEXT_METHOD_FLOOR, 'ids.text("decimal")', ids=frazil_bench_floor.Ids()),
+        Case("floor", STR_FLOOR, "str(mint())", floor=TEXT_FLOOR, mint=frazil_bench_floor.mint, str=str),
         Case("floor", LIST_FLOOR, "tolist()", BLOCK, blocks, LIST_FLOOR, tolist=stamps.tolist),
         Case("floor", COPY_FLOOR, "copyto(a, b)", BLOCK, few, COPY_FLOOR, **copied),
         Case("frazil", MINT, "mint()", mint=ids.next),
         Case("frazil", "`ids.next()`", "ids.next()", ids=ids),
-        Case("frazil", "`ids()`", "ids()", ids=ids),
-        Case("frazil", "`next(ids)`", "next(ids)", ids=ids),
-        Case("frazil", "`str(ids.next())`", "str(ids.next())", floor=TEXT_FLOOR, ids=ids, str=str),
-        Case("frazil", '`ids.text("decimal")`', 'ids.text("decimal")', floor=TEXT_FLOOR, ids=ids),
-        Case("frazil", '`ids.text("base62")`', 'ids.text("base62")', floor=TEXT_FLOOR, ids=ids),
+        Case("frazil", "`ids()`", "ids()", floor=CALL_FLOOR, ids=ids),
+        Case("frazil", "`next(ids)`", "next(ids)", floor=NEXT_FLOOR, ids=ids),
+        Case("frazil", "`str(ids.next())`", "str(ids.next())", floor=STR_FLOOR, ids=ids, str=str),
+        Case("frazil", '`ids.text("decimal")`', 'ids.text("decimal")', floor=TEXT_METHOD_FLOOR, ids=ids),
+        Case("frazil", '`ids.text("base62")`', 'ids.text("base62")', floor=TEXT_METHOD_FLOOR, ids=ids),
         Case("frazil", f"`ids.batch({BLOCK})`, per ID", "ids.batch(n)", BLOCK, blocks, LIST_FLOOR, ids=bulk, n=BLOCK),
         Case("frazil", f"`ids.fill(array)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, COPY_FLOOR, ids=bulk, a=stamps[:]),
         Case("frazil", f"`ids.fill(numpy)` of {BLOCK}, per ID", "ids.fill(a)", BLOCK, few, COPY_FLOOR, ids=bulk, a=numpy.array(stamps)),
@@ -89,11 +109,11 @@ def cases(bulk):
         Case("frazil", "`ring.next()` of a `Buffered`", "ring.next()", calls=BURST, ring=ring),
         Case("frazil", f"`ids.next()`, `standard`, {BURST:,} in a row", "ids.next()", calls=BURST, ids=standard),
         Case("frazil", f"`ring.next()`, `standard`, {BURST:,} in a row", "ring.next()", calls=BURST, ring=standard_ring),
-        Case("frazil", "`frazil.uuid7()`", "uuid7()", calls=few, uuid7=frazil.uuid7),
-        Case("frazil", "`frazil.uuid4()`", "uuid4()", calls=few, uuid4=frazil.uuid4),
-        Case("frazil", "`frazil.ObjectId()`", "ObjectId()", calls=few, ObjectId=frazil.ObjectId),
-        Case("peer", "uuid_utils `uuid7()`", "uuid7()", uuid7=uuid_utils.uuid7),
-        Case("peer", "uuid_utils `uuid4()`", "uuid4()", uuid4=uuid_utils.uuid4),
+        Case("frazil", "`frazil.uuid7()`", "uuid7()", calls=few, floor=UUID7, uuid7=frazil.uuid7),
+        Case("frazil", "`frazil.uuid4()`", "uuid4()", calls=few, floor=UUID4, uuid4=frazil.uuid4),
+        Case("frazil", "`frazil.ObjectId()`", "ObjectId()", calls=few, floor=UUID4, ObjectId=frazil.ObjectId),
+        Case("peer", UUID7, "uuid7()", uuid7=uuid_utils.uuid7),
+        Case("peer", UUID4, "uuid4()", uuid4=uuid_utils.uuid4),
         Case("peer", "snowflake-id `next(generator)`", "next(peer)", calls=few, peer=peer),
         Case("peer", "bson `ObjectId()`", "ObjectId()", calls=few, ObjectId=bson.ObjectId),
         Case("peer", "`uuid.uuid4()`", "uuid4()", calls=few, uuid4=uuid.uuid4),
@@ -101,7 +121,7 @@ def cases(bulk):
 
 
 def compare():
-    """Prints the table of costs."""
+    """Prints the table of costs; the costs."""
     bulk = frazil.Snowflake(BULK, node=1)
     now = datetime.now(UTC)
     compared = cases(bulk)
@@ -112,15 +132,43 @@ def compare():
             bulk.set_time(now)
             case.run()
 
-    empty = statistics.median(compared[0].samples)
-    cost_of = {case.name: case.nanoseconds(empty) for case in compared}
+    empties = compared[0].samples
+    empty = statistics.median(empties)
+    named = {case.name: case for case in compared}
     print(f"## Python: ns per ID, less the loop; medians of {ROUNDS} rounds that take turns\n")
     print("| | | ns | of its floor | of `mint()` |\n|---|---|---:|---:|---:|")
-    for case in compared:
-        cost = cost_of[case.name] or empty
-        print(f"| {case.group} | {case.name} | {cost:.2f} | {cost / cost_of[case.floor]:.2f} | {cost / cost_of[MINT]:.2f} |")
-    print("\nThe floor of a single ID: a C function that reads the clock, adds to an atomic, shifts, and makes the int or the text.")
-    print("The floor of a list is `tolist()`, that of a block is `copyto()`; neither makes IDs.")
+    records = [{"case": "an empty loop", "ns": round(empty, 3), "floor": None}]
+    print(f"| floor | an empty loop | {empty:.2f} | | |")
+    for case in compared[1:]:
+        cost, floor = case.nanoseconds(empty), named[case.floor]
+        of_floor, of_mint = case.ratio(floor, empties), case.ratio(named[MINT], empties)
+        print(f"| {case.group} | {case.name} | {cost:.2f} | {of_floor:.2f} | {of_mint:.2f} |")
+        records.append({"case": case.name, "ns": round(cost, 3), "floor": round(floor.nanoseconds(empty), 3)})
+    print(
+        "\nThe floor of a single ID: a C function that reads the processor's counter, adds to an atomic, shifts, and makes the int or the text;"
+        " of `next(ids)`, `ids()` and `ids.text(...)`, the same in an object's slot or method, as CPython calls it. The floor of a list is"
+        " `tolist()`, that of a block is `copyto()`; neither makes IDs. A UUID and an ObjectId stand beside uuid_utils, whose UUIDs are a class"
+        " of its own, with random bits from a generator in the process."
+    )
+    return records
+
+
+def saturate():
+    """Prints what a loop around `next()` gets of the default preset's cap, and what it takes of a core."""
+    ids = frazil.Snowflake("standard", node=1)
+    cap, count = 4_096_000, 0
+    start, cpu = time.perf_counter(), time.process_time()
+    for _ in itertools.repeat(None, SERVICE_SECONDS * cap // 1000):
+        for _ in range(1000):
+            ids.next()
+        count += 1000
+    seconds, busy = time.perf_counter() - start, time.process_time() - cpu
+    own = min(timeit.repeat("ids.next()", number=CALLS, repeat=ROUNDS, globals={"ids": frazil.Snowflake(WIDE, node=3)})) / CALLS
+    print(f"\n## Python: saturated, preset `standard`, one thread, {seconds:.1f} s\n")
+    print("| | |\n|---|---:|")
+    print(f"| of the cap, {cap:,} a second | {count / seconds / cap:.2%} |")
+    print(f"| of a core | {busy / seconds:.1%} |")
+    print(f"| of a core, the calls' own time | {count * own / seconds:.1%} |")
 
 
 def serve():
@@ -155,5 +203,8 @@ def serve():
 
 
 if __name__ == "__main__":
-    compare()
+    costs = compare()
+    if place := os.environ.get("FRAZIL_BENCH_JSON"):
+        Path(place).write_text(json.dumps(costs, indent=2) + "\n", encoding="utf-8")
     serve()
+    saturate()

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Builds a release wheel and the floor's extension into an environment of its own, with the peers, and measures: bench/python/run.sh
+# FRAZIL_BENCH_JSON=FILE writes there what the table says: [{"case", "ns", "floor"}].
 set -eu
 cd "$(dirname "$0")/../.."
 

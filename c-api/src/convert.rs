@@ -102,34 +102,46 @@ impl<T> Out<T> {
 /// A buffer for the text of one ID.
 pub(crate) struct TextOut {
     buffer: *mut c_char,
+    size: usize,
     format: TextFormat,
 }
 
 impl TextOut {
     /// # Safety
     /// The buffer is NULL or valid for `size` writes.
+    #[inline]
     pub(crate) unsafe fn new(buffer: *mut c_char, size: usize, format: TextFormat) -> Result<Self> {
-        let (name, needed) = (format.name(), format.width() + 1);
-        if buffer.is_null() {
-            return Err(null("buffer"));
+        if buffer.is_null() || size <= format.width() {
+            return Err(no_room(buffer, size, format));
         }
-        if size < needed {
-            return Err(Error::new(
-                ErrorKind::OutOfRange,
-                format!("size={size} is out of range: {name} needs {needed} bytes with its NUL"),
-            ));
-        }
-        Ok(TextOut { buffer, format })
+        Ok(TextOut { buffer, size, format })
     }
 
+    #[inline]
     pub(crate) fn write(self, id: Id) {
-        let text = id.text(self.format);
-        // SAFETY: `new` saw room for the format's width and a NUL.
-        unsafe {
-            self.buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
-            self.buffer.add(text.len()).write(0);
+        const LONGEST: usize = 19;
+        if self.size >= LONGEST {
+            // Into the caller's memory: a copy of bytes that have just been written costs as much as the digits do.
+            // SAFETY: there is room for the longest text, and bytes have no alignment.
+            id.encode(self.format, unsafe { &mut *self.buffer.cast::<[u8; LONGEST]>() });
+        } else {
+            let mut digits = [0; LONGEST];
+            let text = id.encode(self.format, &mut digits);
+            // SAFETY: `new` saw room for the format's width.
+            unsafe { self.buffer.copy_from_nonoverlapping(text.as_ptr().cast(), text.len()) };
         }
+        // SAFETY: `new` saw room for a NUL behind the format's width.
+        unsafe { self.buffer.add(self.format.width()).write(0) };
     }
+}
+
+#[cold]
+fn no_room(buffer: *mut c_char, size: usize, format: TextFormat) -> Error {
+    if buffer.is_null() {
+        return null("buffer");
+    }
+    let (name, needed) = (format.name(), format.width() + 1);
+    Error::new(ErrorKind::OutOfRange, format!("size={size} is out of range: {name} needs {needed} bytes with its NUL"))
 }
 
 /// Text of a width that is known, with its NUL.
@@ -154,11 +166,15 @@ pub(crate) unsafe fn string<'a>(name: &str, pointer: *const c_char, kind: ErrorK
 }
 
 /// A format's number is its place in the core's list.
+#[inline]
 pub(crate) fn text_format(number: i32) -> Result<TextFormat> {
-    usize::try_from(number).ok().and_then(|at| TextFormat::ALL.get(at)).copied().ok_or_else(|| {
-        let names: Vec<_> = TextFormat::ALL.iter().map(|format| format!("FRAZIL_{}", format.name().to_uppercase())).collect();
-        Error::new(ErrorKind::OutOfRange, format!("format={number} is none of: {}", names.join(", ")))
-    })
+    usize::try_from(number).ok().and_then(|at| TextFormat::ALL.get(at)).copied().ok_or_else(|| no_format(number))
+}
+
+#[cold]
+fn no_format(number: i32) -> Error {
+    let names: Vec<_> = TextFormat::ALL.iter().map(|format| format!("FRAZIL_{}", format.name().to_uppercase())).collect();
+    Error::new(ErrorKind::OutOfRange, format!("format={number} is none of: {}", names.join(", ")))
 }
 
 pub(crate) fn max_wait(ms: i64) -> Result<Duration> {

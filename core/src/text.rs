@@ -80,10 +80,10 @@ impl FromStr for TextFormat {
 pub(crate) const LONGEST: usize = 19;
 
 pub(crate) fn encode(number: u64, format: TextFormat, buffer: &mut [u8; LONGEST]) -> &[u8] {
-    static DECIMAL_PAIRS: [[u8; 2]; 100] = pairs(Decimal.alphabet());
-    static BASE62_PAIRS: [[u8; 2]; 62 * 62] = pairs(Base62.alphabet());
-    static BASE32_PAIRS: [[u8; 2]; 32 * 32] = pairs(Base32.alphabet());
-    static HEX_PAIRS: [[u8; 2]; 16 * 16] = pairs(Hex.alphabet());
+    static DECIMAL_PAIRS: [u16; 100] = pairs(Decimal.alphabet());
+    static BASE62_PAIRS: [u16; 62 * 62] = pairs(Base62.alphabet());
+    static BASE32_PAIRS: [u16; 32 * 32] = pairs(Base32.alphabet());
+    static HEX_PAIRS: [u16; 16 * 16] = pairs(Hex.alphabet());
     // Bases that the compiler knows: a division by a constant is a multiplication.
     match format {
         Decimal => write::<10, 19>(number, &DECIMAL_PAIRS, buffer),
@@ -94,38 +94,49 @@ pub(crate) fn encode(number: u64, format: TextFormat, buffer: &mut [u8; LONGEST]
     &buffer[..format.width()]
 }
 
-/// Every two digits.
-const fn pairs<const PAIRS: usize>(alphabet: &[u8]) -> [[u8; 2]; PAIRS] {
-    let mut pairs = [[0; 2]; PAIRS];
+/// Every two digits, as they lie in memory.
+const fn pairs<const PAIRS: usize>(alphabet: &[u8]) -> [u16; PAIRS] {
+    let mut pairs = [0; PAIRS];
     let mut n = 0;
     while n < PAIRS {
-        pairs[n] = [alphabet[n / alphabet.len()], alphabet[n % alphabet.len()]];
+        pairs[n] = u16::from_le_bytes([alphabet[n / alphabet.len()], alphabet[n % alphabet.len()]]);
         n += 1;
     }
     pairs
 }
 
-/// Two digits at a time, and in two halves, whose divisions the processor does side by side: a third of the time of one digit after the
-/// other.
+/// Eight digits at a time, each eight written as one word: its divisions do not wait for each other, and who copies the text does not wait
+/// for the single bytes to be in memory. An eighth less than the time of two digits after two.
 #[inline(always)]
-fn write<const BASE: u64, const WIDTH: usize>(number: u64, pairs: &[[u8; 2]], buffer: &mut [u8; LONGEST]) {
-    let low = WIDTH / 4 * 2;
-    let (first, second) = buffer[..WIDTH].split_at_mut(WIDTH - low);
-    let split = BASE.pow(low as u32);
-    write_pairs::<BASE>(number % split, pairs, second);
-    write_pairs::<BASE>(number / split, pairs, first);
+fn write<const BASE: u64, const WIDTH: usize>(number: u64, pairs: &[u16], buffer: &mut [u8; LONGEST]) {
+    let behind = WIDTH % 8;
+    let (first, last) = (number / BASE.pow(behind as u32), number % BASE.pow(behind as u32));
+    if WIDTH >= 16 {
+        buffer[..8].copy_from_slice(&eight::<BASE>(first / BASE.pow(8), pairs));
+        buffer[8..16].copy_from_slice(&eight::<BASE>(first % BASE.pow(8), pairs));
+    } else {
+        buffer[..8].copy_from_slice(&eight::<BASE>(first, pairs));
+    }
+    if behind <= 4 {
+        let last = four::<BASE>(last * BASE.pow(4u32.saturating_sub(behind as u32)), pairs).to_le_bytes();
+        buffer[WIDTH - behind..WIDTH].copy_from_slice(&last[..behind]);
+    } else {
+        let last = eight::<BASE>(last * BASE.pow(8 - behind as u32), pairs);
+        buffer[WIDTH - behind..WIDTH].copy_from_slice(&last[..behind]);
+    }
 }
 
 #[inline(always)]
-fn write_pairs<const BASE: u64>(mut number: u64, pairs: &[[u8; 2]], text: &mut [u8]) {
-    let mut places = text.rchunks_exact_mut(2);
-    for place in &mut places {
-        [place[0], place[1]] = pairs[(number % (BASE * BASE)) as usize];
-        number /= BASE * BASE;
-    }
-    if let [place] = places.into_remainder() {
-        *place = pairs[number as usize][1];
-    }
+fn eight<const BASE: u64>(number: u64, pairs: &[u16]) -> [u8; 8] {
+    let split = BASE.pow(4);
+    (four::<BASE>(number / split, pairs) | four::<BASE>(number % split, pairs) << 32).to_le_bytes()
+}
+
+/// In the four lower bytes.
+#[inline(always)]
+fn four<const BASE: u64>(number: u64, pairs: &[u16]) -> u64 {
+    let split = BASE * BASE;
+    u64::from(pairs[(number / split) as usize]) | u64::from(pairs[(number % split) as usize]) << 16
 }
 
 pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {

@@ -16,7 +16,7 @@ use std::time::Duration;
 #[pyo3(signature = (id, format, /))]
 pub(crate) fn format_id<'py>(id: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
     let py = id.py();
-    guard(py, || ascii(py, &id_in(id)?.text(text_format(format)?)))
+    guard(py, || id_text(py, id_in(id)?, text_format(format)?))
 }
 
 /// `parse_id(text, format, /)`: the ID that a text form stands for.
@@ -31,8 +31,23 @@ pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: &Bound<'_, PyAny>) -> Py
 }
 
 /// The name of a text form.
+///
+/// A literal in a program is interned, so mostly the name is one of four objects: its text need not be read.
+#[inline]
 pub(crate) fn text_format(format: &Bound<'_, PyAny>) -> PyResult<TextFormat> {
-    string("format", format, ErrorKind::OutOfRange)?.parse().or_raise(format.py())
+    static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
+    let py = format.py();
+    let names = NAMES.get_or_init(py, || TextFormat::ALL.iter().map(|format| PyString::intern(py, format.name()).unbind()).collect());
+    match names.iter().position(|name| name.is(format)) {
+        Some(at) => Ok(TextFormat::ALL[at]),
+        None => string("format", format, ErrorKind::OutOfRange)?.parse().or_raise(py),
+    }
+}
+
+/// The text of an ID, without a Rust String between.
+#[inline]
+pub(crate) fn id_text(py: Python<'_>, id: Id, format: TextFormat) -> PyResult<Bound<'_, PyString>> {
+    ascii(py, id.encode(format, &mut [0; 19]))
 }
 
 /// An ID.
@@ -195,14 +210,15 @@ fn shown(value: &Bound<'_, PyAny>) -> String {
 }
 
 /// ASCII text, without a pass through the UTF-8 decoder.
-pub(crate) fn ascii<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
-    // SAFETY: the pointer and the length are a live string's; the result is a new reference to a str, or null
+#[inline]
+pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
+    // SAFETY: the pointer and the length are a live slice's; the result is a new reference to a str, or null
     // with an exception set.
     let text = unsafe {
         let object = ffi::PyUnicode_DecodeLatin1(text.as_ptr().cast(), text.len() as ffi::Py_ssize_t, std::ptr::null());
-        Bound::from_owned_ptr_or_err(py, object)?
+        Bound::from_owned_ptr_or_err(py, object)?.cast_into_unchecked()
     };
-    Ok(text.cast_into::<PyString>()?)
+    Ok(text)
 }
 
 /// The types of the module `datetime` that times cross as.

@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The class of each kind, in the order of `ErrorKind::ALL`.
@@ -99,10 +100,17 @@ impl<T> OrRaise<T> for frazil::Result<T> {
 }
 
 /// Runs the body of an entry; a panic in it is raised as `InternalError`.
+#[inline(always)]
 pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock
     // of its store panics again.
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(exception(py, &Error::from_panic(&*panic))))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(py, &*panic)))
+}
+
+#[cold]
+#[inline(never)]
+fn panicked(py: Python<'_>, panic: &(dyn Any + Send)) -> PyErr {
+    exception(py, &Error::from_panic(panic))
 }
 
 #[cfg(test)]

@@ -51,6 +51,10 @@ mod _frazil {
         module.setattr("_Ends", module.py().get_type::<wait::Ends>())?;
         wait::log_starts();
         error::export(module)?;
+        next::export_text::<Snowflake>(
+            module.py(),
+            c"text($self, format, /)\n--\n\nA new ID as text of a fixed width: \"decimal\", \"base62\", \"base32\" or \"hex\".",
+        )?;
         next::export::<Snowflake>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
         next::export::<Numbers>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")
     }

@@ -6,7 +6,7 @@ use crate::convert;
 use crate::error::{OrRaise, exception, guard, refuse};
 
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
@@ -74,12 +74,21 @@ pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
 }
 
 /// The next ID.
-#[inline]
+///
+/// Inlined: `PyResult` is nine words, and a processor that reads them in larger pieces than they were written in waits until the writes are
+/// done, a tenth of an ID's time.
+#[inline(always)]
 pub(crate) fn next_id<I: Ids>(py: Python<'_>, ids: &I) -> PyResult<Id> {
-    match ids.try_next_id(Duration::ZERO) {
-        Ok(id) => Ok(id),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => next_within(py, ids, None),
-        Err(error) => Err(exception(py, &error)),
+    ids.try_next_id(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
+}
+
+/// The next ID, after a try without a wait that failed.
+#[cold]
+#[inline(never)]
+fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
+    match error.kind() {
+        ErrorKind::WouldBlock => next_within(py, ids, None),
+        _ => Err(exception(py, error)),
     }
 }
 
@@ -152,21 +161,50 @@ fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Dur
 }
 
 /// Puts `next` on the class; `doc` begins with its signature.
-///
-/// A `METH_FASTCALL` function of CPython, with the object as its `self`, costs about half of what a
-/// method of pyo3 does.
 pub(crate) fn export<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
+    let next = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> };
+    export_method::<M>(py, c"next", next, ffi::METH_FASTCALL | ffi::METH_KEYWORDS, doc)
+}
+
+/// Puts `text` on the class; `doc` begins with its signature.
+pub(crate) fn export_text<M: Mint>(py: Python<'_>, doc: &'static CStr) -> PyResult<()> {
+    export_method::<M>(py, c"text", ffi::PyMethodDefPointer { PyCFunction: text::<M> }, ffi::METH_O, doc)
+}
+
+/// Puts a function of CPython on the class, with the object as its `self`: it costs about half of what a method of pyo3 does.
+fn export_method<M: Mint>(
+    py: Python<'_>,
+    name: &'static CStr,
+    function: ffi::PyMethodDefPointer,
+    flags: std::ffi::c_int,
+    doc: &'static CStr,
+) -> PyResult<()> {
     let class: Bound<'_, PyType> = py.get_type::<M>();
-    let definition = Box::leak(Box::new(ffi::PyMethodDef {
-        ml_name: c"next".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: next::<M> },
-        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
-        ml_doc: doc.as_ptr(),
-    }));
+    let definition =
+        Box::leak(Box::new(ffi::PyMethodDef { ml_name: name.as_ptr(), ml_meth: function, ml_flags: flags, ml_doc: doc.as_ptr() }));
     // SAFETY: the class is a type object, and the definition lives as long as the process. The result is a new
     // reference, or null with an exception set.
     let method = unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyDescr_NewMethod(class.as_type_ptr(), definition))? };
-    class.setattr("next", method)
+    class.setattr(name, method)
+}
+
+unsafe extern "C" fn text<M: Mint>(ids: *mut ffi::PyObject, format: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: CPython calls this with the thread attached.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: the method descriptor has checked that `ids` is of the class, and both live through the call.
+    let (ids, format) = unsafe { (Borrowed::from_ptr(py, ids).cast_unchecked::<M>(), Borrowed::from_ptr(py, format)) };
+    let text = guard(py, || {
+        let format = convert::text_format(&format)?;
+        convert::id_text(py, next_id(py, &**ids.get().ids())?, format)
+    });
+    text.map_or_else(|error| raise(py, error), |text| text.into_ptr())
+}
+
+#[cold]
+#[inline(never)]
+fn raise(py: Python<'_>, error: PyErr) -> *mut ffi::PyObject {
+    error.restore(py);
+    std::ptr::null_mut()
 }
 
 unsafe extern "C" fn next<M: Mint>(
@@ -180,19 +218,35 @@ unsafe extern "C" fn next<M: Mint>(
     // SAFETY: the method descriptor has checked that `ids` is of the class, and it lives through the call.
     let ids = unsafe { Borrowed::from_ptr(py, ids).cast_unchecked::<M>() };
     let ids = &**ids.get().ids();
-    let next = if count == 0 && names.is_null() {
-        guard(py, || next_id(py, ids))
+    if count == 0 && names.is_null() {
+        int_or_raise(py, guard(py, || next_id(py, ids)))
     } else {
         // SAFETY: these are what CPython gave.
-        guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? }))
-    };
+        unsafe { next_with(py, ids, arguments, count, names) }
+    }
+}
+
+/// # Safety
+/// As for `only_timeout`.
+#[cold]
+#[inline(never)]
+unsafe fn next_with<I: Ids>(
+    py: Python<'_>,
+    ids: &I,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as the caller says.
+    int_or_raise(py, guard(py, || next_within(py, ids, unsafe { only_timeout(py, arguments, count, names)? })))
+}
+
+#[inline(always)]
+fn int_or_raise(py: Python<'_>, next: PyResult<Id>) -> *mut ffi::PyObject {
     match next {
         // SAFETY: the thread is attached; the result is a new reference, or null with an exception set.
         Ok(id) => unsafe { ffi::PyLong_FromLongLong(id.get()) },
-        Err(error) => {
-            error.restore(py);
-            std::ptr::null_mut()
-        }
+        Err(error) => raise(py, error),
     }
 }
 

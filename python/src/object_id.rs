@@ -73,7 +73,7 @@ impl ObjectId {
     }
 
     fn __str__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        guard(py, || convert::ascii(py, &self.0.to_string()))
+        guard(py, || convert::ascii(py, self.0.to_string().as_bytes()))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -1,4 +1,4 @@
-//! `Snowflake`: open, batch, fill, properties. `next` itself is in `next.rs`.
+//! `Snowflake`: open, batch, fill, properties. `next` and `text` themselves are in `next.rs`.
 
 use crate::convert;
 use crate::error::{OrRaise, guard};
@@ -8,7 +8,7 @@ use crate::next::{self, Mint, next_id};
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Wait};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
@@ -82,16 +82,6 @@ impl Snowflake {
     #[pyo3(signature = (buffer, /, *, timeout=None))]
     fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
-    }
-
-    /// A new ID as text of a fixed width: "decimal", "base62", "base32" or "hex".
-    #[pyo3(signature = (format, /))]
-    fn text<'py>(&self, format: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-        let py = format.py();
-        guard(py, || {
-            let format = convert::text_format(format)?;
-            convert::ascii(py, &next_id(py, &*self.0)?.text(format))
-        })
     }
 
     /// How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst.

@@ -3,9 +3,12 @@
 use crate::convert::{self, wrong_type};
 use crate::error::{OrRaise, guard};
 use frazil::ErrorKind;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString, PyType};
+use pyo3::types::{PyBytes, PyInt, PyString, PyType};
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::NonNull;
 
 /// `uuid4()`: a new version 4 UUID, 122 random bits from the operating system.
 #[pyfunction]
@@ -32,9 +35,133 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "uuid", "UUID")
 }
 
-/// `UUID(None, bytes)`, which is `UUID(bytes=bytes)` without a dict.
+/// A `uuid.UUID`, put together without its constructor, whose Python code takes seven times as long as all the rest.
 fn object(py: Python<'_>, id: frazil::Uuid) -> PyResult<Bound<'_, PyAny>> {
-    class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes())))
+    static MAKER: PyOnceLock<Option<Maker>> = PyOnceLock::new();
+    match MAKER.get_or_try_init(py, || Maker::new(py))? {
+        Some(maker) => maker.object(py, id),
+        None => class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes()))),
+    }
+}
+
+/// A slot of a class that has `__slots__`.
+struct Slot {
+    descriptor: Py<PyAny>,
+    set: ffi::descrsetfunc,
+}
+
+/// Makes objects of `uuid.UUID`: allocates them and fills their two slots, as `object.__new__` and `object.__setattr__` would.
+struct Maker {
+    class: Py<PyType>,
+    allocate: ffi::allocfunc,
+    int: Slot,
+    is_safe: Slot,
+    unknown: Py<PyAny>,
+    ints: Ints,
+}
+
+impl Maker {
+    /// `None` where the class is made of something else than in CPython 3.11 to 3.14.
+    fn new(py: Python<'_>) -> PyResult<Option<Self>> {
+        let class = class(py)?;
+        let slots = class.getattr_opt("__slots__")?.and_then(|slots| slots.extract::<Vec<String>>().ok());
+        if slots.is_none_or(|slots| slots != ["int", "is_safe", "__weakref__"]) {
+            return Ok(None);
+        }
+        // SAFETY: the class is a type object, and a slot of this number holds a function of this type, or null.
+        let allocate = unsafe {
+            let slot = ffi::PyType_GetSlot(class.as_type_ptr(), ffi::Py_tp_alloc);
+            std::mem::transmute::<*mut c_void, Option<ffi::allocfunc>>(slot)
+        };
+        let (int, is_safe) = (Slot::of(class, "int")?, Slot::of(class, "is_safe")?);
+        let (Some(allocate), Some(int), Some(is_safe)) = (allocate, int, is_safe) else {
+            return Ok(None);
+        };
+        let unknown = py.import("uuid")?.getattr("SafeUUID")?.getattr("unknown")?.unbind();
+        Ok(Some(Maker { class: class.clone().unbind(), allocate, int, is_safe, unknown, ints: Ints::new(py)? }))
+    }
+
+    fn object<'py>(&self, py: Python<'py>, id: frazil::Uuid) -> PyResult<Bound<'py, PyAny>> {
+        let int = self.ints.of(py, id.as_u128())?;
+        // SAFETY: it is the class's own function; the result is a new reference, or null with an exception set.
+        let object = unsafe { Bound::from_owned_ptr_or_err(py, (self.allocate)(self.class.bind(py).as_type_ptr(), 0))? };
+        self.int.set(&object, &int)?;
+        self.is_safe.set(&object, self.unknown.bind(py))?;
+        Ok(object)
+    }
+}
+
+impl Slot {
+    fn of(class: &Bound<'_, PyType>, name: &str) -> PyResult<Option<Self>> {
+        let descriptor = class.getattr(name)?;
+        // SAFETY: a type object's slot of this number holds a function of this type, or null.
+        let set = unsafe {
+            let slot = ffi::PyType_GetSlot(descriptor.get_type().as_type_ptr(), ffi::Py_tp_descr_set);
+            std::mem::transmute::<*mut c_void, Option<ffi::descrsetfunc>>(slot)
+        };
+        Ok(set.map(|set| Slot { descriptor: descriptor.unbind(), set }))
+    }
+
+    fn set(&self, object: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        // SAFETY: it is the descriptor's own function, which checks the object's class; all three objects are alive.
+        let status = unsafe { (self.set)(self.descriptor.as_ptr(), object.as_ptr(), value.as_ptr()) };
+        if status == 0 { Ok(()) } else { Err(PyErr::fetch(object.py())) }
+    }
+}
+
+/// Makes an `int` of 128 bits.
+///
+/// The stable ABI of CPython 3.11 has no function for it, and `int.from_bytes` takes twice as long as what it ends in. So that is looked
+/// up by its name: the public function of 3.13 and later, or the private one of 3.11 and 3.12, which change no more.
+enum Ints {
+    Public(FromNativeBytes),
+    Private(FromByteArray),
+    /// `int.from_bytes`.
+    Called(Py<PyAny>),
+}
+
+/// `PyLong_FromUnsignedNativeBytes`: of memory, its size, and flags, of which -1 is the machine's byte order.
+type FromNativeBytes = unsafe extern "C" fn(*const u8, usize, c_int) -> *mut ffi::PyObject;
+/// `_PyLong_FromByteArray`: of memory, its size, whether its order is little-endian, whether it is signed.
+type FromByteArray = unsafe extern "C" fn(*const u8, usize, c_int, c_int) -> *mut ffi::PyObject;
+
+impl Ints {
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        if let Some(found) = symbol(c"PyLong_FromUnsignedNativeBytes") {
+            // SAFETY: a function of this name has this type in every version.
+            return Ok(Ints::Public(unsafe { std::mem::transmute::<NonNull<c_void>, FromNativeBytes>(found) }));
+        }
+        match symbol(c"_PyLong_FromByteArray").filter(|_| py.version_info() < (3, 13)) {
+            // SAFETY: in these versions a function of this name has this type.
+            Some(found) => Ok(Ints::Private(unsafe { std::mem::transmute::<NonNull<c_void>, FromByteArray>(found) })),
+            None => Ok(Ints::Called(py.get_type::<PyInt>().getattr("from_bytes")?.unbind())),
+        }
+    }
+
+    fn of<'py>(&self, py: Python<'py>, number: u128) -> PyResult<Bound<'py, PyAny>> {
+        let bytes = number.to_ne_bytes();
+        let int = match self {
+            // SAFETY: the memory has this size.
+            Ints::Public(make) => unsafe { make(bytes.as_ptr(), bytes.len(), -1) },
+            // SAFETY: the same.
+            Ints::Private(make) => unsafe { make(bytes.as_ptr(), bytes.len(), cfg!(target_endian = "little").into(), 0) },
+            Ints::Called(from_bytes) => return from_bytes.bind(py).call1((PyBytes::new(py, &number.to_be_bytes()), "big")),
+        };
+        // SAFETY: a new reference, or null with an exception set.
+        unsafe { Bound::from_owned_ptr_or_err(py, int) }
+    }
+}
+
+/// What CPython exports under a name.
+#[cfg(unix)]
+fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: the name ends in a NUL.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+#[cfg(not(unix))]
+fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
+    None
 }
 
 fn uuid_in(id: &Bound<'_, PyAny>) -> PyResult<frazil::Uuid> {

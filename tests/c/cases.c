@@ -441,8 +441,10 @@ CASE(new_text) {
         OK(frazil_id_parse(text, format, &id));
         CHECK(id > before);
         before = id;
+        memset(exact, '~', sizeof exact);
         OK(frazil_snowflake_text(ids, format, exact, widths[format] + 1));
         CHECK(strcmp(text, exact) < 0);
+        for (size_t at = widths[format] + 1; at < sizeof exact; ++at) CHECK(exact[at] == '~');
         OK(frazil_id_parse(exact, format, &before));
     }
     frazil_snowflake_free(ids);

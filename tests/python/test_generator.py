@@ -4,6 +4,7 @@ import array
 import asyncio
 import copy
 import ctypes
+import inspect
 import os
 import pickle
 import subprocess
@@ -147,6 +148,12 @@ def test_new_text():
         assert texts == sorted(texts)
         assert ascends([frazil.parse_id(text, form) for text in texts])
         assert [frazil.format_id(frazil.parse_id(text, form), form) for text in texts] == texts
+        # A name that is no literal of a program.
+        assert len(ids.text("".join(form))) == len(frazil.format_id(1, "".join(form))) == width
+    with pytest.raises(TypeError):
+        ids.text()
+    with pytest.raises(TypeError):
+        ids.text("hex", "hex")
 
 
 def test_min_max(node):
@@ -372,8 +379,8 @@ def test_no_copies(node):
 
 
 def test_signatures_are_readable():
-    import inspect
 
     assert str(inspect.signature(frazil.Snowflake.next)) == "(self, /, *, timeout=None)"
+    assert str(inspect.signature(frazil.Snowflake.text)) == "(self, format, /)"
     assert str(inspect.signature(frazil.Snowflake.batch)) == "(self, count, /, *, timeout=None)"
     assert "next ID" in frazil.Snowflake.next.__doc__

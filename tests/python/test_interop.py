@@ -3,9 +3,12 @@
 import copy
 import os
 import pickle
+import subprocess
+import sys
 import threading
 import time
 import uuid
+import weakref
 from datetime import UTC, datetime
 
 import frazil
@@ -106,6 +109,43 @@ def test_uuid():
     made = [one for each in by_threads(frazil.uuid4) for one in each]
     assert len(set(made)) == len(made) == 20_000
     assert all(type(one) is uuid.UUID and one.variant == uuid.RFC_4122 and one.version == 4 for one in made)
+
+
+def test_a_uuid_is_as_its_constructor_makes_it():
+    for make in (frazil.uuid4, frazil.uuid7):
+        for one in [make() for _ in range(100)]:
+            made = uuid.UUID(bytes=one.bytes)
+            assert (one, hash(one), str(one), repr(one)) == (made, hash(made), str(made), repr(made))
+            assert (type(one), type(one.int), one.is_safe) == (uuid.UUID, int, uuid.SafeUUID.unknown)
+            assert [copy.copy(one), copy.deepcopy(one)] == [one, one]
+            for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+                assert pickle.loads(pickle.dumps(one, protocol)) == one
+            for name in ("int", "is_safe", "other"):
+                with pytest.raises(TypeError, match="immutable"):
+                    setattr(one, name, 7)
+            assert weakref.ref(one)() is one
+
+
+CHANGED_CLASS = """
+import uuid
+
+class Changed(uuid.UUID):
+    __slots__ = ("more",)
+
+    def __init__(self, *args, **names):
+        super().__init__(*args, **names)
+        object.__setattr__(self, "more", 7)
+
+uuid.UUID = Changed
+import frazil
+
+made = frazil.uuid7()
+assert type(made) is Changed and made.more == 7 and made.version == 7, made
+"""
+
+
+def test_a_uuid_class_with_other_slots_is_constructed():
+    subprocess.run([sys.executable, "-c", CHANGED_CLASS], check=True)
 
 
 def test_uuid_bad_input():
