@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from test_lease import in_time, slots
+from test_lease import slots
 
 APP = """
 import json, os, frazil
@@ -130,80 +129,3 @@ def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):
         at_once(16, ask_until_all)
     check(answers, tmp_path)
     assert firsts() >= FIRSTS
-
-
-PROCESSES = 50
-TASKS = """
-import time, frazil
-from celery import Celery
-from celery.signals import worker_process_shutdown
-app = Celery("tasks", broker="filesystem://", backend="file://{folder}/results")
-app.conf.broker_transport_options = {{
-    "data_folder_in": "{folder}/queue", "data_folder_out": "{folder}/queue", "control_folder": "{folder}/control",
-    "polling_interval": 0.02,
-}}
-ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
-ids.next()
-
-@worker_process_shutdown.connect
-def give_back(**_):
-    ids.close()
-
-tasks = 0
-
-@app.task
-def mint(count):
-    global tasks
-    tasks += 1
-    minted = [ids.next() for _ in range(count)]
-    time.sleep(0.05)    # others have their turn
-    return tasks, minted
-"""
-
-
-@contextlib.contextmanager
-def working(folder, *options):
-    """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
-    for name in ("queue", "control", "results"):
-        (folder / name).mkdir()
-    (folder / "tasks.py").write_text(TASKS.format(folder=folder))
-    environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
-    command = [sys.executable, "-m", "celery", "-A", "tasks", "worker", "--pool=prefork", "--loglevel=WARNING", *options]
-    worker = subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True)
-
-    def send(count):
-        code = f"""
-import json, tasks
-sent = [tasks.mint.delay(50) for _ in range({count})]
-print(json.dumps([one.get(timeout=240, interval=0.05) for one in sent]))
-"""
-        sent = subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=300
-        )
-        assert sent.returncode == 0, sent.stderr
-        answers = json.loads(sent.stdout)
-        minted = [id for _, ids in answers for id in ids]
-        assert len(set(minted)) == len(minted) == 50 * count
-        return answers
-
-    try:
-        yield worker, send
-    finally:
-        # Its processes are of its session.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
-        worker.wait()
-
-
-@pytest.mark.parametrize("round", range(FIRSTS // PROCESSES))
-def test_the_first_task_of_each_forked_process_is_done(round, tmp_path):
-    # Counted are first calls after a fork: of each process of the pool. A pool of its own for each round, because Celery forks beside its own
-    # threads where it replaces a process, and such a child may hang in a lock of Python's.
-    firsts, until = 0, time.monotonic() + 120
-    with working(tmp_path, f"--concurrency={PROCESSES}") as (worker, send):
-        while firsts < PROCESSES and time.monotonic() < until:
-            firsts += sum(turn == 1 for turn, _ in send(2 * PROCESSES))
-        worker.terminate()
-        worker.wait(60)
-    assert firsts == PROCESSES
-    assert in_time(lambda: set(slots(tmp_path / "store", "tasks").values()) == {"free"}), slots(tmp_path / "store", "tasks")

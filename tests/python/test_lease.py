@@ -427,7 +427,8 @@ def test_multiprocessing(store, tmp_path, method):
     INHERITED = frazil.Snowflake("standard", store=store)
     INHERITED.next()
     context = multiprocessing.get_context(method)
-    with context.Pool(3) as pool:
+    # As a program's own: with a handler in Python a worker that is about to wait misses the signal by which the pool ends it.
+    with context.Pool(3, signal.signal, (signal.SIGTERM, signal.SIG_DFL)) as pool:
         if method == "fork":
             waiting = [pool.apply_async(mint_inherited, (2000,)) for _ in range(12)]
         else:

@@ -1,0 +1,94 @@
+"""A generator in Celery's prefork pool, as it runs in production: with Redis between those who send and those who work."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import servers
+
+FIRSTS = 200
+PROCESSES = 50
+TASKS = """
+import time, frazil
+from celery import Celery
+from celery.signals import worker_process_shutdown
+app = Celery("tasks", broker="{redis}", backend="{redis}")
+ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
+ids.next()
+
+@worker_process_shutdown.connect
+def give_back(**_):
+    ids.close()
+
+tasks = 0
+
+@app.task
+def mint(count):
+    global tasks
+    tasks += 1
+    minted = [ids.next() for _ in range(count)]
+    time.sleep(0.5)    # others have their turn
+    return tasks, minted
+"""
+SEND = """
+import json, sys, tasks
+sent = [tasks.mint.delay(50) for _ in range(int(sys.argv[1]))]
+print(json.dumps([one.get(timeout=120) for one in sent]))
+"""
+
+
+@contextlib.contextmanager
+def working(folder, redis):
+    """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
+    (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url))
+    environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
+    options = ["--pool=prefork", f"--concurrency={PROCESSES}", "--loglevel=WARNING"]
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "celery", "-A", "tasks", "worker", *options], cwd=folder, env=environment, start_new_session=True
+    )
+
+    def send(count):
+        command = [sys.executable, "-c", SEND, str(count)]
+        sent = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=180)
+        assert sent.returncode == 0, sent.stderr
+        answers = json.loads(sent.stdout)
+        minted = [id for _, ids in answers for id in ids]
+        assert len(set(minted)) == len(minted) == 50 * count
+        return answers
+
+    try:
+        yield worker, send
+    finally:
+        # Its processes are of its session.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+
+
+def held(folder):
+    """The node numbers that were not given back, as the command line shows them."""
+    command = [sys.executable, "-m", "frazil", "nodes", f"file:{folder}/store", "--namespace=tasks", "--json"]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)
+    return [slot["node"] for slot in told["slots"] if slot["state"] == "held"]
+
+
+def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
+    # Counted are first calls after a fork: of each process of the pool. A pool of its own for each round, because Celery forks beside its own
+    # threads where it replaces a process, and such a child may hang in a lock of Python's.
+    with servers.start("redis") as redis:
+        for _ in range(FIRSTS // PROCESSES):
+            folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + 120
+            with working(folder, redis) as (worker, send):
+                while firsts < PROCESSES and time.monotonic() < until:
+                    firsts += sum(turn == 1 for turn, _ in send(2 * PROCESSES))
+                worker.terminate()
+                worker.wait(60)
+            assert firsts == PROCESSES
+            until = time.monotonic() + 60
+            while held(folder) and time.monotonic() < until:
+                time.sleep(0.1)
+            assert held(folder) == []
