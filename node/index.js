@@ -106,7 +106,7 @@ function strings(pieces) {
 const AHEAD = native.idsAhead()
 const LONGEST_ID = 19
 
-// A function that mints an ID and gives its text, cut from what `write` has written ahead: see ahead.rs. With an argument the call is another one's.
+// A function that mints an ID and gives its text, cut from what `write` has written ahead: see next/ahead.rs. With an argument the call is another one's.
 function cutting(write, withOptions) {
   let piece = ''
   let at = 0

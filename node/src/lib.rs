@@ -1,9 +1,8 @@
 //! The addon behind `index.js`. Conversion only; the core decides.
 //!
 //! Every function here takes its object as the first argument, `this`; `index.js` puts them into
-//! classes. What is hot is a raw function, without napi's glue: see `next.rs` and `ahead.rs`.
+//! classes. What is hot is a raw function, without napi's glue: see `next.rs`.
 
-mod ahead;
 mod convert;
 mod error;
 mod layout;
@@ -20,11 +19,11 @@ use napi_derive::napi;
 use next::RawFunction;
 use std::io::{stderr, stdout};
 
-pub use ahead::ids_ahead;
 pub use convert::{format_id, parse_id, version};
 pub use error::{ErrorRow, begin, error_table};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
 pub use lease::{give_back, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
+pub use next::ahead::ids_ahead;
 pub use numbers::{numbers_attach, numbers_open, numbers_open_async};
 pub use numbers::{numbers_batch, numbers_batch_async, numbers_batch_big_int, numbers_fill};
 pub use numbers::{numbers_close, numbers_close_async, numbers_renew};

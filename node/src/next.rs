@@ -3,11 +3,13 @@
 //! The hot ones are raw Node-API functions: without napi's glue, and the look behind `this`, a call costs little more than the ID.
 //! `nextBigInt` is one that an object owns; those behind `next` and `text` are in `ahead.rs`.
 
-use crate::ahead::Pieces;
+pub(crate) mod ahead;
+
 use crate::convert::{self, Wrapped, bigint_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
 use crate::wait::{Form, NOW, in_place, max_wait, now_or_later};
+use ahead::Pieces;
 use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, TextFormat, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};

@@ -1,9 +1,9 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
-use crate::ahead::{self, Pieces};
 use crate::convert;
 use crate::error::{OrThrow, guard, instance, refuse, would_block};
 use crate::lease;
+use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};

@@ -1,8 +1,8 @@
 //! Generators: open, batch, fill, and what is not hot.
 
-use crate::ahead::{self, Pieces};
 use crate::convert;
 use crate::error::{OrThrow, guard, would_block};
+use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait};
