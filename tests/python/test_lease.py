@@ -368,11 +368,12 @@ def test_the_gil_is_free_while_a_store_is_waited_for():
     counting.start()
     with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(frazil.StoreUnreachableError):
         frazil.Snowflake(
-            "standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="1500ms", renew="500ms", rollback="error"
+            "standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="3s", renew="1s", rollback="error"
         )
     done = True
     counting.join()
-    assert turns > 10
+    # Whoever held it would let nobody else have a turn, but for the first and the last.
+    assert turns > 3
 
 
 def test_fork_leases_anew(store, tmp_path):
