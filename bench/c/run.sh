@@ -3,7 +3,7 @@
 # FRAZIL_BENCH_JSON=FILE writes there what the table says: [{"case", "ns", "floor"}].
 set -eu
 cd "$(dirname "$0")/../.."
-c-api/build.sh --release
+c-api/build.sh "$([ -n "${FRAZIL_BENCH_QUICK:-}" ] && echo --demo || echo --release)" >&2
 "${CXX:-c++}" -std=c++17 -O2 -Wall -Wextra bench/c/bench.cpp -Ibuild/c/include -Lbuild/c/lib -Wl,-rpath,"$PWD/build/c/lib" \
     -lfrazil -lpthread -o build/c/bench
 build/c/bench

@@ -9,7 +9,7 @@ wheels=build/wheels-release
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement bench/python/requirements.txt
 rm -f "$wheels"/frazil-*.whl
-"$venv/bin/maturin" build --quiet --release --manifest-path python/Cargo.toml --out "$wheels" >&2
+"$venv/bin/maturin" build --quiet --profile "$([ -n "${FRAZIL_BENCH_QUICK:-}" ] && echo demo || echo release)" --manifest-path python/Cargo.toml --out "$wheels" >&2
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall "$wheels"/frazil-*.whl
 
 config() { "$venv/bin/python" -c "import sysconfig as s; print($1)"; }
