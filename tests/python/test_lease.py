@@ -367,9 +367,7 @@ def test_the_gil_is_free_while_a_store_is_waited_for():
     counting = threading.Thread(target=count)
     counting.start()
     with socket.create_server(("127.0.0.1", 0)) as listening, pytest.raises(frazil.StoreUnreachableError):
-        frazil.Snowflake(
-            "standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="3s", renew="1s", rollback="error"
-        )
+        frazil.Snowflake("standard", store=f"redis://127.0.0.1:{listening.getsockname()[1]}", window="3s", renew="1s", rollback="error")
     done = True
     counting.join()
     # Whoever held it would let nobody else have a turn, but for the first and the last.
