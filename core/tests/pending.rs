@@ -3,29 +3,15 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::{ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+#[path = "common/calls.rs"]
+mod calls;
+
+use calls::{LONG, start, told};
+use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-
-/// Far longer than anything here may take, also on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
-
-fn start<T: Send + 'static>(
-    max_wait: Duration,
-    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
-) -> (Pending, Receiver<(Result<T>, Duration)>) {
-    let (tell, told) = channel();
-    let since = Instant::now();
-    let done = move |result| drop(tell.send((result, since.elapsed())));
-    (Pending::start(max_wait, call, done).expect("a thread"), told)
-}
-
-fn told<T>(told: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
-    told.recv_timeout(LONG).expect("it is told")
-}
 
 struct Folder(PathBuf);
 

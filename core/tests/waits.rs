@@ -1,12 +1,13 @@
 //! Waits end: by time, by their caller, by `close`, and off the threads of who must not wait.
 
-use frazil::{Error, ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+#[path = "common/calls.rs"]
+mod calls;
+
+use calls::{LONG, start, told};
+use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything here may take, also on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
 /// A server that never answers: the connection is made by the kernel, and nobody reads.
 struct Silent(std::net::TcpListener);
 
@@ -124,21 +125,6 @@ fn closing_a_handle_ends_its_waits_and_long_batches() {
         |_| fast.close(),
     );
     assert_eq!(error.kind(), ErrorKind::Closed);
-}
-
-/// Starts a call, and returns what tells how it ended, and after how long.
-fn start<T: Send + 'static>(
-    max_wait: Duration,
-    call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
-) -> (Pending, Receiver<(Result<T>, Duration)>) {
-    let (tell, told) = channel();
-    let since = Instant::now();
-    let done = move |result| drop(tell.send((result, since.elapsed())));
-    (Pending::start(max_wait, call, done).expect("a thread"), told)
-}
-
-fn told<T>(told: &Receiver<(Result<T>, Duration)>) -> (Result<T>, Duration) {
-    told.recv_timeout(LONG).expect("it is told")
 }
 
 #[test]
