@@ -17,7 +17,7 @@ export TMPDIR=$scratch
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-step='' running='' interrupted='' times=()
+step='' interrupted='' times=()
 
 step() { # NAME
     end_step
@@ -33,17 +33,15 @@ end_step() {
 # Runs a command in a process group of its own, so that its end can be told to all of it, and nobody waits for a terminal.
 set -m
 run() { # COMMAND...
-    local status=0
     "$@" < /dev/null &
-    running=$!
-    wait "$running" || status=$?
-    running=''
-    return "$status"
+    wait $!
 }
 
 finish() {
-    local status=$? broken=$step
+    local status=$? broken=$step running
     trap '' HUP INT TERM
+    # From the shell's own table: a signal may come before the line after the start of a command.
+    running=$(jobs -p)
     if [ -n "$running" ]; then
         kill -TERM -- "-$running" 2>/dev/null || true
         for _ in {1..300}; do
