@@ -17,7 +17,7 @@ export TMPDIR=$scratch
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-step='' interrupted='' times=()
+step='' interrupted='' times=() besides=()
 
 step() { # NAME
     end_step
@@ -37,18 +37,50 @@ run() { # COMMAND...
     wait $!
 }
 
+# Runs a step in the background, for which the steps that follow leave processors free; `join` prints what it has said.
+beside() { # NAME COMMAND...
+    local said=$scratch/beside-${#besides[@]} name=$1
+    shift
+    {
+        SECONDS=0
+        "$@"
+        printf '%5d s  %s, beside others\n' "$SECONDS" "$name" > "$said.time"
+    } < /dev/null > "$said" 2>&1 &
+    besides+=("$!" "$name" "$said")
+}
+
+# Waits for the steps in the background; the first of them that has failed ends the run.
+join() {
+    local pid said status
+    end_step
+    set -- "${besides[@]}"
+    besides=()
+    while [ $# != 0 ]; do
+        pid=$1 step=$2 said=$3 status=0
+        shift 3
+        wait "$pid" || status=$?
+        printf '\n== %s\n' "$step"
+        cat "$said"
+        [ $status = 0 ] || exit $status
+        times+=("$(cat "$said.time")")
+        rm "$said" "$said.time"
+        step=''
+    done
+}
+
 finish() {
     local status=$? broken=$step running
     trap '' HUP INT TERM
     # From the shell's own table: a signal may come before the line after the start of a command.
-    running=$(jobs -p)
-    if [ -n "$running" ]; then
-        kill -TERM -- "-$running" 2>/dev/null || true
+    running=($(jobs -p))
+    if [ ${#running[@]} != 0 ]; then
+        running=("${running[@]/#/-}")
+        kill -TERM -- "${running[@]}" 2>/dev/null || true
         for _ in {1..300}; do
-            kill -0 -- "-$running" 2>/dev/null || break
+            kill -0 -- "${running[@]}" 2>/dev/null || break
             sleep 0.1
         done
-        kill -KILL -- "-$running" 2>/dev/null || true
+        kill -KILL -- "${running[@]}" 2>/dev/null || true
     fi
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"

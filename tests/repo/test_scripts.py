@@ -57,6 +57,29 @@ def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
     assert told.endswith(f"Failed: bad. What the tests have left is in {left}\n") and "never" not in told
 
 
+def test_a_step_beside_others_is_told_of_at_the_end(start, tmp_path):
+    body = """
+        beside "slow" sh -c 'until [ -e "$TMPDIR"/go ]; do sleep 0.05; done; echo slow has ended'
+        step quick
+        run sh -c 'echo quick has ended; touch "$TMPDIR"/go'
+        join
+        step last
+        run echo last has ended
+    """
+    told, _ = start(body).communicate(timeout=PATIENCE_S)
+    steps, _, times = told.partition("\n== Times\n")
+    assert steps == "\n== quick\nquick has ended\n\n== slow\nslow has ended\n\n== last\nlast has ended\n"
+    assert [line.split("s  ")[1] for line in times.splitlines()] == ["quick", "slow, beside others", "last", "in all"]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
+    program = start("beside bad sh -c 'echo why; exit 7'\nstep good\nrun true\njoin\nstep never\nrun touch never")
+    told, _ = program.communicate(timeout=PATIENCE_S)
+    assert program.returncode == 7
+    assert "\n== bad\nwhy\n" in told and "\nFailed: bad. " in told and "never" not in told
+
+
 # On a busy machine, a command may print its first line before the shell that has started it takes its next step.
 SLOW_TO_GO_ON = "set -T; trap 'sleep 0.05' DEBUG\n"
 
@@ -64,11 +87,12 @@ SLOW_TO_GO_ON = "set -T; trap 'sleep 0.05' DEBUG\n"
 @pytest.mark.parametrize("before", ["", SLOW_TO_GO_ON])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_run_leaves_nothing(number, before, start, tmp_path):
-    program = start(f"{before}step work\nrun sh -c 'sleep 600 & touch \"$TMPDIR\"/it; echo begun; wait; echo went on'")
+    work = "sh -c 'sleep 600 & touch \"$TMPDIR\"/it; echo begun; wait; echo went on'"
+    program = start(f"{before}beside more sleep 600\nstep work\nrun {work}")
     try:
         assert [program.stdout.readline() for _ in range(3)] == ["\n", "== work\n", "begun\n"]
         members = process.family(program.pid)
-        assert len(members) >= 3
+        assert len(members) >= 4
         os.kill(program.pid, number)
         assert program.wait(PATIENCE_S) == 128 + number
         assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
