@@ -377,7 +377,7 @@ def main() -> int:
             shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
         for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
             shutil.copy2(ROOT / name, copy / name)
-        # The test run has just done the same.
+        # The test run does the same in its first step.
         if chosen and names is not SHORT:
             status, output = simulate(copy, SEEDS["clean"])
             if status != 0:
