@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -369,29 +368,30 @@ def main() -> int:
     if len(chosen) + len(planted) < len(names):
         sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]))
     since = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
-        for name in ["core", "python", "node", "c-api"]:
-            # Files of now: cargo takes older ones for those that it built last time, which was a mutant.
-            shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
-        for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
-            shutil.copy2(ROOT / name, copy / name)
-        # The test run does the same in its first step.
-        if chosen and names is not SHORT:
-            status, output = simulate(copy, SEEDS["clean"])
-            if status != 0:
-                sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
-        failed = 0
-        for name, *where in planted:
-            why = plant(copy, *where)
-            failed += bool(why)
-            print(f"MISSED  {name}: {why}" if why else f"caught  {name}", flush=True)
-        for name, *edits in chosen:
-            why = mutate(copy, name, edits[0] if len(edits) == 1 else [tuple(edits)])
-            if why:
-                failed += 1
-                print(f"MISSED  {name}: {why}", flush=True)
+    # The same folder each time, so that the compiler goes on from what it built last time.
+    copy = TARGET / "source"
+    shutil.rmtree(copy, ignore_errors=True)
+    ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
+    for name in ["core", "python", "node", "c-api"]:
+        # Files of now: cargo takes older ones for those that it built last time, which was a mutant.
+        shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
+    for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
+        shutil.copy2(ROOT / name, copy / name)
+    # The test run does the same in its first step.
+    if chosen and names is not SHORT:
+        status, output = simulate(copy, SEEDS["clean"])
+        if status != 0:
+            sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
+    failed = 0
+    for name, *where in planted:
+        why = plant(copy, *where)
+        failed += bool(why)
+        print(f"MISSED  {name}: {why}" if why else f"caught  {name}", flush=True)
+    for name, *edits in chosen:
+        why = mutate(copy, name, edits[0] if len(edits) == 1 else [tuple(edits)])
+        if why:
+            failed += 1
+            print(f"MISSED  {name}: {why}", flush=True)
     chosen = [*chosen, *planted]
     print(f"{len(chosen) - failed} of {len(chosen)} mutants caught in {time.monotonic() - since:.0f} s")
     return 1 if failed else 0
