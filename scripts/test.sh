@@ -3,8 +3,8 @@
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
 pytest=(.venv/bin/python -m pytest -q)
-# Tests that mostly wait for servers.
-workers=(--numprocesses 3)
+# Tests that mostly wait for servers; two such steps go on at once.
+workers=(--numprocesses 2)
 # What all suites in Rust are compiled with, once.
 rust=(cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED")
 

@@ -2,7 +2,7 @@
 
 What a run does follows from its seed, but for what the machine does meanwhile. The environment sets FRAZIL_FAULTS (how many; 25),
 FRAZIL_FAULT_IDS (at least so many IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
-FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 1500 and 400). The usual values are those of node numbers that are leased.
+FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 2000 and 600). The usual values are those of node numbers that are leased.
 """
 
 import collections
@@ -79,7 +79,7 @@ class Run:
         self.folder = folder
         self.seed = seed if seed is not None else setting("FAULT_SEED", random.SystemRandom().randrange(1 << 32))
         self.random = random.Random(self.seed)
-        self.window_ms = setting("FAULT_WINDOW", 1500)
+        self.window_ms = setting("FAULT_WINDOW", 2000)
         self.faults = collections.Counter()
         self.events = collections.Counter()
         self.ends = []
@@ -126,7 +126,7 @@ class Run:
         common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms"
         if self.store == "fixed":
             return f"{common} node={number}"
-        return f"{common} store={self.url()} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 400)}ms"
+        return f"{common} store={self.url()} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 600)}ms"
 
     def url(self):
         """The store as the workers reach it."""
