@@ -252,8 +252,22 @@ FOUND_BY_TESTS = [
         "    if rate == 1 && counts.abs_diff",
         "clock::",
     ),
-    ("a slot is read after it was used anew", "chain/current.rs", "if is_its && mark", "if (is_its || !is_its) && mark", "loom_spans"),
+    (
+        "a slot is read while it is used anew",
+        "chain/current.rs",
+        "(self.begun.load(Ordering::Acquire) == done && mark",
+        "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",
+        "loom_spans",
+    ),
+    (
+        "what was read of a slot is used for the step of another generation",
+        "chain/current.rs",
+        "word.wrapping_sub(self.word)",
+        "(word & PLACE)",
+        "loom_spans",
+    ),
     ("a step is taken for another generation's", "chain/current.rs", "*of == generation)?", "*of >= generation)?", "chain::current"),
+    ("a batch goes beyond the gate", "generator/lease.rs", "let count = most.min(left);", "let count = most.max(left);", "loom_batches"),
     (
         "random bytes outlive their millisecond",
         "interop/random.rs",

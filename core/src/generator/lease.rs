@@ -119,6 +119,25 @@ impl Lease {
         self.refused(word)
     }
 
+    /// The fast path of a batch: up to `most` words that are left behind the gate, and the stretch for which it is open. By compare-and-swap,
+    /// which never goes beyond its end.
+    pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Stretch) -> bool) -> Option<(Claim, Stretch)> {
+        let stretch = Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire));
+        if !shows(stretch) {
+            return None;
+        }
+        let mut first = self.next.load(Ordering::Acquire);
+        loop {
+            // A frozen word lies above it.
+            let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
+            let count = most.min(left);
+            match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((Claim { first, count, entered: false }, stretch)),
+                Err(next) => first = next,
+            }
+        }
+    }
+
     #[cold]
     fn refused(&self, word: u64) -> Option<u64> {
         self.hand_back(word);
@@ -195,6 +214,7 @@ impl Lease {
 
     /// How often words were called back: whoever keeps claimed words drops them when this has changed
     /// since before the claim.
+    #[inline]
     pub(crate) fn recalls(&self) -> u64 {
         self.gate.recalls.load(Ordering::Acquire)
     }
