@@ -253,6 +253,20 @@ FOUND_BY_TESTS = [
         "clock::",
     ),
     (
+        "the first measurement of a rate is believed",
+        "clock/counter.rs",
+        "is_measured && self.rate != 0)",
+        "is_measured)",
+        "clock::",
+    ),
+    (
+        "a clock that another library shows is timed by the counter",
+        "clock/counter.rs",
+        "    clock_is_a_librarys() ||",
+        "    clock_is_a_librarys() &&",
+        "clock::",
+    ),
+    (
         "a slot is read while it is used anew",
         "chain/current.rs",
         "(self.begun.load(Ordering::Acquire) == done && mark",
