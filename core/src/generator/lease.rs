@@ -371,6 +371,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_batch_is_claimed_behind_the_gate_alone() {
+        let lease = Lease::new(1, 0, 0, 16, 100);
+        let tick = Stretch::of_tick(1);
+        let claim =
+            |most, shown| lease.claim_some(most, |stretch| stretch == shown).map(|(words, stretch)| (words.first, words.count, stretch));
+        assert_eq!(claim(5, tick), None, "the gate is closed");
+        lease.open_gate(tick, 31);
+        assert_eq!(claim(5, Stretch::of_tick(2)), None, "the clock shows another tick");
+        assert_eq!([claim(5, tick), claim(100, tick), claim(1, tick)], [Some((16, 5, tick)), Some((21, 11, tick)), None]);
+        assert_eq!(lease.next(), 32, "nothing is claimed beyond the gate");
+        lease.open_gate(tick, 200);
+        assert_eq!(claim(100, tick), Some((32, 69, tick)), "up to the bound");
+        let lease = Lease::new(1, 0, 0, 16, 100);
+        lease.open_gate(tick, 31);
+        lease.next.fetch_or(FROZEN, Ordering::AcqRel);
+        assert_eq!(lease.claim_some(1, |_| true), None, "a frozen word");
+    }
+
+    #[test]
     fn a_lease_begins_in_a_tick_above_the_one_before_of_which_words_were_issued() {
         for (issued, first) in [(0, 0), (1, 16), (16, 16), (17, 32)] {
             let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, issued, 100));
