@@ -102,15 +102,12 @@ impl Fill for Ring {
         let generator = self.ids.generator();
         let made_ms = generator.unix_ms();
         let Claimed { lease, words, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
-        let (mut first, end) = (words.first, words.first + words.count);
+        let mut words = words.first..words.first + words.count;
         let mut spans = Vec::new();
-        // Within a tick the IDs lie at equal distances.
-        while first < end {
-            let count = end.min((first | generator.layout.sequence().max()) + 1) - first;
-            let id = |word| generator.id(lease.node_bits, word).get() as u64;
-            let stride = if count == 1 { 0 } else { id(first + 1) - id(first) };
-            spans.push(Span { first: id(first), stride, count, low: 0, made_ms });
-            first += count;
+        while !words.is_empty() {
+            let run = generator.run(lease.node_bits, &words);
+            spans.push(Span { first: run.first.get() as u64, stride: run.step, count: run.count, low: 0, made_ms });
+            words.start += run.count;
         }
         Ok(Filled::Spans(spans))
     }

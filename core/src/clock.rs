@@ -4,7 +4,7 @@ mod counter;
 mod stretch;
 
 pub(crate) use counter::Counter;
-pub(crate) use stretch::Stretch;
+pub(crate) use stretch::{Counts, Stretch};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicI64, Ordering};
@@ -81,6 +81,12 @@ impl Clock {
     #[inline(always)]
     pub(crate) fn shows(&self, stretch: Stretch, tick: impl FnOnce() -> u64) -> bool {
         if stretch.is_of_counts() { stretch.holds(self.count()) } else { Stretch::of_tick(tick()) == stretch }
+    }
+
+    /// Whether the counter says that the clock still shows the tick of a stretch.
+    #[inline(always)]
+    pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
+        counts.are_some() && counts.hold(self.count())
     }
 
     #[inline(always)]

@@ -16,39 +16,44 @@ pub(super) const MOST: u64 = 1 << (PLACE_BITS - 2);
 /// From this place on it is put back.
 const FAR: u64 = 1 << (PLACE_BITS - 1);
 
-/// One span after the other, each a *generation*, in two slots that are used in turn. Taking a number is one step of the word, which holds
-/// the generation and the place of the next number.
+/// One span after the other, each a *generation*. Taking a number is one step of the word, which holds the generation and the place of the
+/// next number.
 ///
 /// **The invariant.** A number is taken at most once, because its place in its generation is: places come from steps of one atomic
 /// word, which within a generation only go up, and each place below `count` is one number.
 ///
-/// **Why what is read of the slot is the step's.** A slot's generation is the first of its fields to be stored, and the last to be
-/// loaded; the fields between are stored with release and loaded with acquire. So whoever has read a field of a later generation
-/// reads that generation, too: then its thread stood still between its step and its look while the span changed twice, and [`Past`] has
-/// the number. Only 36 bits of a generation are compared: to be deceived it would have to stand still for 68,719,476,736 generations, or up
-/// to as many less as are remembered. That is more than half a day where each lasts for a microsecond.
+/// **Why what is read of the slot belongs together.** Its generation stands there twice: `begun` is the first field to be stored and the last
+/// to be loaded, `done` the last to be stored and the first to be loaded; all are stored with release and loaded with acquire. Whoever
+/// has read a field of a later generation than `begun`'s would have read that one's `begun`, too; and whoever has read `done` reads no field
+/// of an earlier generation. So where both are alike all is that generation's. The step counts only if it fell into the same one: else
+/// its thread stood still meanwhile, and [`Past`] has the number. Only 36 bits of a generation are compared: to be deceived it would have
+/// to stand still for 68,719,476,736 generations, or up to as many less as are remembered. That is more than half a day where each
+/// lasts for a microsecond.
 ///
-/// The slot is read after the step because its place is in the word: loads before it would make the step wait for them.
+/// The slot is read before the step, because behind it every look waits for the step's result: 8.0 ns a number instead of 9.5, where a step alone
+/// takes 6.0.
 pub(super) struct Current {
     word: CachePadded<AtomicU64>,
-    slots: CachePadded<[Slot; 2]>,
+    slot: CachePadded<Slot>,
 }
 
 #[derive(Default)]
 struct Slot {
-    generation: AtomicU64,
+    begun: AtomicU64,
     /// A forked child has a copy, which it must not use.
     process: AtomicU64,
     first: AtomicU64,
     stride: AtomicU64,
     count: AtomicU64,
     low: AtomicU64,
+    done: AtomicU64,
 }
 
 /// What a slot holds.
 #[derive(Clone, Copy)]
 struct Content {
-    process: u64,
+    /// The word's before the first number is taken: its generation, and place 0.
+    word: u64,
     first: u64,
     stride: u64,
     count: u64,
@@ -56,20 +61,30 @@ struct Content {
 }
 
 impl Slot {
+    /// `None` where it is another process's, or just being changed.
     #[inline(always)]
-    fn content(&self) -> Content {
-        Content {
-            process: self.process.load(Ordering::Acquire),
+    fn content(&self, mark: Mark) -> Option<Content> {
+        let done = self.done.load(Ordering::Acquire);
+        let content = Content {
+            word: done << PLACE_BITS,
             first: self.first.load(Ordering::Acquire),
             stride: self.stride.load(Ordering::Acquire),
             count: self.count.load(Ordering::Acquire),
             low: self.low.load(Ordering::Acquire),
-        }
+        };
+        let process = self.process.load(Ordering::Acquire);
+        (self.begun.load(Ordering::Acquire) == done && mark.is(process)).then_some(content)
     }
 }
 
 impl Content {
-    /// The number of a place below the count, if what was read belongs together.
+    /// The place of a word, if one of this generation's numbers is there: a word of another one is far from it.
+    #[inline(always)]
+    fn place(self, word: u64) -> Option<u64> {
+        let at = word.wrapping_sub(self.word);
+        (at < self.count).then_some(at)
+    }
+
     #[inline(always)]
     fn number(self, at: u64) -> u64 {
         self.first.wrapping_add(at.wrapping_mul(self.stride))
@@ -79,23 +94,20 @@ impl Content {
 impl Current {
     /// Nothing, and nobody's.
     pub(super) fn new() -> Self {
-        Current { word: CachePadded::new(AtomicU64::new(0)), slots: Default::default() }
+        Current { word: CachePadded::new(AtomicU64::new(0)), slot: CachePadded::default() }
     }
 
     /// Takes one number, and says whether its place is `low`; or returns the step that found none, for [`Past::find`]. Inlined, and in registers:
     /// on x86-64 a step waits for every store before it.
     #[inline(always)]
-    pub(super) fn take_one(&self, mark: Mark) -> Result<(u64, bool), Step> {
+    pub(super) fn take_one(&self, mark: Mark) -> Result<(u64, bool), Option<Step>> {
+        let Some(content) = self.slot.content(mark) else { return Err(None) };
         let word = self.word.fetch_add(1, Ordering::AcqRel);
-        let (generation, at) = (word >> PLACE_BITS, word & PLACE);
-        let slot = self.slot(generation);
-        let content = slot.content();
-        let is_its = slot.generation.load(Ordering::Acquire) == generation;
-        if is_its && mark.is(content.process) && at < content.count {
+        if let Some(at) = content.place(word) {
             return Ok((content.number(at), at == content.low));
         }
         self.refused(word);
-        Err(Step(word))
+        Err(Some(Step(word)))
     }
 
     /// A step that found nothing, and has not to go so far that places come round.
@@ -108,21 +120,13 @@ impl Current {
         }
     }
 
-    /// Takes 1 to `most` numbers, if there is one left. By compare-and-swap, which is slower and never goes beyond the end.
+    /// Takes 1 to `most` numbers, if there is one left. By compare-and-swap, which is slower and never goes beyond the end. `None` also where
+    /// another span is just being put here.
     pub(super) fn take(&self, mark: Mark, most: u64) -> Option<Taken> {
+        let content = self.slot.content(mark)?;
         let mut word = self.word.load(Ordering::Acquire);
         loop {
-            let (generation, at) = (word >> PLACE_BITS, word & PLACE);
-            let content = self.slot(generation).content();
-            // What was read of a later generation is not used: then the word has moved on, and is not swapped.
-            if !mark.is(content.process) || at >= content.count {
-                let now = self.word.load(Ordering::Acquire);
-                if now == word {
-                    return None;
-                }
-                word = now;
-                continue;
-            }
+            let at = content.place(word)?;
             let count = most.min(content.count - at);
             match self.word.compare_exchange_weak(word, word + count, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
@@ -134,24 +138,20 @@ impl Current {
         }
     }
 
-    #[inline(always)]
-    fn slot(&self, generation: u64) -> &Slot {
-        &self.slots[(generation & 1) as usize]
-    }
-
     /// Puts another span in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
     /// lock of its depot. Returns the generation.
     pub(super) fn put(&self, process: u64, span: Span) -> u64 {
         debug_assert!(span.count <= MOST);
         let generation = ((self.word.load(Ordering::Acquire) >> PLACE_BITS) + 1) & GENERATION;
-        let slot = self.slot(generation);
+        let slot = &self.slot;
         for (field, value) in [
-            (&slot.generation, generation),
+            (&slot.begun, generation),
             (&slot.process, process),
             (&slot.first, span.first),
             (&slot.stride, span.stride),
             (&slot.count, span.count),
             (&slot.low, span.low),
+            (&slot.done, generation),
         ] {
             field.store(value, Ordering::Release);
         }
@@ -165,7 +165,7 @@ impl Current {
     }
 }
 
-/// A step that found its slot used up, or used for a later generation.
+/// A step that fell behind the end of a span, or into another one than its thread had read.
 #[derive(Clone, Copy)]
 pub(super) struct Step(u64);
 

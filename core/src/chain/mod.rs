@@ -83,9 +83,9 @@ impl Chain {
     }
 
     #[cold]
-    fn slow_one(&self, step: Step, wait: Wait<'_>) -> Result<u64> {
+    fn slow_one(&self, step: Option<Step>, wait: Wait<'_>) -> Result<u64> {
         let depot = self.depot()?;
-        let late = depot.lock().past.find(step);
+        let late = step.and_then(|step| depot.lock().past.find(step));
         match late {
             Some((number, false)) => Ok(number),
             Some((number, true)) => Ok(self.low(number)),

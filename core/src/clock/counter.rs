@@ -91,45 +91,63 @@ impl Pair {
 }
 
 /// What was measured last.
-static LAST: PerProcess<Mutex<Option<Pair>>> = PerProcess::new();
+static LAST: PerProcess<Mutex<Measured>> = PerProcess::new();
 
 /// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it. 0 where it is not known,
 /// or was confirmed too long ago to hold for a machine that may have moved since.
 fn measure() -> u64 {
-    let Ok(last) = LAST.get(|| Ok(Mutex::new(None))) else { return 0 };
+    let Ok(last) = LAST.get(|| Ok(Mutex::default())) else { return 0 };
     // Another thread is just confirming it.
     let Ok(mut last) = last.try_lock() else { return RATE.load(Ordering::Relaxed) };
     let now = Pair::read();
-    let is_recent = last.is_some_and(|last| now.at.saturating_duration_since(last.at) <= LONGEST_MEASUREMENT);
-    let (rate, next) = judge(*last, now, RATE.load(Ordering::Relaxed));
+    let is_recent = last.pair.is_some_and(|pair| now.at.saturating_duration_since(pair.at) <= LONGEST_MEASUREMENT);
+    let rate = last.look(now);
     RATE.store(rate, Ordering::Relaxed);
-    *last = Some(next);
     if is_recent { rate } else { 0 }
 }
 
-/// The rate after a measurement, and the pair from which the next one is made.
-fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair) {
-    let Some(last) = last else { return (rate, now) };
+#[derive(Default)]
+struct Measured {
+    pair: Option<Pair>,
+    /// 0 while it is not known.
+    rate: u64,
+    /// Whether two measurements in a row have said the same: in one of them the counter may have jumped.
+    is_confirmed: bool,
+}
+
+impl Measured {
+    /// The rate after another look, 0 while it is not confirmed.
+    fn look(&mut self, now: Pair) -> u64 {
+        let (rate, next, is_measured) = judge(self.pair, now, self.rate);
+        self.is_confirmed = rate != 0 && (self.is_confirmed || is_measured && self.rate != 0);
+        (self.pair, self.rate) = (Some(next), rate);
+        if self.is_confirmed { rate } else { 0 }
+    }
+}
+
+/// The rate after a look, the pair from which the next measurement is made, and whether this was one.
+fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair, bool) {
+    let Some(last) = last else { return (rate, now, false) };
     let time = now.at.saturating_duration_since(last.at);
     if now.count < last.count {
-        return (0, now);
+        return (0, now, false);
     }
     if time > LONGEST_MEASUREMENT {
-        return (rate, now);
+        return (rate, now, false);
     }
     if time < SHORTEST_MEASUREMENT {
         // The one that was read more exactly stays.
-        return (rate, if last.off <= now.off { last } else { now });
+        return (rate, if last.off <= now.off { last } else { now }, false);
     }
     let (counts, off, ns) = (now.count - last.count, last.off.saturating_add(now.off), time.as_nanos() as u64);
     let expected = (u128::from(rate) * u128::from(ns) / 1_000_000) as u64;
     if rate != 0 && counts.abs_diff(expected) > off.saturating_add(expected / STEADY) {
-        return (0, now);
+        return (0, now, false);
     }
     if off.saturating_mul(KNOWN) < counts {
-        return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now);
+        return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now, true);
     }
-    (rate, if last.off <= now.off { last } else { now })
+    (rate, if last.off <= now.off { last } else { now }, false)
 }
 
 const NOT_ASKED: u8 = 0;
@@ -208,6 +226,32 @@ fn kernel_uses_it() -> bool {
 
 /// A clock that a library shows instead of the system's, as libfaketime does, may run at any rate.
 fn time_is_faked() -> bool {
+    clock_is_a_librarys() || libfaketime_is_preloaded()
+}
+
+/// Whether `clock_gettime` is another library's than the C library's own: whatever the name of its file.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn clock_is_a_librarys() -> bool {
+    /// Where the library begins that programs find under a name; none in a program that loads no libraries, and where there is no such name.
+    fn library_of(name: &std::ffi::CStr) -> Option<usize> {
+        // SAFETY: the name ends in a NUL; what is found is only compared.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        let mut told = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: it takes any address, and writes to `told`.
+        let is_told = !found.is_null() && unsafe { libc::dladdr(found, told.as_mut_ptr()) } != 0;
+        // SAFETY: `told` holds integers and pointers, for which zeros are good.
+        is_told.then(|| unsafe { told.assume_init() }.dli_fbase.addr())
+    }
+    // A function of the C library that nobody replaces.
+    library_of(c"clock_gettime") != library_of(c"getauxval")
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn clock_is_a_librarys() -> bool {
+    false
+}
+
+fn libfaketime_is_preloaded() -> bool {
     ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
         .iter()
         .any(|name| std::env::var_os(name).is_some_and(|libraries| libraries.to_string_lossy().contains("faketime")))
@@ -230,7 +274,7 @@ mod tests {
         assert_eq!((near.0, near.1.count), (0, 5_000), "too near: the first pair stays");
         let badly = Pair { off: 1_000_000, ..pair(5_000 + 3_000_000, 1000) };
         assert_eq!(judge(Some(first), badly, 0).0, 0, "the thread was interrupted between the two readings");
-        let (rate, next) = judge(Some(first), pair(5_000 + 3_000_000, 1000), 0);
+        let (rate, next, _) = judge(Some(first), pair(5_000 + 3_000_000, 1000), 0);
         assert_eq!((rate, next.count), (3_000_000, 3_005_000));
     }
 
@@ -240,7 +284,7 @@ mod tests {
     fn a_coarse_counter_or_clock_tells_no_rate_over_a_short_time() {
         let coarse = |count: u64, ns: u64| Pair { count, off: 0, at: pair(0, 0).at + Duration::from_nanos(ns) };
         for (counts, ns) in [(1, 0), (1, 1), (1, 42), (8, 291), (100_000, 0), (300_000, 100), (24 * 200, 190_000)] {
-            let (rate, next) = judge(Some(coarse(1_000, 0)), coarse(1_000 + counts, ns), 0);
+            let (rate, next, _) = judge(Some(coarse(1_000, 0)), coarse(1_000 + counts, ns), 0);
             assert_eq!((rate, next.count), (0, 1_000), "{counts} counts in {ns} ns");
         }
         assert_eq!(judge(Some(coarse(1_000, 0)), coarse(1_001, 0), 24_000).0, 24_000, "nor that it has changed");
@@ -249,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_no_counter_has_does_not_overflow() {
-        let (rate, _) = judge(Some(pair(0, 0)), pair(u64::MAX / 2, 1_000), 0);
+        let (rate, ..) = judge(Some(pair(0, 0)), pair(u64::MAX / 2, 1_000), 0);
         assert!(Stretch::of_counts(0, at_rate(rate, LONGEST_NS)).is_some());
     }
 
@@ -275,15 +319,56 @@ mod tests {
         let (begin, rate) = (pair(3_000_000_000, 1_000_000), 3_000_000);
         for (count, us) in [(2_999_999_999, 1_001_000), (3_000_000_000, 1_001_000), (3_001_000_000, 1_002_000), (9_000_000_000, 1_001_000)]
         {
-            let (rate, next) = judge(Some(begin), pair(count, us), rate);
+            let (rate, next, _) = judge(Some(begin), pair(count, us), rate);
             assert_eq!((rate, next.count), (0, count), "{count} after {us}");
         }
     }
 
     #[test]
     fn a_measurement_over_a_long_time_tells_nothing_of_now() {
-        let (rate, next) = judge(Some(pair(0, 0)), pair(60_000_000_000, 20_000_000), 2_000_000);
+        let (rate, next, _) = judge(Some(pair(0, 0)), pair(60_000_000_000, 20_000_000), 2_000_000);
         assert_eq!((rate, next.count), (2_000_000, 60_000_000_000));
+    }
+
+    #[test]
+    fn a_rate_is_used_once_two_measurements_agree() {
+        let mut measured = Measured::default();
+        let jumped = 3_000_000;
+        let looks = [(0, 0, 0), (1_000, jumped, 0), (2_000, jumped, 0), (3_000, jumped, 0), (4_000, jumped, 3_000_000)];
+        for (us, jumped, rate) in looks {
+            assert_eq!(measured.look(pair(5_000 + us * 3_000 + jumped, us)), rate, "after {us} us");
+        }
+        assert_eq!(measured.look(pair(5_000 + 4_000 * 3_000 + jumped + 3, 4_001)), 3_000_000, "too near to tell anything");
+        assert_eq!(measured.look(pair(5_000 + 5_000 * 3_000, 5_000)), 0, "it jumped back");
+    }
+
+    /// A library that shows another clock is found, whatever its name, while its clock is still the system's.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_counter_is_not_used_under_another_librarys_clock() {
+        const UNDER_IT: &str = "FRAZIL_TEST_UNDER_ANOTHER_CLOCK";
+        if std::env::var_os(UNDER_IT).is_some() {
+            assert!(Counter::of_the_processor().is_none(), "it is used");
+            return;
+        }
+        let multiarch = ["x86_64", "aarch64"].map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1"));
+        let library =
+            multiarch.iter().find(|path| std::path::Path::new(path).exists()).expect("libfaketime is missing: run scripts/setup.sh");
+        let renamed = std::env::temp_dir().join(format!("frazil-clock-{}.so", std::process::id()));
+        std::fs::copy(library, &renamed).expect("room for a copy");
+        let name = "clock::counter::tests::the_counter_is_not_used_under_another_librarys_clock";
+        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
+        child
+            .args(["--exact", name])
+            .env(UNDER_IT, "")
+            .env("LD_PRELOAD", &renamed)
+            .env("FAKETIME", "+0")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+        let output = child.output();
+        std::fs::remove_file(renamed).expect("it was there");
+        let output = output.expect("a child");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
     }
 
     #[test]

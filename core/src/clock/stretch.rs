@@ -6,6 +6,27 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch(u64);
 
+/// The counts of a stretch, for whoever keeps one to himself; none where it is a tick's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counts {
+    begin: u64,
+    length: u64,
+}
+
+impl Counts {
+    pub(crate) const NONE: Counts = Counts { begin: 0, length: 0 };
+
+    pub(super) fn are_some(self) -> bool {
+        self.length > 0
+    }
+
+    /// As [`Stretch::holds`].
+    #[inline(always)]
+    pub(super) fn hold(self, count: u64) -> bool {
+        count.wrapping_sub(self.begin) < self.length
+    }
+}
+
 impl Stretch {
     /// A millisecond has some 3,000,000 counts on x86-64, and 24,000 to 1,000,000 on AArch64: as many units as fit into the length
     /// hold it, and a unit is a small part of it.
@@ -36,6 +57,11 @@ impl Stretch {
     #[inline(always)]
     pub(super) fn holds(self, count: u64) -> bool {
         (count >> Self::UNIT).wrapping_sub(self.0 >> Self::UNIT) < self.0 & Self::LENGTH
+    }
+
+    /// The same in two words, a fourth of the instructions to compare with.
+    pub(crate) fn counts(self) -> Counts {
+        Counts { begin: self.0 & !Self::LENGTH, length: (self.0 & Self::LENGTH) << Self::UNIT }
     }
 
     pub(crate) fn to_bits(self) -> u64 {

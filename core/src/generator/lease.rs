@@ -119,6 +119,25 @@ impl Lease {
         self.refused(word)
     }
 
+    /// The fast path of a batch: up to `most` words that are left behind the gate, and the stretch for which it is open. By compare-and-swap,
+    /// which never goes beyond its end.
+    pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Stretch) -> bool) -> Option<(Claim, Stretch)> {
+        let stretch = Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire));
+        if !shows(stretch) {
+            return None;
+        }
+        let mut first = self.next.load(Ordering::Acquire);
+        loop {
+            // A frozen word lies above it.
+            let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
+            let count = most.min(left);
+            match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some((Claim { first, count, entered: false }, stretch)),
+                Err(next) => first = next,
+            }
+        }
+    }
+
     #[cold]
     fn refused(&self, word: u64) -> Option<u64> {
         self.hand_back(word);
@@ -195,6 +214,7 @@ impl Lease {
 
     /// How often words were called back: whoever keeps claimed words drops them when this has changed
     /// since before the claim.
+    #[inline]
     pub(crate) fn recalls(&self) -> u64 {
         self.gate.recalls.load(Ordering::Acquire)
     }
@@ -349,6 +369,25 @@ impl LeasePointer {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_batch_is_claimed_behind_the_gate_alone() {
+        let lease = Lease::new(1, 0, 0, 16, 100);
+        let tick = Stretch::of_tick(1);
+        let claim =
+            |most, shown| lease.claim_some(most, |stretch| stretch == shown).map(|(words, stretch)| (words.first, words.count, stretch));
+        assert_eq!(claim(5, tick), None, "the gate is closed");
+        lease.open_gate(tick, 31);
+        assert_eq!(claim(5, Stretch::of_tick(2)), None, "the clock shows another tick");
+        assert_eq!([claim(5, tick), claim(100, tick), claim(1, tick)], [Some((16, 5, tick)), Some((21, 11, tick)), None]);
+        assert_eq!(lease.next(), 32, "nothing is claimed beyond the gate");
+        lease.open_gate(tick, 200);
+        assert_eq!(claim(100, tick), Some((32, 69, tick)), "up to the bound");
+        let lease = Lease::new(1, 0, 0, 16, 100);
+        lease.open_gate(tick, 31);
+        lease.next.fetch_or(FROZEN, Ordering::AcqRel);
+        assert_eq!(lease.claim_some(1, |_| true), None, "a frozen word");
+    }
 
     #[test]
     fn a_lease_begins_in_a_tick_above_the_one_before_of_which_words_were_issued() {

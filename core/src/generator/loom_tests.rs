@@ -5,7 +5,7 @@
 //! RUSTFLAGS="--cfg loom" cargo test -p frazil --lib loom
 //! ```
 
-use super::{Generator, Lease, LeasePointer};
+use super::{Claim, Generator, Lease, LeasePointer};
 use crate::clock::{Clock, Stretch};
 use crate::error::ErrorKind;
 use crate::fork;
@@ -79,6 +79,46 @@ fn loom_gate_near_its_end() {
         let mut words: Vec<_> = [claim_one(&lease, 0), claim_one(&lease, 0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
         words.sort_unstable();
         assert!(words.is_sorted_by(|a, b| a < b) && words.iter().all(|word| *word <= 2), "{words:?}");
+    });
+}
+
+#[test]
+fn loom_batches_and_single_words_at_the_gate() {
+    model(|| {
+        let lease = Arc::new(lease(1, UNBOUNDED));
+        lease.open_gate(Stretch::of_tick(0), 3);
+        let other = Arc::clone(&lease);
+        let batch = |lease: &Lease, most| match lease.claim_some(most, |stretch| stretch == Stretch::of_tick(0)) {
+            Some((words, _)) => (words.first..words.first + words.count).collect(),
+            None => vec![],
+        };
+        let thread = thread::spawn(move || [batch(&other, 2), batch(&other, 2)].concat());
+        let mine = [Vec::from_iter(claim_one(&lease, 0)), batch(&lease, 3)].concat();
+        let mut words = [mine, thread.join().unwrap()].concat();
+        words.sort_unstable();
+        assert_eq!(words, [0, 1, 2, 3]);
+    });
+}
+
+#[test]
+fn loom_a_batch_is_claimed_while_the_lease_is_swapped() {
+    model(|| {
+        let ids = generator(3, UNBOUNDED, Reaction::Error);
+        let mut minted = mint(&ids, 1);
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || {
+            let claimed = other.claim(2, &Wait::from(Duration::ZERO));
+            claimed.map_or(vec![], |claimed| {
+                let Claim { first, count, .. } = claimed.words;
+                (first..first + count).map(|word| (claimed.lease.node, word)).collect()
+            })
+        });
+        let _owner = ids.swap(lease(2, UNBOUNDED));
+        let above = ids.lease.get().next();
+        let batch = thread.join().unwrap();
+        assert!(batch.iter().all(|(node, word)| *node == 2 || *word < above), "{batch:?} {above}");
+        minted.extend(mint(&ids, 1));
+        assert!(minted.is_sorted_by(|a, b| a < b) && batch.iter().all(|(_, word)| ids.lease.get().next() > *word), "{batch:?} {minted:?}");
     });
 }
 

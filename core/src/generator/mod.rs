@@ -13,7 +13,7 @@ mod wait;
 pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
 pub(crate) use observe::check_observed;
 
-use crate::clock::{Clock, Reading, Stretch};
+use crate::clock::{Clock, Counts, Reading, Stretch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark};
 use crate::id::Id;
@@ -23,6 +23,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::wait::Wait;
 use crossbeam_utils::CachePadded;
 use lease::Refused;
+use std::ops::Range;
 use wait::{Refusal, Waiting};
 
 /// Above every word.
@@ -64,20 +65,34 @@ impl Packing {
         Id::from_bits((word >> self.sequence_bits) << self.time_shift | sequence << self.sequence_shift | node_bits)
     }
 
+    /// The IDs of the first words of a range, up to the end of their tick.
+    fn run(self, node_bits: u64, words: &Range<u64>) -> Run {
+        let in_tick = (1 << self.sequence_bits) - (words.start & ((1 << self.sequence_bits) - 1));
+        let count = in_tick.min(words.end - words.start);
+        Run { first: self.id(node_bits, words.start), step: 1 << self.sequence_shift, count }
+    }
+
     /// The IDs of the words from `word` on.
     fn fill<T: From<Id>>(self, node_bits: u64, mut word: u64, mut places: &mut [T]) {
         while !places.is_empty() {
-            let left = (1 << self.sequence_bits) - (word & ((1 << self.sequence_bits) - 1));
-            let (tick, later) = places.split_at_mut(places.len().min(usize::try_from(left).unwrap_or(usize::MAX)));
-            let first = self.id(node_bits, word).get() as u64;
-            // Within a tick they lie at equal distances, which makes it a loop of vector instructions: a fourth of the time.
-            for (place, nth) in tick.iter_mut().zip(0..) {
-                *place = Id::from_bits(first + (nth << self.sequence_shift)).into();
+            let run = self.run(node_bits, &(word..word + places.len() as u64));
+            let (tick, later) = places.split_at_mut(run.count as usize);
+            let mut next = run.first.get() as u64;
+            // A loop of vector instructions that only adds: a fourth of the time of putting each ID together.
+            for place in tick {
+                *place = Id::from_bits(next).into();
+                next = next.wrapping_add(run.step);
             }
-            word += tick.len() as u64;
-            places = later;
+            (word, places) = (word + run.count, later);
         }
     }
+}
+
+/// IDs at equal distances, as those of one tick are.
+pub(crate) struct Run {
+    pub(crate) first: Id,
+    pub(crate) step: u64,
+    pub(crate) count: u64,
 }
 
 /// Words and the lease that they belong to.
@@ -157,7 +172,7 @@ impl Generator {
     #[inline]
     pub(crate) fn fast_id(&self) -> Option<Id> {
         let lease = self.lease.get();
-        if !self.mark.is(lease.process) {
+        if !self.is_of_this_process(lease) {
             return None;
         }
         lease.claim_one(|stretch| self.shows(stretch)).map(|word| self.packing.id(lease.node_bits, word))
@@ -165,7 +180,7 @@ impl Generator {
 
     /// The next ID by the slow path; waits as the policies say, and as the caller may.
     pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
-        let claimed = self.claim(1, wait)?;
+        let claimed = self.claim_by_the_clock(1, wait)?;
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
 
@@ -183,8 +198,21 @@ impl Generator {
         Ok(())
     }
 
-    /// Claims 1 to `most` words: the slow path, and the way of every batch.
+    /// Claims 1 to `most` words: the way of every batch.
     pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
+        let lease = self.lease.get();
+        // Without the system's clock where the gate stands open, as for a single ID: half of what a claim costs.
+        if self.is_of_this_process(lease)
+            && let Some((words, stretch)) = lease.claim_some(most, |stretch| self.shows(stretch))
+        {
+            wait.go_on();
+            return Ok(Claimed { lease, words, stretch });
+        }
+        self.claim_by_the_clock(most, wait)
+    }
+
+    /// The slow path.
+    fn claim_by_the_clock(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let mut waiting = Waiting { wait, since: None };
         loop {
             let lease = self.lease.get();
@@ -248,10 +276,16 @@ impl Generator {
         self.clock.shows(stretch, || self.tick())
     }
 
-    /// The same for a thread that was shown it when `seen` was the highest tick: the clock may have been in another one meanwhile.
+    /// Whether the counter alone says so.
     #[inline(always)]
+    pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
+        self.clock.counter_shows(counts)
+    }
+
+    /// The same, where the counter does not tell, for a thread that was shown it when `seen` was the highest tick: the clock may have been in
+    /// another one meanwhile.
     pub(crate) fn still_shows(&self, stretch: Stretch, seen: u64) -> bool {
-        self.shows(stretch) && (stretch.is_of_counts() || self.seen() == seen)
+        !stretch.is_of_counts() && self.shows(stretch) && self.seen() == seen
     }
 
     /// The sequence with which a tick starts, when `next` is the next word before it.
@@ -267,10 +301,15 @@ impl Generator {
         }
     }
 
-    /// Whether the process is still the one that opened the generator: one load.
-    #[inline(always)]
+    /// Whether the process is still the one that opened the generator.
     pub(crate) fn same_process(&self) -> bool {
-        self.mark.is(self.lease.get().process)
+        self.is_of_this_process(self.lease.get())
+    }
+
+    /// Whether the process is still the one that has a lease: one load.
+    #[inline(always)]
+    pub(crate) fn is_of_this_process(&self, lease: &Lease) -> bool {
+        self.mark.is(lease.process)
     }
 
     /// The first word that the clock still allows at a tick: `lag` behind it.
@@ -309,9 +348,9 @@ impl Generator {
         self.layout.tick_unchecked(self.clock.unix_ms())
     }
 
-    /// An ID of a word that was claimed.
-    pub(crate) fn id(&self, node_bits: u64, word: u64) -> Id {
-        self.packing.id(node_bits, word)
+    /// The IDs of the first words of a claim, up to the end of their tick.
+    pub(crate) fn run(&self, node_bits: u64, words: &Range<u64>) -> Run {
+        self.packing.run(node_bits, words)
     }
 
     /// How many IDs can be minted at this instant, with no stamp ahead of the clock.

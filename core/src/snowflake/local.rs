@@ -1,10 +1,11 @@
 //! A handle for one thread: blocks of IDs claimed from a shared generator.
 
 use super::Snowflake;
-use crate::clock::Stretch;
+use crate::clock::{Counts, Stretch};
 use crate::error::Result;
 use crate::generator::{Claimed, Lease};
 use crate::id::Id;
+use std::ops::Range;
 use std::time::Duration;
 
 /// How many IDs a handle claims at once.
@@ -26,20 +27,27 @@ const BLOCK: u64 = 64;
 #[derive(Debug)]
 pub struct Local {
     ids: Snowflake,
-    /// For how long the tick lasts in which the block was claimed, and the highest that the clock had shown.
+    /// The next ID, how many are left of those of its tick, and how far apart they are: nothing is put together for each.
+    next: u64,
+    left: u64,
+    step: u64,
+    /// The words of the block in later ticks: a policy may run ahead of the clock.
+    later: Range<u64>,
+    node_bits: u64,
+    /// For how long the tick lasts in which the block was claimed; the same in counts; and the highest tick that the clock had shown.
     stretch: Stretch,
+    counts: Counts,
     seen: u64,
     /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
     /// and how often it had called words back.
     lease: usize,
     recalls: u64,
-    next: u64,
-    end: u64,
 }
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        Local { ids, stretch: Stretch::NONE, seen: 0, lease: 0, recalls: 0, next: 0, end: 0 }
+        let (stretch, counts) = (Stretch::NONE, Counts::NONE);
+        Local { ids, next: 0, left: 0, step: 0, later: 0..0, node_bits: 0, stretch, counts, seen: 0, lease: 0, recalls: 0 }
     }
 
     /// The next ID. Waits as the policies say.
@@ -48,36 +56,57 @@ impl Local {
     /// As [`Snowflake::next_id`].
     #[inline]
     pub fn next_id(&mut self) -> Result<Id> {
-        let generator = self.ids.generator();
-        let lease = generator.lease.get();
-        // A block is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this process may have the same
-        // block), and when an ID was observed.
-        let is_good = self.next < self.end
-            && !self.ids.is_closed()
-            && place_of(lease) == self.lease
-            && lease.recalls() == self.recalls
-            && generator.same_process()
-            && generator.still_shows(self.stretch, self.seen);
-        if !is_good {
-            return self.claim();
+        if self.left == 0 || !self.is_good() {
+            return self.refill();
         }
-        self.next += 1;
-        Ok(generator.id(lease.node_bits, self.next - 1))
+        Ok(self.take())
     }
 
-    /// The first ID of another block.
+    /// Whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
+    /// process may have the same block), and when an ID was observed. The handle is this one's own, and is not closed before it.
+    #[inline(always)]
+    fn is_good(&self) -> bool {
+        let generator = self.ids.generator();
+        let lease = generator.lease.get();
+        place_of(lease) == self.lease
+            && lease.recalls() == self.recalls
+            && generator.is_of_this_process(lease)
+            && (generator.counter_shows(self.counts) || generator.still_shows(self.stretch, self.seen))
+    }
+
+    /// The next of those that are left.
+    #[inline(always)]
+    fn take(&mut self) -> Id {
+        let id = Id::from_bits(self.next);
+        self.next = self.next.wrapping_add(self.step);
+        self.left -= 1;
+        id
+    }
+
+    /// The first ID of another tick or another block.
     #[cold]
     #[inline(never)]
-    fn claim(&mut self) -> Result<Id> {
+    fn refill(&mut self) -> Result<Id> {
+        if self.left > 0 || self.later.is_empty() || !self.is_good() {
+            self.claim()?;
+        }
+        let run = self.ids.generator().run(self.node_bits, &self.later);
+        (self.next, self.left, self.step) = (run.first.get() as u64, run.count, run.step);
+        self.later.start += run.count;
+        Ok(self.take())
+    }
+
+    /// Another block.
+    fn claim(&mut self) -> Result<()> {
         // Read before the claim: if the block is another lease's, or was called back meanwhile, the next call claims anew.
         let lease = self.ids.generator().lease.get();
         (self.lease, self.recalls) = (place_of(lease), lease.recalls());
-        self.end = 0;
+        (self.left, self.later) = (0, 0..0);
         let Claimed { lease, words, stretch } = self.ids.claim(BLOCK, Duration::MAX)?;
-        let node_bits = lease.node_bits;
-        (self.next, self.end) = (words.first + 1, words.first + words.count);
-        (self.stretch, self.seen) = (stretch, self.ids.generator().seen());
-        Ok(self.ids.generator().id(node_bits, words.first))
+        self.node_bits = lease.node_bits;
+        self.later = words.first..words.first + words.count;
+        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), self.ids.generator().seen());
+        Ok(())
     }
 }
 
