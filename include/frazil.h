@@ -10,6 +10,10 @@
  *   `written` of fill, which also counts what was there before an error.
  * - Last error: `frazil_last_error()` says why this thread's last call that failed did. Calls that
  *   succeed leave it alone.
+ * - Structs that frazil fills come with their size: `frazil_layout_decode(layout, id, &parts, sizeof parts)`. A later
+ *   version may add fields at the end, and fills of an older program's struct what that has. Fields that the library does
+ *   not know yet are left as they were. A size that no version has is `FRAZIL_OUT_OF_RANGE`. `frazil_field`, which the
+ *   program fills, stays as it is.
  * - NULL: every pointer is checked; NULL is `FRAZIL_WRONG_TYPE`, names the argument and does nothing.
  *   It is allowed where that is said: a generator's spec (read `FRAZIL` from the environment), `written`,
  *   the buffer of no IDs, and everything that is freed.
@@ -23,6 +27,10 @@
  *   milliseconds in an `int64_t`. Nothing is masked, cut off or wrapped around.
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
+ * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
+ *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or a `try_` call's limit. Threads of the
+ *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but
+ *   three functions of POSIX. A hook of `frazil_on_wait()` returns: no `longjmp`, no `pthread_exit`, no exception leaves it.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
  *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
@@ -415,9 +423,11 @@ void frazil_layout_free(frazil_layout *layout);
 frazil_status frazil_layout_text(const frazil_layout *layout, const char **text);
 
 /**
- * The layout's numbers.
+ * The layout's numbers: `frazil_layout_describe(layout, &info, sizeof info)`.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_layout_describe(const frazil_layout *layout, frazil_layout_info *info);
+frazil_status frazil_layout_describe(const frazil_layout *layout, frazil_layout_info *info, size_t size);
 
 /**
  * The name and the width of a node field; index 0 is the most significant one.
@@ -435,11 +445,12 @@ frazil_status frazil_layout_field(const frazil_layout *layout,
 frazil_status frazil_layout_equal(const frazil_layout *a, const frazil_layout *b, bool *equal);
 
 /**
- * Takes an ID apart.
+ * Takes an ID apart: `frazil_layout_decode(layout, id, &parts, sizeof parts)`.
  *
- * FRAZIL_ID_INVALID when it is negative, or has more bits than the layout.
+ * FRAZIL_ID_INVALID when it is negative, or has more bits than the layout; FRAZIL_OUT_OF_RANGE for a size
+ * that no version of the struct has.
  */
-frazil_status frazil_layout_decode(const frazil_layout *layout, int64_t id, frazil_parts *parts);
+frazil_status frazil_layout_decode(const frazil_layout *layout, int64_t id, frazil_parts *parts, size_t size);
 
 /**
  * One node field of an ID.
@@ -564,10 +575,12 @@ frazil_status frazil_snowflake_layout(const frazil_snowflake *ids, frazil_layout
 frazil_status frazil_snowflake_spec(const frazil_snowflake *ids, const char **spec);
 
 /**
- * The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
- * leased.
+ * The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+ * store. FRAZIL_OK also for a number that is not leased.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease);
+frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease, size_t size);
 
 /**
  * Gives a leased node number back; the next use takes another. A hook for machines that are about to
@@ -843,9 +856,11 @@ frazil_status frazil_object_id_text(const uint8_t *id, char *text);
 frazil_status frazil_object_id_parse(const char *text, uint8_t *id);
 
 /**
- * Takes an ObjectId apart.
+ * Takes an ObjectId apart: `frazil_object_id_decode(id, &parts, sizeof parts)`.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts *parts);
+frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts *parts, size_t size);
 
 /**
  * The smallest ObjectId of the second that holds an instant in Unix ms: `_id >= min_id` in a query.

@@ -373,7 +373,7 @@ public:
     /// Takes an ID apart. Errors: id_invalid.
     outcome<parts> decode(std::int64_t id) const {
         frazil_parts raw{};
-        const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw);
+        const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw, sizeof raw);
         if (status != FRAZIL_OK) return detail::fail<parts>(detail::last_error(status));
         named<std::uint64_t> values;
         for (const auto &field : fields()) {
@@ -469,7 +469,7 @@ private:
 
     frazil_layout_info info() const {
         frazil_layout_info info{};
-        frazil_layout_describe(handle_.get(), &info);
+        frazil_layout_describe(handle_.get(), &info, sizeof info);
         return info;
     }
 
@@ -644,7 +644,7 @@ public:
     /// The leased node number and how it stands; nothing for one that is given without a store.
     outcome<std::optional<frazil::lease>> lease() const {
         frazil_lease raw{};
-        const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw);
+        const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw, sizeof raw);
         if (status != FRAZIL_OK) return detail::fail<std::optional<frazil::lease>>(detail::last_error(status));
         if (!raw.leased) return std::optional<frazil::lease>();
         std::optional<frazil::lease> lease{{raw.node, {}, raw.store, raw.store_namespace, raw.healthy, {}, {}}};
@@ -968,7 +968,7 @@ public:
 private:
     frazil_object_id_parts decode() const {
         frazil_object_id_parts parts{};
-        frazil_object_id_decode(bytes_.data(), &parts);
+        frazil_object_id_decode(bytes_.data(), &parts, sizeof parts);
         return parts;
     }
 

@@ -1,6 +1,6 @@
 //! The core's error as a status and a text of the thread, and the guard that lets no panic out.
 
-use frazil_core::{Error, ErrorKind, Result};
+use frazil_core::{Error, ErrorKind, Result, Uncancelled};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,9 +24,16 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::new(Last { message: CString::default(), retry_after_ms: UNKNOWN });
 }
 
-/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`.
-#[inline]
+/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`. The thread is not cancelled meanwhile.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
+    let _uncancelled = Uncancelled::new();
+    guard_short(body)
+}
+
+/// The same for a body that comes to no place where POSIX cancels a thread, or puts that off itself: for the hot calls, whose price that would
+/// be many times over.
+#[inline]
+pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => OK,
         Ok(Err(error)) => fail(&error),

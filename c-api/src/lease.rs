@@ -1,7 +1,7 @@
 //! A leased node number and how it stands; giving it back.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{Out, max_wait, reference};
+use crate::convert::{SizedOut, filled, max_wait, reference};
 use crate::error::{c_string, frazil_status, guard, told};
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
@@ -36,6 +36,8 @@ pub struct frazil_lease {
     pub last_error: *const c_char,
 }
 
+filled!(frazil_lease, last_error: *const c_char);
+
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
@@ -53,13 +55,15 @@ impl Names {
     }
 }
 
-/// The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
-/// leased.
+/// The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+/// store. FRAZIL_OK also for a number that is not leased.
+///
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease, size: usize) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
-        let (ids, out) = unsafe { (reference("ids", ids)?, Out::new("lease", lease)?) };
+        let (ids, out) = unsafe { (reference("ids", ids)?, SizedOut::new("lease", lease, size)?) };
         let lease = ids.ids.lease();
         let (node, bound_ms, left) = match &lease {
             Some(lease) => (lease.node, lease.bound_ms, lease.left),

@@ -1,10 +1,12 @@
 //! The hot calls: a handle, a place for the answer, a status.
 
 use crate::convert::{Out, TextOut, max_wait, null, reference, text_format};
-use crate::error::{frazil_status, guard};
+use crate::error::{frazil_status, guard, guard_short};
 use crate::snowflake::frazil_snowflake;
-use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result};
+use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result, Uncancelled, Wait};
+use std::cell::Cell;
 use std::ffi::c_char;
+use std::time::Duration;
 
 /// The next ID. Waits as the policies say; takes no lock and allocates nothing.
 ///
@@ -14,10 +16,10 @@ use std::ffi::c_char;
 /// FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, id) = unsafe { (reference("ids", ids)?, Out::new("id", id)?) };
-        id.write(ids.ids.next_id()?.get());
+        id.write(uncancelled(Duration::MAX, |wait| ids.ids.try_next_id(wait))?.get());
         Ok(())
     })
 }
@@ -26,10 +28,10 @@ pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id:
 /// wait longer: see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_next(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, id) = unsafe { (reference("ids", ids)?, Out::new("id", id)?) };
-        id.write(ids.ids.try_next_id(max_wait(max_wait_ms)?)?.get());
+        id.write(uncancelled(max_wait(max_wait_ms)?, |wait| ids.ids.try_next_id(wait))?.get());
         Ok(())
     })
 }
@@ -91,12 +93,32 @@ pub unsafe extern "C" fn frazil_snowflake_text(
     buffer: *mut c_char,
     size: usize,
 ) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, buffer) = unsafe { (reference("ids", ids)?, TextOut::new(buffer, size, text_format(format)?)?) };
-        buffer.write(ids.ids.next_id()?);
+        buffer.write(uncancelled(Duration::MAX, |wait| ids.ids.try_next_id(wait))?);
         Ok(())
     })
+}
+
+/// How long a call may wait. Only one that finds nothing at once makes a `Wait` of it, and is not cancelled from then on.
+pub(crate) struct Patience<'a> {
+    max: Duration,
+    uncancelled: &'a Cell<Option<Uncancelled>>,
+}
+
+impl From<Patience<'_>> for Wait<'_> {
+    #[cold]
+    fn from(patience: Patience<'_>) -> Self {
+        patience.uncancelled.set(Some(Uncancelled::new()));
+        Wait::from(patience.max)
+    }
+}
+
+/// Runs a hot call, in which the thread is not cancelled.
+#[inline]
+pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(Patience<'_>) -> T) -> T {
+    call(Patience { max, uncancelled: &Cell::new(None) })
 }
 
 /// Writes what `make` makes, which is all or nothing.

@@ -2,9 +2,9 @@
 #![allow(non_camel_case_types)]
 
 use crate::convert::{Out, max_wait, reference, string};
-use crate::error::{c_string, frazil_status, guard, told};
+use crate::error::{c_string, frazil_status, guard, guard_short, told};
 use crate::layout::frazil_layout;
-use crate::next::{batch, guard_fill, slice};
+use crate::next::{batch, guard_fill, slice, uncancelled};
 use frazil_core::{Error, ErrorKind, Numbers, Result, Spec, Supply};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -124,10 +124,10 @@ pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
 /// frazil_snowflake_next(). FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, number: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
-        number.write(numbers.numbers.next_id()?.get());
+        number.write(uncancelled(Duration::MAX, |wait| numbers.numbers.try_next_id(wait))?.get());
         Ok(())
     })
 }
@@ -136,10 +136,10 @@ pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, num
 /// see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_next(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
-        number.write(numbers.numbers.try_next_id(max_wait(max_wait_ms)?)?.get());
+        number.write(uncancelled(max_wait(max_wait_ms)?, |wait| numbers.numbers.try_next_id(wait))?.get());
         Ok(())
     })
 }

@@ -91,6 +91,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `error` | the one error table |
+//! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
 //! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
@@ -108,6 +109,7 @@
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
 mod buffered;
+mod cancel;
 mod chain;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -138,6 +140,8 @@ mod text;
 mod time;
 mod wait;
 
+#[doc(hidden)]
+pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};

@@ -52,16 +52,17 @@ native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases.cpp $shared -o "$out/cases_cpp"
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases_numbers.cpp $shared -o "$out/cases_numbers_cpp"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases_waits.c $shared -o "$out/cases_waits_c"
+"$CC" -g -std=c99 $warnings $includes tests/c/cases_cancel.c $shared -o "$out/cases_cancel_c"
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases_waits.cpp $shared -o "$out/cases_waits_cpp"
 "$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
 
-for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_results; do
+for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cancel_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_results; do
     echo "== $suite"
     "$out/$suite"
 done
 # Two at a time; what each says in one piece.
 # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
-printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_waits_cpp cases_results | xargs -P 2 -I{} sh -c '
+printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_cancel_c cases_waits_cpp cases_results | xargs -P 2 -I{} sh -c '
     status=0
     valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
         --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$0/{}" > "$0/{}.valgrind" 2>&1 || status=1
