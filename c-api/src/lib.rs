@@ -12,6 +12,7 @@ mod next;
 mod numbers;
 mod object_id;
 mod snowflake;
+mod stay;
 mod uuid;
 mod wait;
 

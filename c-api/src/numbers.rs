@@ -5,6 +5,7 @@ use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard, guard_short, told};
 use crate::layout::frazil_layout;
 use crate::next::{batch, guard_fill, slice, uncancelled};
+use crate::stay::stay;
 use frazil_core::{Error, ErrorKind, Numbers, Result, Spec, Supply};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -98,6 +99,7 @@ pub unsafe extern "C" fn frazil_buffered_try_open(
 unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers: *mut *mut frazil_numbers) -> Result<()> {
     // SAFETY: as the caller says.
     let (numbers, line) = unsafe { (Out::new("numbers", numbers)?, string("spec", spec, ErrorKind::Spec)?) };
+    stay();
     let opened = Numbers::open(supply, Spec::parse(line)?, max_wait)?;
     let spec = c_string(opened.spec());
     numbers.write(Box::into_raw(Box::new(frazil_numbers { numbers: opened, spec })));

@@ -5,6 +5,7 @@ use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::lease::Names;
+use crate::stay::stay;
 use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
@@ -58,6 +59,7 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
         let line = if spec.is_null() { None } else { Some(string("spec", spec, ErrorKind::Spec)?) };
         (Out::new("ids", ids)?, line)
     };
+    stay();
     let opened = Snowflake::open_spec(Spec::from_parts(line, &[])?, max_wait)?;
     let (names, spec) = (Names::of(opened.lease()), c_string(opened.spec()));
     ids.write(Box::into_raw(Box::new(frazil_snowflake { ids: opened, names, spec })));

@@ -56,6 +56,10 @@ native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases_waits.cpp $shared -o "$out/cases_waits_cpp"
 "$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
 
+"$CC" -g -std=c99 $warnings $includes tests/c/cases_unload.c -ldl -lpthread -o "$out/cases_unload_c"
+
+echo "== cases_unload_c"
+"$out/cases_unload_c" "$lib/libfrazil.so"
 for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cancel_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_results; do
     echo "== $suite"
     "$out/$suite"
