@@ -222,7 +222,8 @@ CASE(error_table) {
         CHECK(strcmp(frazil_error_meaning(ERRORS[i].code), ERRORS[i].meaning) == 0);
     }
     CHECK(frazil_error_at(COUNT(ERRORS)) == FRAZIL_OK && frazil_error_at(SIZE_MAX) == FRAZIL_OK);
-    const int32_t unknown[] = {FRAZIL_OK, 1, -1, 100, 900, INT32_MAX, INT32_MIN};
+    CHECK(strcmp(frazil_error_name(FRAZIL_OK), "OK") == 0 && strcmp(frazil_error_meaning(FRAZIL_OK), "The call succeeded.") == 0);
+    const int32_t unknown[] = {1, -1, 100, 900, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < COUNT(unknown); ++i) {
         CHECK(frazil_error_name(unknown[i]) == NULL && frazil_error_meaning(unknown[i]) == NULL);
     }
