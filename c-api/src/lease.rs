@@ -1,8 +1,9 @@
 //! A leased node number and how it stands; giving it back.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{SizedOut, filled, max_wait, reference};
+use crate::convert::{SizedOut, filled, reference};
 use crate::error::{c_string, frazil_status, guard, told};
+use crate::handle;
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -94,7 +95,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.renew())
+    unsafe { handle::renew(ids, None) }
 }
 
 /// As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
@@ -102,7 +103,7 @@ pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.try_renew(max_wait(max_wait_ms)?))
+    unsafe { handle::renew(ids, Some(max_wait_ms)) }
 }
 
 /// Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
@@ -110,11 +111,8 @@ pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake
 /// the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointer is NULL or a handle.
-        unsafe { reference("ids", ids)? }.ids.close();
-        Ok(())
-    })
+    // SAFETY: the caller's pointer is NULL or a handle.
+    unsafe { handle::close(ids, None) }
 }
 
 /// As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
@@ -122,5 +120,5 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_close(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.try_close(max_wait(max_wait_ms)?))
+    unsafe { handle::close(ids, Some(max_wait_ms)) }
 }

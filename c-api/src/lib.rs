@@ -6,6 +6,7 @@
 
 mod convert;
 mod error;
+mod handle;
 mod layout;
 mod lease;
 mod next;
