@@ -3,7 +3,7 @@
 
 use crate::convert::{SizedOut, filled, reference};
 use crate::error::{c_string, frazil_status, guard, told};
-use crate::handle;
+use crate::next::handle;
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};

@@ -6,14 +6,12 @@
 
 mod convert;
 mod error;
-mod handle;
 mod layout;
 mod lease;
 mod next;
 mod numbers;
 mod object_id;
 mod snowflake;
-mod stay;
 mod uuid;
 mod wait;
 

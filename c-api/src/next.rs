@@ -1,8 +1,9 @@
 //! The hot calls: a handle, a place for the answer, a status.
 
+pub(crate) mod handle;
+
 use crate::convert::{TextOut, reference, text_format};
 use crate::error::{frazil_status, guard_short};
-use crate::handle;
 use crate::snowflake::frazil_snowflake;
 use std::ffi::c_char;
 use std::time::Duration;

@@ -3,9 +3,9 @@
 
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard, told};
-use crate::handle::{self, handle};
 use crate::layout::frazil_layout;
-use crate::stay::stay;
+use crate::next::handle::{self, handle};
+use crate::snowflake::stay::stay;
 use frazil_core::{Error, ErrorKind, Numbers, Result, Spec, Supply};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};

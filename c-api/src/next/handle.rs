@@ -22,7 +22,7 @@ pub(crate) trait Handle {
 /// `handle!(type, field, handle number)`: a handle by its field, which has the core's calls.
 macro_rules! handle {
     ($type:ident, $field:ident, $handle:ident $number:ident) => {
-        impl $crate::handle::Handle for $type {
+        impl $crate::next::handle::Handle for $type {
             const NAMES: (&str, &str) = (stringify!($handle), stringify!($number));
 
             #[inline]
