@@ -1,4 +1,4 @@
-//! Names the dynamic library as a linker looks it up, which Cargo does not do.
+//! Names the dynamic library as a linker looks it up, which Cargo does not do, and has it stay where it was loaded.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
@@ -11,5 +11,10 @@ fn main() {
         Ok("linux") => println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libfrazil.so.{abi}"),
         Ok("macos") => println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libfrazil.{abi}.dylib"),
         _ => {}
+    }
+    // Its threads outlive the last handle for a while, and what it knows of numbers given by hand holds for the life of the process. macOS has no such flag,
+    // and unloads no library with variables of threads; on Windows src/snowflake/stay.rs does it.
+    if std::env::var_os("CARGO_CFG_UNIX").is_some() && std::env::var("CARGO_CFG_TARGET_VENDOR").as_deref() != Ok("apple") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     }
 }

@@ -3,13 +3,17 @@
  *
  * - Names: `frazil_<what>_<verb>`; a handle is an opaque struct, the first argument, and ends with
  *   `frazil_<what>_free`.
- * - Status: a call that can fail returns a `frazil_status`: `FRAZIL_OK`, or the number of the error.
- *   Numbers are only ever added. Codes and formats cross as integers, so an unknown one is an error
- *   and not undefined.
+ * - Status: a call that can fail returns a `frazil_status`: `FRAZIL_OK`, or the number of the error. Compilers
+ *   warn where one is dropped (`FRAZIL_NODISCARD`, which a program may define as nothing before the header).
+ *   Numbers are only ever added. Codes and formats cross as integers, so an unknown one is an error and not undefined.
  * - Out-parameters are written only when the call returns `FRAZIL_OK`; the one exception is
  *   `written` of fill, which also counts what was there before an error.
  * - Last error: `frazil_last_error()` says why this thread's last call that failed did. Calls that
  *   succeed leave it alone.
+ * - Structs that frazil fills come with their size: `frazil_layout_decode(layout, id, &parts, sizeof parts)`. A later
+ *   version may add fields at the end, and fills of an older program's struct what that has. Fields that the library does
+ *   not know yet are left as they were. A size that no version has is `FRAZIL_OUT_OF_RANGE`. `frazil_field`, which the
+ *   program fills, stays as it is.
  * - NULL: every pointer is checked; NULL is `FRAZIL_WRONG_TYPE`, names the argument and does nothing.
  *   It is allowed where that is said: a generator's spec (read `FRAZIL` from the environment), `written`,
  *   the buffer of no IDs, and everything that is freed.
@@ -23,6 +27,11 @@
  *   milliseconds in an `int64_t`. Nothing is masked, cut off or wrapped around.
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
+ * - Unloading: the library stays where it was loaded, also after `dlclose` or `FreeLibrary`; loaded again, it goes on as it was.
+ * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
+ *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or a `try_` call's limit. Threads of the
+ *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but
+ *   three functions of POSIX. A hook of `frazil_on_wait()` returns: no `longjmp`, no `pthread_exit`, no exception leaves it.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
  *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
@@ -43,6 +52,21 @@
 #define FRAZIL_VERSION_MAJOR 0
 #define FRAZIL_VERSION_MINOR 1
 #define FRAZIL_VERSION_PATCH 0
+
+/* Has a compiler warn where a status is dropped. Defined before, as nothing for example, it stays as it is. */
+#ifndef FRAZIL_NODISCARD
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#define FRAZIL_NODISCARD [[nodiscard]]
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ > 202000L
+#define FRAZIL_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define FRAZIL_NODISCARD __attribute__((warn_unused_result))
+#elif defined(_MSC_VER) && _MSC_VER >= 1700
+#define FRAZIL_NODISCARD _Check_return_
+#else
+#define FRAZIL_NODISCARD
+#endif
+#endif
 
 /* What a frazil_status can be. */
 enum {
@@ -350,17 +374,17 @@ size_t frazil_error_count(void);
 /**
  * The number of the error at an index, in ascending order; FRAZIL_OK past the end of the table.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_error_at(size_t index);
 
 /**
- * The stable name of an error, for example "CLOCK_BACK"; NULL for a number that is no error.
- * Valid for the life of the process.
+ * The stable name of an error, for example "CLOCK_BACK", and "OK" of FRAZIL_OK; NULL for a number that is
+ * no status. Valid for the life of the process.
  */
 const char *frazil_error_name(frazil_status code);
 
 /**
- * What an error means, in one sentence; NULL for a number that is no error. Valid for the life of
- * the process.
+ * What a status means, in one sentence; NULL for a number that is none. Valid for the life of the process.
  */
 const char *frazil_error_meaning(frazil_status code);
 
@@ -377,6 +401,7 @@ const char *frazil_version(void);
  * It does when the major version is the same, below 1.0 the minor one too, and the header is not
  * newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_version_check(int32_t major, int32_t minor, int32_t patch);
 
 /**
@@ -386,6 +411,7 @@ frazil_status frazil_version_check(int32_t major, int32_t minor, int32_t patch);
  * hold every form with its NUL; a smaller buffer is FRAZIL_OUT_OF_RANGE, and so is another format.
  * A negative ID is FRAZIL_ID_INVALID.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_id_format(int64_t id, int32_t format, char *buffer, size_t size);
 
 /**
@@ -393,6 +419,7 @@ frazil_status frazil_id_format(int64_t id, int32_t format, char *buffer, size_t 
  *
  * FRAZIL_ID_INVALID for a wrong length, a bad character, or a number above 2^63 - 1.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_id_parse(const char *text, int32_t format, int64_t *id);
 
 /**
@@ -402,6 +429,7 @@ frazil_status frazil_id_parse(const char *text, int32_t format, int64_t *id);
  * FRAZIL_LAYOUT_INVALID when it cannot exist, and why; FRAZIL_SPEC or FRAZIL_OUT_OF_RANGE for an
  * unknown preset or a bad epoch.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_parse(const char *text, frazil_layout **layout);
 
 /**
@@ -412,18 +440,23 @@ void frazil_layout_free(frazil_layout *layout);
 /**
  * The canonical text, which parses to the same layout; valid until the layout is freed.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_text(const frazil_layout *layout, const char **text);
 
 /**
- * The layout's numbers.
+ * The layout's numbers: `frazil_layout_describe(layout, &info, sizeof info)`.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_layout_describe(const frazil_layout *layout, frazil_layout_info *info);
+FRAZIL_NODISCARD
+frazil_status frazil_layout_describe(const frazil_layout *layout, frazil_layout_info *info, size_t size);
 
 /**
  * The name and the width of a node field; index 0 is the most significant one.
  *
  * The name is valid until the layout is freed. FRAZIL_OUT_OF_RANGE from field_count on.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_field(const frazil_layout *layout,
                                   size_t index,
                                   const char **name,
@@ -432,14 +465,17 @@ frazil_status frazil_layout_field(const frazil_layout *layout,
 /**
  * Whether two layouts are the same: fields, tick and epoch.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_equal(const frazil_layout *a, const frazil_layout *b, bool *equal);
 
 /**
- * Takes an ID apart.
+ * Takes an ID apart: `frazil_layout_decode(layout, id, &parts, sizeof parts)`.
  *
- * FRAZIL_ID_INVALID when it is negative, or has more bits than the layout.
+ * FRAZIL_ID_INVALID when it is negative, or has more bits than the layout; FRAZIL_OUT_OF_RANGE for a size
+ * that no version of the struct has.
  */
-frazil_status frazil_layout_decode(const frazil_layout *layout, int64_t id, frazil_parts *parts);
+FRAZIL_NODISCARD
+frazil_status frazil_layout_decode(const frazil_layout *layout, int64_t id, frazil_parts *parts, size_t size);
 
 /**
  * One node field of an ID.
@@ -447,6 +483,7 @@ frazil_status frazil_layout_decode(const frazil_layout *layout, int64_t id, fraz
  * FRAZIL_UNKNOWN_KEY for a field that the layout has not; FRAZIL_ID_INVALID as in
  * frazil_layout_decode().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_decode_field(const frazil_layout *layout,
                                          int64_t id,
                                          const char *name,
@@ -464,6 +501,7 @@ frazil_status frazil_layout_decode_field(const frazil_layout *layout,
  * for one given twice, FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the
  * layout.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_compose(const frazil_layout *layout,
                                     int64_t unix_ms,
                                     const frazil_field *fields,
@@ -476,6 +514,7 @@ frazil_status frazil_layout_compose(const frazil_layout *layout,
  *
  * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_min_id(const frazil_layout *layout, int64_t unix_ms, int64_t *id);
 
 /**
@@ -483,6 +522,7 @@ frazil_status frazil_layout_min_id(const frazil_layout *layout, int64_t unix_ms,
  *
  * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant outside the layout.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_layout_max_id(const frazil_layout *layout, int64_t unix_ms, int64_t *id);
 
 /**
@@ -502,12 +542,14 @@ frazil_status frazil_layout_max_id(const frazil_layout *layout, int64_t unix_ms,
  * FRAZIL_NO_FREE_NODE, FRAZIL_LAYOUT_MISMATCH, FRAZIL_CLOCK_SKEW, FRAZIL_STORE_NOT_BUILT and the
  * other FRAZIL_STORE_ errors.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_open(const char *spec, frazil_snowflake **ids);
 
 /**
  * As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
  * further away, or the store takes longer.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_try_open(const char *spec, int64_t max_wait_ms, frazil_snowflake **ids);
 
 /**
@@ -521,6 +563,7 @@ void frazil_snowflake_free(frazil_snowflake *ids);
  * credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
  * way.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *credit);
 
 /**
@@ -528,6 +571,7 @@ frazil_status frazil_snowflake_credit(const frazil_snowflake *ids, uint64_t *cre
  *
  * FRAZIL_SPEC without `clock=manual`, FRAZIL_OUT_OF_RANGE outside the years 1 to 9999.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_set_time(const frazil_snowflake *ids, int64_t unix_ms);
 
 /**
@@ -540,34 +584,42 @@ frazil_status frazil_snowflake_set_time(const frazil_snowflake *ids, int64_t uni
  * FRAZIL_LAYOUT_EXPIRED for one in its last tick; FRAZIL_CLOCK_NOT_SET, FRAZIL_BEFORE_EPOCH,
  * FRAZIL_FORKED, FRAZIL_CLOSED.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_observe(const frazil_snowflake *ids, int64_t id);
 
 /**
  * The node number: all node fields side by side.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_node(const frazil_snowflake *ids, uint64_t *node);
 
 /**
  * The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_field(const frazil_snowflake *ids, const char *name, uint64_t *value);
 
 /**
  * The layout, as a handle of its own that is the caller's to free.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_layout(const frazil_snowflake *ids, frazil_layout **layout);
 
 /**
  * The canonical spec line, which shows no value of an environment variable; valid until the
  * generator is freed.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_spec(const frazil_snowflake *ids, const char **spec);
 
 /**
- * The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
- * leased.
+ * The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+ * store. FRAZIL_OK also for a number that is not leased.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease);
+FRAZIL_NODISCARD
+frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease, size_t size);
 
 /**
  * Gives a leased node number back; the next use takes another. A hook for machines that are about to
@@ -576,12 +628,14 @@ frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *
  * FRAZIL_SPEC for a number that is given without a store; FRAZIL_LEASE_EXHAUSTED when the store takes
  * too long.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
 
 /**
  * As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
  * told yet. The lease has ended in any case.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids, int64_t max_wait_ms);
 
 /**
@@ -589,12 +643,14 @@ frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids, int64_t ma
  * end with it. The last handle of a leased node number gives the number back, and waits up to 5 s for
  * the store. Closing twice is harmless.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
 
 /**
  * As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
  * told yet: that goes on in the background.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids, int64_t max_wait_ms);
 
 /**
@@ -605,6 +661,7 @@ frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids, int64_t ma
  *
  * FRAZIL_WOULD_BLOCK where a store has not been told yet.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_close_all(int64_t max_wait_ms);
 
 /**
@@ -612,6 +669,7 @@ frazil_status frazil_close_all(int64_t max_wait_ms);
  * when: a server that stands in a console for a minute can say why. It is called on the thread that waits,
  * under no lock, possibly on several at once, and may call frazil. A later hook takes its place; NULL: none.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_on_wait(frazil_wait_hook hook, void *data);
 
 /**
@@ -622,12 +680,14 @@ frazil_status frazil_on_wait(frazil_wait_hook hook, void *data);
  * FRAZIL_FORKED in a child of the process that opened a number given without a store, FRAZIL_CLOSED;
  * FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_next(const frazil_snowflake *ids, int64_t *id);
 
 /**
  * As frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
  * wait longer: see frazil_retry_after_ms().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_try_next(const frazil_snowflake *ids, int64_t max_wait_ms, int64_t *id);
 
 /**
@@ -636,6 +696,7 @@ frazil_status frazil_snowflake_try_next(const frazil_snowflake *ids, int64_t max
  * `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
  * buffer. Fails as frazil_snowflake_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
                                     int64_t *buffer,
                                     size_t count,
@@ -645,6 +706,7 @@ frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
  * As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_try_fill(const frazil_snowflake *ids,
                                         int64_t max_wait_ms,
                                         int64_t *buffer,
@@ -657,6 +719,7 @@ frazil_status frazil_snowflake_try_fill(const frazil_snowflake *ids,
  * FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_snowflake_fill() takes any. Fails
  * as frazil_snowflake_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_batch(const frazil_snowflake *ids, int64_t *buffer, size_t count);
 
 /**
@@ -664,6 +727,7 @@ frazil_status frazil_snowflake_batch(const frazil_snowflake *ids, int64_t *buffe
  *
  * Nothing is minted for a bad buffer. Fails as frazil_snowflake_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_snowflake_text(const frazil_snowflake *ids, int32_t format, char *buffer, size_t size);
 
 /**
@@ -678,11 +742,13 @@ frazil_status frazil_snowflake_text(const frazil_snowflake *ids, int32_t format,
  * an operator has to begin a tag; FRAZIL_SEGMENT_EXHAUSTED when no range came in time, or no numbers
  * are left; FRAZIL_STORE_NOT_BUILT and the other FRAZIL_STORE_ errors.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
 
 /**
  * As frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_segment_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
 
 /**
@@ -692,11 +758,13 @@ frazil_status frazil_segment_try_open(const char *spec, int64_t max_wait_ms, fra
  * FRAZIL_SPEC, FRAZIL_UNKNOWN_KEY and FRAZIL_OUT_OF_RANGE for what the line says,
  * FRAZIL_STORE_NOT_BUILT.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_tickets_open(const char *spec, frazil_numbers **numbers);
 
 /**
  * As frazil_tickets_open(), which does not wait: for the sake of one shape.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_tickets_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
 
 /**
@@ -706,12 +774,14 @@ frazil_status frazil_tickets_try_open(const char *spec, int64_t max_wait_ms, fra
  * Waits as frazil_snowflake_open(), and for a full ring up to the spec's `empty`: 5 s unless it says otherwise.
  * Fails as frazil_snowflake_open() and frazil_snowflake_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_buffered_open(const char *spec,
                                    frazil_numbers **numbers);
 
 /**
  * As frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_buffered_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
 
 /**
@@ -727,12 +797,14 @@ void frazil_numbers_free(frazil_numbers *numbers);
  * FRAZIL_TAG_MISSING, FRAZIL_SEGMENT_MISMATCH, the FRAZIL_STORE_ errors. A ring: as
  * frazil_snowflake_next(). FRAZIL_CLOSED.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_next(const frazil_numbers *numbers, int64_t *number);
 
 /**
  * As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
  * see frazil_retry_after_ms().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_try_next(const frazil_numbers *numbers, int64_t max_wait_ms, int64_t *number);
 
 /**
@@ -741,6 +813,7 @@ frazil_status frazil_numbers_try_next(const frazil_numbers *numbers, int64_t max
  * `written` (NULL: not wanted) says how many are there, also after an error. A count of 0 needs no
  * buffer. Fails as frazil_numbers_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
                                   int64_t *buffer,
                                   size_t count,
@@ -750,6 +823,7 @@ frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
  * As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_try_fill(const frazil_numbers *numbers,
                                       int64_t max_wait_ms,
                                       int64_t *buffer,
@@ -762,11 +836,13 @@ frazil_status frazil_numbers_try_fill(const frazil_numbers *numbers,
  * FRAZIL_OUT_OF_RANGE for a count above FRAZIL_MAX_BATCH; frazil_numbers_fill() takes any. Fails as
  * frazil_numbers_next().
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_batch(const frazil_numbers *numbers, int64_t *buffer, size_t count);
 
 /**
  * How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_prepared(const frazil_numbers *numbers, uint64_t *prepared);
 
 /**
@@ -777,6 +853,7 @@ frazil_status frazil_numbers_prepared(const frazil_numbers *numbers, uint64_t *p
  *
  * FRAZIL_CLOSED.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
                                         frazil_status *last_status,
                                         const char **last_error);
@@ -787,12 +864,14 @@ frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
  *
  * FRAZIL_CLOSED; for a ring over a lease FRAZIL_LEASE_EXHAUSTED when the store takes too long.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_renew(const frazil_numbers *numbers);
 
 /**
  * As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
  * been told yet. What was prepared is dropped in any case.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers, int64_t max_wait_ms);
 
 /**
@@ -800,24 +879,28 @@ frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers, int64_t ma
  * wait in other threads end with it. A ring gives
  * its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_close(const frazil_numbers *numbers);
 
 /**
  * As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
  * been told yet: that goes on in the background.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_try_close(const frazil_numbers *numbers, int64_t max_wait_ms);
 
 /**
  * The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
  * a segment and tickets: their numbers have none.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_layout(const frazil_numbers *numbers, frazil_layout **layout);
 
 /**
  * The canonical spec line, which shows no value of an environment variable; valid until the numbers are
  * freed.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **spec);
 
 /**
@@ -827,12 +910,14 @@ frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **sp
  * child. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970-01-01 or after
  * 2106-02-07T06:28:15Z; FRAZIL_INTERNAL when the operating system gives no random bytes.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_object_id_new(uint8_t *id);
 
 /**
  * Writes an ObjectId's text: 24 hexadecimal digits in lower case, and a NUL, so
  * FRAZIL_OBJECT_ID_TEXT_SIZE bytes.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_object_id_text(const uint8_t *id, char *text);
 
 /**
@@ -840,12 +925,16 @@ frazil_status frazil_object_id_text(const uint8_t *id, char *text);
  *
  * FRAZIL_ID_INVALID for any other text.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_object_id_parse(const char *text, uint8_t *id);
 
 /**
- * Takes an ObjectId apart.
+ * Takes an ObjectId apart: `frazil_object_id_decode(id, &parts, sizeof parts)`.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
-frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts *parts);
+FRAZIL_NODISCARD
+frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts *parts, size_t size);
 
 /**
  * The smallest ObjectId of the second that holds an instant in Unix ms: `_id >= min_id` in a query.
@@ -853,6 +942,7 @@ frazil_status frazil_object_id_decode(const uint8_t *id, frazil_object_id_parts 
  * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
  * 2106-02-07T06:28:15Z.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_object_id_min_id(int64_t unix_ms, uint8_t *id);
 
 /**
@@ -861,6 +951,7 @@ frazil_status frazil_object_id_min_id(int64_t unix_ms, uint8_t *id);
  * FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for an instant before 1970-01-01 or after
  * 2106-02-07T06:28:15Z.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_object_id_max_id(int64_t unix_ms, uint8_t *id);
 
 /**
@@ -868,6 +959,7 @@ frazil_status frazil_object_id_max_id(int64_t unix_ms, uint8_t *id);
  *
  * FRAZIL_INTERNAL when the system has none to give.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_uuid4(uint8_t *uuid);
 
 /**
@@ -877,11 +969,13 @@ frazil_status frazil_uuid4(uint8_t *uuid);
  * begins anew. FRAZIL_BEFORE_EPOCH and FRAZIL_LAYOUT_EXPIRED for a clock before 1970 or after the year
  * 10889; FRAZIL_INTERNAL when the operating system gives no random bytes.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_uuid7(uint8_t *uuid);
 
 /**
  * Writes a UUID's text: 36 characters in lower case, and a NUL, so FRAZIL_UUID_TEXT_SIZE bytes.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_uuid_text(const uint8_t *uuid, char *text);
 
 /**
@@ -890,6 +984,7 @@ frazil_status frazil_uuid_text(const uint8_t *uuid, char *text);
  *
  * FRAZIL_ID_INVALID for any other text.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_uuid_parse(const char *text, uint8_t *uuid);
 
 /**
@@ -897,6 +992,7 @@ frazil_status frazil_uuid_parse(const char *text, uint8_t *uuid);
  *
  * FRAZIL_ID_INVALID for another version, which holds no time, and for a time after the year 9999.
  */
+FRAZIL_NODISCARD
 frazil_status frazil_uuid_time(const uint8_t *uuid, int64_t *unix_ms);
 
 #ifdef __cplusplus

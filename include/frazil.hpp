@@ -26,7 +26,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <iosfwd>
 #include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -36,6 +38,15 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#if defined(__has_include) && (__cplusplus >= 202002L || (defined(_MSVC_LANG) && _MSVC_LANG >= 202002L))
+#if __has_include(<span>)
+#include <span>
+#endif
+#if __has_include(<format>)
+#include <format>
+#endif
+#endif
 
 #if !defined(FRAZIL_NO_EXCEPTIONS) && !defined(__cpp_exceptions)
 #define FRAZIL_NO_EXCEPTIONS
@@ -92,30 +103,35 @@ inline const char *name(errc code) { return frazil_error_name(static_cast<frazil
 /// What an error means, in one sentence.
 inline const char *meaning(errc code) { return frazil_error_meaning(static_cast<frazil_status>(code)); }
 
+/// Writes the stable name of an error; the number where it has none.
+template <typename Traits>
+std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out, errc code) {
+    const char *text = name(code);
+    if (text == nullptr) return out << static_cast<std::int32_t>(code);
+    return out << text;
+}
+
 /// An instant: milliseconds of the system clock.
 using time_point = std::chrono::time_point<std::chrono::system_clock, std::chrono::milliseconds>;
 
 /// A refusal. what() names the argument, the value and what is allowed.
 class error : public std::runtime_error {
 public:
-    error(errc code, const std::string &what, std::int64_t retry_after_ms = -1, std::size_t written = 0)
-        : std::runtime_error(what), code_(code), retry_after_ms_(retry_after_ms), written_(written) {}
+    error(errc code, const std::string &what, std::optional<std::chrono::milliseconds> retry_after = std::nullopt, std::size_t written = 0)
+        : std::runtime_error(what), code_(code), retry_after_(retry_after), written_(written) {}
 
     /// The row of the error table.
     errc code() const noexcept { return code_; }
 
     /// How long until a retry can succeed, where that is known: would_block, exhausted, clock_back.
-    std::optional<std::chrono::milliseconds> retry_after() const noexcept {
-        if (retry_after_ms_ < 0) return std::nullopt;
-        return std::chrono::milliseconds(retry_after_ms_);
-    }
+    std::optional<std::chrono::milliseconds> retry_after() const noexcept { return retry_after_; }
 
     /// How many numbers fill had written when it failed.
     std::size_t written() const noexcept { return written_; }
 
 private:
     errc code_;
-    std::int64_t retry_after_ms_;
+    std::optional<std::chrono::milliseconds> retry_after_;
     std::size_t written_;
 };
 
@@ -191,25 +207,72 @@ template <typename T>
 using outcome = T;
 #endif
 
-/// A string argument: a C string, which may be null, or a std::string.
+/// A string argument: a C string, which may be null, a std::string or a std::string_view.
 class text_arg {
 public:
     text_arg(const char *text) : text_(text) {}
     text_arg(const std::string &text) : text_(text.c_str()), holds_nul_(text.find('\0') != std::string::npos) {}
+    text_arg(std::string_view text) : copy_(text), holds_nul_(text.find('\0') != std::string_view::npos) {}
 
     /// For C, which would take a NUL for the end.
-    const char *c_str() const noexcept { return text_; }
+    const char *c_str() const noexcept { return copy_ ? copy_->c_str() : text_; }
     bool holds_nul() const noexcept { return holds_nul_; }
 
 private:
-    const char *text_;
+    const char *text_ = nullptr;
+    /// A view has no NUL behind it.
+    std::optional<std::string> copy_;
     bool holds_nul_ = false;
 };
 
 namespace detail {
 
+/// Whole milliseconds; what no int64_t can hold becomes the nearest that it can, which the library judges.
+template <typename Milliseconds, typename Rep, typename Period>
+std::int64_t saturated(std::chrono::duration<Rep, Period> duration, Milliseconds rounded) {
+    const auto about = std::chrono::duration<long double, std::milli>(duration).count();
+    // A NaN is smaller than everything, and so is refused.
+    if (!(about > -9.2e18L)) return std::numeric_limits<std::int64_t>::min();
+    if (about > 9.2e18L) return std::numeric_limits<std::int64_t>::max();
+    return static_cast<std::int64_t>(rounded(duration).count());
+}
+
+} // namespace detail
+
+/// How long a call may wait: any duration of std::chrono, rounded up to whole milliseconds. A negative one is out_of_range.
+class wait_arg {
+public:
+    template <typename Rep, typename Period>
+    wait_arg(std::chrono::duration<Rep, Period> wait)
+        : ms_(detail::saturated(wait, [](auto exact) { return std::chrono::ceil<std::chrono::milliseconds>(exact); })) {}
+
+    /// For C.
+    std::int64_t ms() const noexcept { return ms_; }
+
+private:
+    std::int64_t ms_;
+};
+
+/// An instant: any time point of the system clock, rounded down to milliseconds.
+class time_arg {
+public:
+    template <typename Duration>
+    time_arg(std::chrono::time_point<std::chrono::system_clock, Duration> time)
+        : unix_ms_(detail::saturated(time.time_since_epoch(), [](auto exact) { return std::chrono::floor<std::chrono::milliseconds>(exact); })) {}
+
+    /// For C.
+    std::int64_t unix_ms() const noexcept { return unix_ms_; }
+
+private:
+    std::int64_t unix_ms_;
+};
+
+namespace detail {
+
 inline error last_error(frazil_status status, std::size_t written = 0) {
-    return error(static_cast<errc>(status), frazil_last_error(), frazil_retry_after_ms(), written);
+    const std::int64_t ms = frazil_retry_after_ms();
+    const auto retry_after = ms < 0 ? std::nullopt : std::optional(std::chrono::milliseconds(ms));
+    return error(static_cast<errc>(status), frazil_last_error(), retry_after, written);
 }
 
 inline error nul_error(errc code) { return error(code, "a string argument holds a NUL, which would be its end"); }
@@ -279,8 +342,6 @@ private:
 
 inline time_point instant(std::int64_t unix_ms) { return time_point(std::chrono::milliseconds(unix_ms)); }
 
-inline std::int64_t unix_ms(time_point time) { return static_cast<std::int64_t>(time.time_since_epoch().count()); }
-
 } // namespace detail
 
 /// The version of the library that runs.
@@ -299,14 +360,14 @@ enum class format : std::int32_t {
 };
 
 /// An ID as text. Errors: id_invalid for a negative number.
-inline outcome<std::string> format_id(std::int64_t id, format form) {
+inline outcome<std::string> format_id(std::int64_t id, format form = format::decimal) {
     char text[FRAZIL_ID_TEXT_SIZE] = "";
     const frazil_status status = frazil_id_format(id, static_cast<std::int32_t>(form), text, sizeof text);
     return detail::give<std::string>(status, text);
 }
 
 /// The ID that a text is. Errors: id_invalid.
-inline outcome<std::int64_t> parse_id(text_arg text, format form) {
+inline outcome<std::int64_t> parse_id(text_arg text, format form = format::decimal) {
     if (text.holds_nul()) return detail::fail<std::int64_t>(detail::nul_error(errc::id_invalid));
     std::int64_t id = 0;
     const frazil_status status = frazil_id_parse(text.c_str(), static_cast<std::int32_t>(form), &id);
@@ -334,12 +395,26 @@ struct parts {
     bool looks_rounded;
 
     /// One node field; nothing when the layout has no such field.
-    std::optional<std::uint64_t> field(const std::string &name) const {
+    std::optional<std::uint64_t> field(std::string_view name) const {
         for (const auto &field : fields) {
             if (field.first == name) return field.second;
         }
         return std::nullopt;
     }
+
+    /// The parts by name, for people: `id=1541815603606036480 unix_ms=1656432460105 datacenter=11 worker=26 sequence=0`.
+    std::string to_string() const {
+        std::string text = "id=" + std::to_string(id) + " unix_ms=" + std::to_string(time.time_since_epoch().count());
+        for (const auto &field : fields) text += " " + field.first + "=" + std::to_string(field.second);
+        return text + " sequence=" + std::to_string(sequence);
+    }
+
+    /// Whether all is the same, the names of the fields as well.
+    friend bool operator==(const parts &a, const parts &b) {
+        return a.id == b.id && a.time == b.time && a.tick == b.tick && a.node == b.node && a.fields == b.fields && a.sequence == b.sequence &&
+               a.looks_rounded == b.looks_rounded;
+    }
+    friend bool operator!=(const parts &a, const parts &b) { return !(a == b); }
 };
 
 /// How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; copies share it.
@@ -366,19 +441,19 @@ public:
     /// The canonical text, which parses to the same layout.
     std::string text() const {
         const char *text = "";
-        frazil_layout_text(handle_.get(), &text);
+        (void)frazil_layout_text(handle_.get(), &text);
         return text;
     }
 
     /// Takes an ID apart. Errors: id_invalid.
     outcome<parts> decode(std::int64_t id) const {
         frazil_parts raw{};
-        const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw);
+        const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw, sizeof raw);
         if (status != FRAZIL_OK) return detail::fail<parts>(detail::last_error(status));
         named<std::uint64_t> values;
         for (const auto &field : fields()) {
             std::uint64_t value = 0;
-            frazil_layout_decode_field(handle_.get(), id, field.first.c_str(), &value);
+            (void)frazil_layout_decode_field(handle_.get(), id, field.first.c_str(), &value);
             values.emplace_back(field.first, value);
         }
         return parts{raw.id, detail::instant(raw.unix_ms), raw.tick, raw.node, std::move(values), raw.sequence, raw.looks_rounded};
@@ -386,7 +461,7 @@ public:
 
     /// Puts an ID together: `compose(time, {{"datacenter", 1}, {"worker", 7}}, 0)`. Nothing is masked.
     /// Errors: out_of_range, unknown_key, node_missing, spec, before_epoch, layout_expired.
-    outcome<std::int64_t> compose(time_point time, const named<std::uint64_t> &fields, std::uint64_t sequence) const {
+    outcome<std::int64_t> compose(time_arg time, const named<std::uint64_t> &fields, std::uint64_t sequence) const {
         std::vector<frazil_field> raw;
         for (const auto &field : fields) {
             if (field.first.find('\0') != std::string::npos) {
@@ -396,21 +471,21 @@ public:
         }
         std::int64_t id = 0;
         const frazil_status status =
-            frazil_layout_compose(handle_.get(), detail::unix_ms(time), raw.data(), raw.size(), sequence, &id);
+            frazil_layout_compose(handle_.get(), time.unix_ms(), raw.data(), raw.size(), sequence, &id);
         return detail::give(status, id);
     }
 
     /// The smallest ID of the tick that holds an instant. Errors: before_epoch, layout_expired.
-    outcome<std::int64_t> min_id(time_point time) const {
+    outcome<std::int64_t> min_id(time_arg time) const {
         std::int64_t id = 0;
-        const frazil_status status = frazil_layout_min_id(handle_.get(), detail::unix_ms(time), &id);
+        const frazil_status status = frazil_layout_min_id(handle_.get(), time.unix_ms(), &id);
         return detail::give(status, id);
     }
 
     /// The largest ID of the tick that holds an instant. Errors: before_epoch, layout_expired.
-    outcome<std::int64_t> max_id(time_point time) const {
+    outcome<std::int64_t> max_id(time_arg time) const {
         std::int64_t id = 0;
-        const frazil_status status = frazil_layout_max_id(handle_.get(), detail::unix_ms(time), &id);
+        const frazil_status status = frazil_layout_max_id(handle_.get(), time.unix_ms(), &id);
         return detail::give(status, id);
     }
 
@@ -420,7 +495,7 @@ public:
         for (std::size_t index = 0; index < info().field_count; ++index) {
             const char *name = "";
             std::uint32_t bits = 0;
-            frazil_layout_field(handle_.get(), index, &name, &bits);
+            (void)frazil_layout_field(handle_.get(), index, &name, &bits);
             fields.emplace_back(name, bits);
         }
         return fields;
@@ -453,14 +528,14 @@ public:
 
     friend bool operator==(const layout &a, const layout &b) {
         bool equal = false;
-        frazil_layout_equal(a.handle_.get(), b.handle_.get(), &equal);
+        (void)frazil_layout_equal(a.handle_.get(), b.handle_.get(), &equal);
         return equal;
     }
     friend bool operator!=(const layout &a, const layout &b) { return !(a == b); }
 
 private:
-    friend class snowflake;
-    friend class buffered;
+    template <typename Handle>
+    friend class source;
     // Not a bare pointer, which nullptr would choose over a text.
     struct adopted {
         frazil_layout *handle;
@@ -469,7 +544,7 @@ private:
 
     frazil_layout_info info() const {
         frazil_layout_info info{};
-        frazil_layout_describe(handle_.get(), &info);
+        (void)frazil_layout_describe(handle_.get(), &info, sizeof info);
         return info;
     }
 
@@ -496,15 +571,179 @@ struct lease {
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
 /// SIGTERM; from a thread, not from within a signal handler. Errors: would_block where a store has not been told in time.
-inline outcome<void> close_all(std::chrono::milliseconds max_wait) { return detail::done(frazil_close_all(max_wait.count())); }
+inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
+
+namespace detail {
+
+/// The calls of C that every handle which gives out numbers has.
+template <typename Handle>
+struct calls;
+
+template <>
+struct calls<frazil_snowflake> {
+    static constexpr auto next = frazil_snowflake_next;
+    static constexpr auto try_next = frazil_snowflake_try_next;
+    static constexpr auto batch = frazil_snowflake_batch;
+    static constexpr auto fill = frazil_snowflake_fill;
+    static constexpr auto try_fill = frazil_snowflake_try_fill;
+    static constexpr auto renew = frazil_snowflake_renew;
+    static constexpr auto try_renew = frazil_snowflake_try_renew;
+    static constexpr auto close = frazil_snowflake_close;
+    static constexpr auto try_close = frazil_snowflake_try_close;
+    static constexpr auto layout = frazil_snowflake_layout;
+    static constexpr auto spec = frazil_snowflake_spec;
+    static constexpr auto release = frazil_snowflake_free;
+};
+
+template <>
+struct calls<frazil_numbers> {
+    static constexpr auto next = frazil_numbers_next;
+    static constexpr auto try_next = frazil_numbers_try_next;
+    static constexpr auto batch = frazil_numbers_batch;
+    static constexpr auto fill = frazil_numbers_fill;
+    static constexpr auto try_fill = frazil_numbers_try_fill;
+    static constexpr auto renew = frazil_numbers_renew;
+    static constexpr auto try_renew = frazil_numbers_try_renew;
+    static constexpr auto close = frazil_numbers_close;
+    static constexpr auto try_close = frazil_numbers_try_close;
+    static constexpr auto layout = frazil_numbers_layout;
+    static constexpr auto spec = frazil_numbers_spec;
+    static constexpr auto release = frazil_numbers_free;
+};
+
+} // namespace detail
+
+/// What gives out numbers: what snowflake, segment, tickets and buffered have in common. Moves, and closes itself at its end. Calls on a
+/// moved-from one are wrong_type.
+template <typename Handle>
+class source {
+    using calls = detail::calls<Handle>;
+
+public:
+    /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
+    using iterator = detail::iterator<source>;
+
+    /// The next number. Waits as the policies say; where none is prepared, up to the spec's `wait`, a ring up to `empty`.
+    ///
+    /// Errors: a generator's: clock_back, exhausted, layout_expired, before_epoch, clock_not_set, would_block, forked, lease_exhausted;
+    /// a ring's: the same; a segment's and tickets': segment_exhausted, tag_missing, segment_mismatch, those of stores; closed.
+    outcome<std::int64_t> next() const {
+        std::int64_t number = 0;
+        const frazil_status status = calls::next(handle_.get(), &number);
+        return detail::give(status, number);
+    }
+
+    /// As next, waiting at most so long; would_block where it would wait longer.
+    outcome<std::int64_t> try_next(wait_arg max_wait) const {
+        std::int64_t number = 0;
+        const frazil_status status = calls::try_next(handle_.get(), max_wait.ms(), &number);
+        return detail::give(status, number);
+    }
+
+    /// `count` numbers, at most FRAZIL_MAX_BATCH: all or nothing. A generator's and a ring's ascend. Errors: as next, and out_of_range.
+    outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
+        // What is too many is refused before the buffer is touched.
+        std::vector<std::int64_t> taken(count <= FRAZIL_MAX_BATCH ? count : 0);
+        const frazil_status status = calls::batch(handle_.get(), taken.data(), count);
+        return detail::give(status, std::move(taken));
+    }
+
+    /// Fills a buffer, in as many ticks or ranges as that takes. Numbers ascend where they come from one store, a generator's and a ring's
+    /// always. Errors: as next; error::written() says how many are there already.
+    outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
+        std::size_t written = 0;
+        const frazil_status status = calls::fill(handle_.get(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// Fills a contiguous container of std::int64_t: a vector, an array, a std::span.
+    template <typename C, typename = detail::if_buffer<C>>
+    outcome<void> fill(C &&buffer) const {
+        return fill(std::data(buffer), std::size(buffer));
+    }
+
+    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
+    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, wait_arg max_wait) const {
+        std::size_t written = 0;
+        const frazil_status status = calls::try_fill(handle_.get(), max_wait.ms(), buffer, count, &written);
+        return detail::done(status, written);
+    }
+
+    /// The same for a contiguous container.
+    template <typename C, typename = detail::if_buffer<C>>
+    outcome<void> try_fill(C &&buffer, wait_arg max_wait) const {
+        return try_fill(std::data(buffer), std::size(buffer), max_wait);
+    }
+
+    /// `for (auto number : numbers)`, until it is left.
+    iterator begin() const { return iterator(*this); }
+    iterator end() const { return iterator(); }
+
+    /// Gives a leased node number back, and drops what is prepared, before this machine is cloned; the next use takes another. A generator's IDs
+    /// go on increasing. Errors: spec for a generator without a store, closed, lease_exhausted.
+    outcome<void> renew() const { return detail::done(calls::renew(handle_.get())); }
+
+    /// As renew(), waiting at most so long; it has happened in any case. Errors: also would_block.
+    outcome<void> try_renew(wait_arg max_wait) const { return detail::done(calls::try_renew(handle_.get(), max_wait.ms())); }
+
+    /// Closes it: what is prepared is lost, and its calls are closed from now on. The last handle of a leased number gives that back, and waits
+    /// up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
+    void close() const { (void)calls::close(handle_.get()); }
+
+    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
+    outcome<void> try_close(wait_arg max_wait) const { return detail::done(calls::try_close(handle_.get(), max_wait.ms())); }
+
+    /// The canonical spec line. Errors: only wrong_type, of a moved-from one.
+    outcome<std::string> spec() const {
+        const char *spec = "";
+        const frazil_status status = calls::spec(handle_.get(), &spec);
+        return detail::give<std::string>(status, spec);
+    }
+
+protected:
+    struct freeing {
+        void operator()(Handle *handle) const noexcept { calls::release(handle); }
+    };
+
+    // Not a bare pointer, which nullptr would choose over a text.
+    struct adopted {
+        Handle *handle;
+    };
+    explicit source(adopted raw) : handle_(raw.handle) {}
+    source(source &&) noexcept = default;
+    source &operator=(source &&) noexcept = default;
+    ~source() = default;
+
+    /// What a function of C opens, as a T.
+    template <typename T, typename Open>
+    static result<T> opened(text_arg spec, Open open) {
+        if (spec.holds_nul()) return detail::nul_error(errc::spec);
+        Handle *handle = nullptr;
+        frazil_status status = detail::version_check();
+        if (status == FRAZIL_OK) status = open(spec.c_str(), &handle);
+        if (status != FRAZIL_OK) return detail::last_error(status);
+        return T(adopted{handle});
+    }
+
+    /// The same for a function that waits at most so long.
+    template <typename T, typename Open>
+    static result<T> opened(text_arg spec, wait_arg max_wait, Open open) {
+        return opened<T>(std::move(spec), [&](const char *line, Handle **handle) { return open(line, max_wait.ms(), handle); });
+    }
+
+    outcome<frazil::layout> layout_of_ids() const {
+        frazil_layout *layout = nullptr;
+        const frazil_status status = calls::layout(handle_.get(), &layout);
+        return detail::give(status, frazil::layout(frazil::layout::adopted{layout}));
+    }
+
+    std::unique_ptr<Handle, freeing> handle_;
+};
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles. Moves, and closes
 /// itself at its end. Calls on a moved-from one are wrong_type.
-class snowflake {
+class snowflake : public source<frazil_snowflake> {
 public:
-    /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
-    using iterator = detail::iterator<snowflake>;
-
 #ifndef FRAZIL_NO_EXCEPTIONS
     /// Opens a generator from the environment variable FRAZIL. Throws as open fails.
     snowflake() : snowflake(open(nullptr).value()) {}
@@ -517,80 +756,20 @@ public:
     ///
     /// A node number that is given without a store first waits for the next tick, at most 1 s. Errors: as
     /// frazil_snowflake_open().
-    static result<snowflake> open(text_arg spec) {
-        if (spec.holds_nul()) return detail::nul_error(errc::spec);
-        frazil_snowflake *handle = nullptr;
-        frazil_status status = detail::version_check();
-        if (status == FRAZIL_OK) status = frazil_snowflake_open(spec.c_str(), &handle);
-        if (status != FRAZIL_OK) return detail::last_error(status);
-        return snowflake(adopted{handle});
-    }
+    static result<snowflake> open(text_arg spec) { return opened<snowflake>(std::move(spec), frazil_snowflake_open); }
 
     /// As open, waiting at most so long; would_block when the next tick is further away.
-    static result<snowflake> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
-        if (spec.holds_nul()) return detail::nul_error(errc::spec);
-        frazil_snowflake *handle = nullptr;
-        frazil_status status = detail::version_check();
-        if (status == FRAZIL_OK) status = frazil_snowflake_try_open(spec.c_str(), max_wait.count(), &handle);
-        if (status != FRAZIL_OK) return detail::last_error(status);
-        return snowflake(adopted{handle});
-    }
-
-    /// The next ID. Waits as the policies say.
-    /// Errors: clock_back, exhausted, layout_expired, before_epoch, clock_not_set, would_block, forked, closed.
-    outcome<std::int64_t> next() const {
-        std::int64_t id = 0;
-        const frazil_status status = frazil_snowflake_next(handle_.get(), &id);
-        return detail::give(status, id);
-    }
-
-    /// As next, waiting at most so long; would_block when the policies would wait longer.
-    outcome<std::int64_t> try_next(std::chrono::milliseconds max_wait) const {
-        std::int64_t id = 0;
-        const frazil_status status = frazil_snowflake_try_next(handle_.get(), max_wait.count(), &id);
-        return detail::give(status, id);
-    }
-
-    /// `count` ascending IDs, at most FRAZIL_MAX_BATCH: all or nothing. Errors: as next, and out_of_range.
-    outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
-        // What is too many is refused before the buffer is touched.
-        std::vector<std::int64_t> ids(count <= FRAZIL_MAX_BATCH ? count : 0);
-        const frazil_status status = frazil_snowflake_batch(handle_.get(), ids.data(), count);
-        return detail::give(status, std::move(ids));
-    }
-
-    /// Fills a buffer with ascending IDs, in as many ticks as that takes. Errors: as next; error::written()
-    /// says how many are there already.
-    outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
-        std::size_t written = 0;
-        const frazil_status status = frazil_snowflake_fill(handle_.get(), buffer, count, &written);
-        return detail::done(status, written);
-    }
-
-    /// Fills a contiguous container of std::int64_t: a vector, an array.
-    template <typename C, typename = detail::if_buffer<C>>
-    outcome<void> fill(C &buffer) const {
-        return fill(std::data(buffer), std::size(buffer));
-    }
-
-    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
-    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, std::chrono::milliseconds max_wait) const {
-        std::size_t written = 0;
-        const frazil_status status = frazil_snowflake_try_fill(handle_.get(), max_wait.count(), buffer, count, &written);
-        return detail::done(status, written);
+    static result<snowflake> try_open(text_arg spec, wait_arg max_wait) {
+        return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_try_open);
     }
 
     /// A new ID as text. Errors: as next.
-    outcome<std::string> text(format form) const {
+    outcome<std::string> text(format form = format::decimal) const {
         char text[FRAZIL_ID_TEXT_SIZE] = "";
         const frazil_status status =
             frazil_snowflake_text(handle_.get(), static_cast<std::int32_t>(form), text, sizeof text);
         return detail::give<std::string>(status, text);
     }
-
-    /// `for (auto id : ids)`, until it is left.
-    iterator begin() const { return iterator(*this); }
-    iterator end() const { return iterator(); }
 
     /// How many IDs could be minted at this instant with no stamp ahead of the clock. Never waits.
     outcome<std::uint64_t> credit() const {
@@ -600,8 +779,8 @@ public:
     }
 
     /// Sets the time of `clock=manual`. Backwards is a rollback. Errors: spec, out_of_range, forked, closed.
-    outcome<void> set_time(time_point time) const {
-        return detail::done(frazil_snowflake_set_time(handle_.get(), detail::unix_ms(time)));
+    outcome<void> set_time(time_arg time) const {
+        return detail::done(frazil_snowflake_set_time(handle_.get(), time.unix_ms()));
     }
 
     /// Never issues an ID at or below this one from now on: `after=` at run time. Every call that begins later, in
@@ -609,30 +788,8 @@ public:
     /// forked, closed.
     outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
 
-    /// Gives a leased node number back, before this machine is cloned; the next use takes another. IDs go on
-    /// increasing. Errors: spec, lease_exhausted.
-    outcome<void> renew() const { return detail::done(frazil_snowflake_renew(handle_.get())); }
-
-    /// As renew(), waiting at most so long; the lease has ended in any case. Errors: also would_block.
-    outcome<void> try_renew(std::chrono::milliseconds max_wait) const {
-        return detail::done(frazil_snowflake_try_renew(handle_.get(), max_wait.count()));
-    }
-
-    /// Closes the generator: its calls are closed from now on. The last handle of a leased number gives it back,
-    /// and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
-    void close() const { frazil_snowflake_close(handle_.get()); }
-
-    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
-    outcome<void> try_close(std::chrono::milliseconds max_wait) const {
-        return detail::done(frazil_snowflake_try_close(handle_.get(), max_wait.count()));
-    }
-
-    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the four below.
-    outcome<frazil::layout> layout() const {
-        frazil_layout *layout = nullptr;
-        const frazil_status status = frazil_snowflake_layout(handle_.get(), &layout);
-        return detail::give(status, frazil::layout(frazil::layout::adopted{layout}));
-    }
+    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below.
+    outcome<frazil::layout> layout() const { return layout_of_ids(); }
 
     /// The node number: all node fields side by side.
     outcome<std::uint64_t> node() const {
@@ -644,7 +801,7 @@ public:
     /// The leased node number and how it stands; nothing for one that is given without a store.
     outcome<std::optional<frazil::lease>> lease() const {
         frazil_lease raw{};
-        const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw);
+        const frazil_status status = frazil_snowflake_lease(handle_.get(), &raw, sizeof raw);
         if (status != FRAZIL_OK) return detail::fail<std::optional<frazil::lease>>(detail::last_error(status));
         if (!raw.leased) return std::optional<frazil::lease>();
         std::optional<frazil::lease> lease{{raw.node, {}, raw.store, raw.store_namespace, raw.healthy, {}, {}}};
@@ -662,83 +819,15 @@ public:
         return detail::give(status, value);
     }
 
-    /// The canonical spec line.
-    outcome<std::string> spec() const {
-        const char *spec = "";
-        const frazil_status status = frazil_snowflake_spec(handle_.get(), &spec);
-        return detail::give<std::string>(status, spec);
-    }
-
 private:
-    struct freeing {
-        void operator()(frazil_snowflake *handle) const noexcept { frazil_snowflake_free(handle); }
-    };
-
-    // Not a bare pointer, which nullptr would choose over a text.
-    struct adopted {
-        frazil_snowflake *handle;
-    };
-    explicit snowflake(adopted raw) : handle_(raw.handle) {}
-
-    std::unique_ptr<frazil_snowflake, freeing> handle_;
+    friend class source<frazil_snowflake>;
+    explicit snowflake(adopted raw) : source(raw) {}
 };
 
 /// Numbers that are prepared ahead: what segment, tickets and buffered have in common. Each is given out once in a
-/// process, whatever threads ask. Moves, and closes itself at its end. Calls on a moved-from one are wrong_type.
-class numbers {
+/// process, whatever threads ask.
+class numbers : public source<frazil_numbers> {
 public:
-    /// An endless input iterator of next(); where exceptions are off, of result<std::int64_t>.
-    using iterator = detail::iterator<numbers>;
-
-    /// The next number. Where none is ready it waits, up to the spec's `wait`; a ring, up to `empty`.
-    ///
-    /// Errors: segment_exhausted, tag_missing, segment_mismatch, those of stores; a ring's: as snowflake::next; closed.
-    outcome<std::int64_t> next() const {
-        std::int64_t number = 0;
-        const frazil_status status = frazil_numbers_next(handle_.get(), &number);
-        return detail::give(status, number);
-    }
-
-    /// As next, waiting at most so long; would_block where it would wait longer.
-    outcome<std::int64_t> try_next(std::chrono::milliseconds max_wait) const {
-        std::int64_t number = 0;
-        const frazil_status status = frazil_numbers_try_next(handle_.get(), max_wait.count(), &number);
-        return detail::give(status, number);
-    }
-
-    /// `count` numbers, at most FRAZIL_MAX_BATCH: all or nothing. Errors: as next, and out_of_range.
-    outcome<std::vector<std::int64_t>> batch(std::size_t count) const {
-        // What is too many is refused before the buffer is touched.
-        std::vector<std::int64_t> taken(count <= FRAZIL_MAX_BATCH ? count : 0);
-        const frazil_status status = frazil_numbers_batch(handle_.get(), taken.data(), count);
-        return detail::give(status, std::move(taken));
-    }
-
-    /// Fills a buffer with numbers, which ascend where they come from one store, and in a ring. Errors: as next;
-    /// error::written() says how many are there already.
-    outcome<void> fill(std::int64_t *buffer, std::size_t count) const {
-        std::size_t written = 0;
-        const frazil_status status = frazil_numbers_fill(handle_.get(), buffer, count, &written);
-        return detail::done(status, written);
-    }
-
-    /// Fills a contiguous container of std::int64_t: a vector, an array.
-    template <typename C, typename = detail::if_buffer<C>>
-    outcome<void> fill(C &buffer) const {
-        return fill(std::data(buffer), std::size(buffer));
-    }
-
-    /// As fill, where no wait ends later than so long after the call; would_block otherwise.
-    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, std::chrono::milliseconds max_wait) const {
-        std::size_t written = 0;
-        const frazil_status status = frazil_numbers_try_fill(handle_.get(), max_wait.count(), buffer, count, &written);
-        return detail::done(status, written);
-    }
-
-    /// `for (auto number : numbers)`, until it is left.
-    iterator begin() const { return iterator(*this); }
-    iterator end() const { return iterator(); }
-
     /// How many numbers lie ready, beside those of the range being used. Errors: closed.
     outcome<std::uint64_t> prepared() const {
         std::uint64_t prepared = 0;
@@ -757,57 +846,11 @@ public:
         return std::optional<error>(std::in_place, static_cast<errc>(last_status), text);
     }
 
-    /// Drops what is prepared, before this machine is cloned; the next call prepares more. A ring's leased node
-    /// number is given back, too. Errors: closed, lease_exhausted.
-    outcome<void> renew() const { return detail::done(frazil_numbers_renew(handle_.get())); }
-
-    /// As renew(), waiting at most so long; what was prepared is dropped in any case. Errors: also would_block.
-    outcome<void> try_renew(std::chrono::milliseconds max_wait) const {
-        return detail::done(frazil_numbers_try_renew(handle_.get(), max_wait.count()));
-    }
-
-    /// Closes the numbers: what is prepared is lost, and their calls are closed from now on. A ring gives its leased
-    /// node number back, and waits up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
-    void close() const { frazil_numbers_close(handle_.get()); }
-
-    /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
-    outcome<void> try_close(std::chrono::milliseconds max_wait) const {
-        return detail::done(frazil_numbers_try_close(handle_.get(), max_wait.count()));
-    }
-
-    /// The canonical spec line. Errors: only wrong_type, of a moved-from one.
-    outcome<std::string> spec() const {
-        const char *spec = "";
-        const frazil_status status = frazil_numbers_spec(handle_.get(), &spec);
-        return detail::give<std::string>(status, spec);
-    }
-
 protected:
-    struct freeing {
-        void operator()(frazil_numbers *handle) const noexcept { frazil_numbers_free(handle); }
-    };
-
-    // Not a bare pointer, which nullptr would choose over a text.
-    struct adopted {
-        frazil_numbers *handle;
-    };
-    explicit numbers(adopted raw) : handle_(raw.handle) {}
+    using source::source;
     numbers(numbers &&) noexcept = default;
     numbers &operator=(numbers &&) noexcept = default;
     ~numbers() = default;
-
-    /// What a function of C opens, as one of the three.
-    template <typename T, typename Open>
-    static result<T> opened(text_arg spec, Open open) {
-        if (spec.holds_nul()) return detail::nul_error(errc::spec);
-        frazil_numbers *handle = nullptr;
-        frazil_status status = detail::version_check();
-        if (status == FRAZIL_OK) status = open(spec.c_str(), &handle);
-        if (status != FRAZIL_OK) return detail::last_error(status);
-        return T(adopted{handle});
-    }
-
-    std::unique_ptr<frazil_numbers, freeing> handle_;
 };
 
 /// Increasing numbers from ranges of a tag that a store hands out: `segment orders{"orders store=local"}`. The next
@@ -820,17 +863,15 @@ public:
 #endif
 
     /// Opens a tag, and waits for the first range up to the spec's `wait`. Errors: as frazil_segment_open().
-    static result<segment> open(text_arg spec) { return opened<segment>(spec, frazil_segment_open); }
+    static result<segment> open(text_arg spec) { return opened<segment>(std::move(spec), frazil_segment_open); }
 
     /// As open, waiting at most so long; would_block when the store takes longer.
-    static result<segment> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
-        return opened<segment>(spec, [=](const char *line, frazil_numbers **handle) {
-            return frazil_segment_try_open(line, max_wait.count(), handle);
-        });
+    static result<segment> try_open(text_arg spec, wait_arg max_wait) {
+        return opened<segment>(std::move(spec), max_wait, frazil_segment_try_open);
     }
 
 private:
-    friend class numbers;
+    friend class source<frazil_numbers>;
     explicit segment(adopted raw) : numbers(raw) {}
 };
 
@@ -843,17 +884,15 @@ public:
 #endif
 
     /// Opens a tag; the stores are asked when a number is. Errors: as frazil_tickets_open().
-    static result<tickets> open(text_arg spec) { return opened<tickets>(spec, frazil_tickets_open); }
+    static result<tickets> open(text_arg spec) { return opened<tickets>(std::move(spec), frazil_tickets_open); }
 
     /// As open, which does not wait: for the sake of one shape.
-    static result<tickets> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
-        return opened<tickets>(spec, [=](const char *line, frazil_numbers **handle) {
-            return frazil_tickets_try_open(line, max_wait.count(), handle);
-        });
+    static result<tickets> try_open(text_arg spec, wait_arg max_wait) {
+        return opened<tickets>(std::move(spec), max_wait, frazil_tickets_try_open);
     }
 
 private:
-    friend class numbers;
+    friend class source<frazil_numbers>;
     explicit tickets(adopted raw) : numbers(raw) {}
 };
 
@@ -867,24 +906,18 @@ public:
 
     /// Opens a generator, and fills its ring as far as the spec's `empty` leaves time for. Errors: as
     /// frazil_buffered_open().
-    static result<buffered> open(text_arg spec) { return opened<buffered>(spec, frazil_buffered_open); }
+    static result<buffered> open(text_arg spec) { return opened<buffered>(std::move(spec), frazil_buffered_open); }
 
     /// As open, waiting at most so long; would_block when there is no ID by then.
-    static result<buffered> try_open(text_arg spec, std::chrono::milliseconds max_wait) {
-        return opened<buffered>(spec, [=](const char *line, frazil_numbers **handle) {
-            return frazil_buffered_try_open(line, max_wait.count(), handle);
-        });
+    static result<buffered> try_open(text_arg spec, wait_arg max_wait) {
+        return opened<buffered>(std::move(spec), max_wait, frazil_buffered_try_open);
     }
 
     /// The layout of the IDs. Errors: only wrong_type, of a moved-from one.
-    outcome<frazil::layout> layout() const {
-        frazil_layout *layout = nullptr;
-        const frazil_status status = frazil_numbers_layout(handle_.get(), &layout);
-        return detail::give(status, frazil::layout(frazil::layout::adopted{layout}));
-    }
+    outcome<frazil::layout> layout() const { return layout_of_ids(); }
 
 private:
-    friend class numbers;
+    friend class source<frazil_numbers>;
     explicit buffered(adopted raw) : numbers(raw) {}
 };
 
@@ -920,16 +953,16 @@ public:
     }
 
     /// The smallest one of the second that holds an instant. Errors: before_epoch, layout_expired.
-    static outcome<object_id> min_id(time_point time) {
+    static outcome<object_id> min_id(time_arg time) {
         object_id id;
-        const frazil_status status = frazil_object_id_min_id(detail::unix_ms(time), id.bytes_.data());
+        const frazil_status status = frazil_object_id_min_id(time.unix_ms(), id.bytes_.data());
         return detail::give(status, id);
     }
 
     /// The largest one of the second that holds an instant. Errors: before_epoch, layout_expired.
-    static outcome<object_id> max_id(time_point time) {
+    static outcome<object_id> max_id(time_arg time) {
         object_id id;
-        const frazil_status status = frazil_object_id_max_id(detail::unix_ms(time), id.bytes_.data());
+        const frazil_status status = frazil_object_id_max_id(time.unix_ms(), id.bytes_.data());
         return detail::give(status, id);
     }
 
@@ -939,7 +972,7 @@ public:
     /// 24 hexadecimal digits in lower case.
     std::string to_string() const {
         char text[FRAZIL_OBJECT_ID_TEXT_SIZE] = "";
-        frazil_object_id_text(bytes_.data(), text);
+        (void)frazil_object_id_text(bytes_.data(), text);
         return text;
     }
 
@@ -968,7 +1001,7 @@ public:
 private:
     frazil_object_id_parts decode() const {
         frazil_object_id_parts parts{};
-        frazil_object_id_decode(bytes_.data(), &parts);
+        (void)frazil_object_id_decode(bytes_.data(), &parts, sizeof parts);
         return parts;
     }
 
@@ -1005,7 +1038,7 @@ public:
     /// 36 characters in lower case.
     std::string to_string() const {
         char text[FRAZIL_UUID_TEXT_SIZE] = "";
-        frazil_uuid_text(bytes_.data(), text);
+        (void)frazil_uuid_text(bytes_.data(), text);
         return text;
     }
 
@@ -1045,25 +1078,75 @@ inline outcome<uuid> uuid7() {
     return detail::give(status, uuid(bytes));
 }
 
+namespace detail {
+
+/// The text of a value that has one.
+inline std::string text_of(const layout &value) { return value.text(); }
+inline std::string text_of(const parts &value) { return value.to_string(); }
+inline std::string text_of(const object_id &value) { return value.to_string(); }
+inline std::string text_of(const uuid &value) { return value.to_string(); }
+
+template <typename T>
+using if_text = std::enable_if_t<std::is_same_v<T, layout> || std::is_same_v<T, parts> || std::is_same_v<T, object_id> || std::is_same_v<T, uuid>>;
+
+inline std::size_t hash_of(std::string_view bytes) { return std::hash<std::string_view>()(bytes); }
+
+} // namespace detail
+
+/// Writes a layout, parts, an ObjectId, a UUID as its text.
+template <typename Traits, typename T, typename = detail::if_text<T>>
+std::basic_ostream<char, Traits> &operator<<(std::basic_ostream<char, Traits> &out, const T &value) {
+    return out << detail::text_of(value);
+}
+
 } // inline namespace
 } // namespace frazil
 
-/// For unordered containers.
+// For unordered containers.
 template <>
 struct std::hash<frazil::object_id> {
     std::size_t operator()(const frazil::object_id &id) const noexcept {
-        const auto *bytes = reinterpret_cast<const char *>(id.bytes().data());
-        return std::hash<std::string_view>()(std::string_view(bytes, id.bytes().size()));
+        return frazil::detail::hash_of({reinterpret_cast<const char *>(id.bytes().data()), id.bytes().size()});
     }
 };
 
-/// For unordered containers.
 template <>
 struct std::hash<frazil::uuid> {
     std::size_t operator()(const frazil::uuid &id) const noexcept {
-        const auto *bytes = reinterpret_cast<const char *>(id.bytes().data());
-        return std::hash<std::string_view>()(std::string_view(bytes, id.bytes().size()));
+        return frazil::detail::hash_of({reinterpret_cast<const char *>(id.bytes().data()), id.bytes().size()});
     }
 };
+
+template <>
+struct std::hash<frazil::parts> {
+    std::size_t operator()(const frazil::parts &parts) const noexcept { return std::hash<std::int64_t>()(parts.id); }
+};
+
+template <>
+struct std::hash<frazil::layout> {
+    std::size_t operator()(const frazil::layout &layout) const { return frazil::detail::hash_of(layout.text()); }
+};
+
+#ifdef __cpp_lib_format
+// `std::format("{:>40}", id)`: as a text, with its fill and width.
+template <>
+struct std::formatter<frazil::errc, char> : std::formatter<std::string, char> {
+    template <typename Context>
+    auto format(frazil::errc code, Context &context) const {
+        const char *name = frazil::name(code);
+        const std::string text = name != nullptr ? name : std::to_string(static_cast<std::int32_t>(code));
+        return std::formatter<std::string, char>::format(text, context);
+    }
+};
+
+template <typename T>
+    requires requires(const T &value) { typename frazil::detail::if_text<T>; }
+struct std::formatter<T, char> : std::formatter<std::string, char> {
+    template <typename Context>
+    auto format(const T &value, Context &context) const {
+        return std::formatter<std::string, char>::format(frazil::detail::text_of(value), context);
+    }
+};
+#endif
 
 #endif // FRAZIL_HPP

@@ -11,6 +11,23 @@ use std::{env, fs, process};
 const SOURCES: &[&str] =
     &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "wait.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
 
+const NODISCARD: &str = "
+/* Has a compiler warn where a status is dropped. Defined before, as nothing for example, it stays as it is. */
+#ifndef FRAZIL_NODISCARD
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || (defined(_MSVC_LANG) && _MSVC_LANG >= 201703L)
+#define FRAZIL_NODISCARD [[nodiscard]]
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ > 202000L
+#define FRAZIL_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define FRAZIL_NODISCARD __attribute__((warn_unused_result))
+#elif defined(_MSC_VER) && _MSC_VER >= 1700
+#define FRAZIL_NODISCARD _Check_return_
+#else
+#define FRAZIL_NODISCARD
+#endif
+#endif
+";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let path = root.join("../include/frazil.h");
@@ -47,7 +64,8 @@ fn header(root: &Path) -> Result<String, Box<dyn Error>> {
     }
     let mut header = Vec::new();
     builder.generate()?.write(&mut header);
-    Ok(String::from_utf8(header)?)
+    // A status that nobody looks at is a mistake that nobody sees.
+    Ok(String::from_utf8(header)?.replace("\nfrazil_status frazil_", "\nFRAZIL_NODISCARD\nfrazil_status frazil_"))
 }
 
 /// The comment at the top: the README's conventions.
@@ -68,6 +86,7 @@ fn numbers() -> Result<String, Box<dyn Error>> {
     for (part, number) in ["MAJOR", "MINOR", "PATCH"].iter().zip(env!("CARGO_PKG_VERSION").split('.')) {
         writeln!(text, "#define FRAZIL_VERSION_{part} {number}")?;
     }
+    text.push_str(NODISCARD);
     text.push_str("\n/* What a frazil_status can be. */\nenum {\n    FRAZIL_OK = 0");
     for kind in ErrorKind::ALL {
         write!(text, ",\n    /* {} */\n    FRAZIL_{} = {}", kind.meaning(), kind.name(), kind.code())?;

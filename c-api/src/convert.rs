@@ -1,6 +1,6 @@
 //! Values in and out: pointers, strings, formats, waits, IDs.
 
-use crate::error::{frazil_status, guard};
+use crate::error::{frazil_status, guard_short};
 use frazil_core::{Error, ErrorKind, Id, Result, TextFormat};
 use std::ffi::{CStr, c_char};
 use std::fmt::Display;
@@ -20,7 +20,7 @@ pub extern "C" fn frazil_version() -> *const c_char {
 /// newer; else FRAZIL_OUT_OF_RANGE, whose text tells both versions. frazil.hpp asks before it opens.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         let library = [env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"), env!("CARGO_PKG_VERSION_PATCH")];
         let library = library.map(|part| part.parse::<i32>().expect("a version is three numbers"));
         let header = [major, minor, patch];
@@ -44,7 +44,7 @@ pub extern "C" fn frazil_version_check(major: i32, minor: i32, patch: i32) -> fr
 /// A negative ID is FRAZIL_ID_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_id_format(id: i64, format: i32, buffer: *mut c_char, size: usize) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         let format = text_format(format)?;
         // SAFETY: the caller says that the buffer has this size.
         let buffer = unsafe { TextOut::new(buffer, size, format)? };
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn frazil_id_format(id: i64, format: i32, buffer: *mut c_c
 /// FRAZIL_ID_INVALID for a wrong length, a bad character, or a number above 2^63 - 1.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_id_parse(text: *const c_char, format: i32, id: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (text, id) = unsafe { (string("text", text, ErrorKind::IdInvalid)?, Out::new("id", id)?) };
         id.write(Id::parse(text, text_format(format)?)?.get());
@@ -96,6 +96,60 @@ impl<T> Out<T> {
     pub(crate) fn write(self, value: T) {
         // SAFETY: `new` was promised a valid pointer, and C's variables hold nothing to drop.
         unsafe { self.0.write(value) }
+    }
+}
+
+/// A struct that the library fills, and that may get more fields. They come at its end, and behind its padding, so that each version has a
+/// size of its own; a program tells by the size which version it has.
+///
+/// # Safety
+/// It is `repr(C)`, and any bytes of it may be copied.
+pub(crate) unsafe trait Filled {
+    /// As C calls it.
+    const NAME: &'static str;
+    /// The size of its first version.
+    const FIRST_SIZE: usize;
+}
+
+/// `filled!(name, last: type)`: a struct whose first version ends with that field.
+macro_rules! filled {
+    ($name:ident, $last:ident: $type:ty) => {
+        // SAFETY: those that name themselves here are `repr(C)`, of plain values.
+        unsafe impl $crate::convert::Filled for $name {
+            const NAME: &'static str = stringify!($name);
+            const FIRST_SIZE: usize = (std::mem::offset_of!($name, $last) + size_of::<$type>()).next_multiple_of(align_of::<$name>());
+        }
+    };
+}
+pub(crate) use filled;
+
+/// An out-parameter with the size that it has for the caller.
+pub(crate) struct SizedOut<T> {
+    place: Out<T>,
+    size: usize,
+}
+
+impl<T: Filled> SizedOut<T> {
+    /// No struct is as large: whatever passes more has mistaken something.
+    const LARGEST: usize = 4096;
+
+    /// # Safety
+    /// The pointer is NULL or valid for `size` writes.
+    pub(crate) unsafe fn new(name: &str, pointer: *mut T, size: usize) -> Result<Self> {
+        // SAFETY: as the caller says.
+        let place = unsafe { Out::new(name, pointer)? };
+        if (T::FIRST_SIZE..=Self::LARGEST).contains(&size) {
+            return Ok(SizedOut { place, size });
+        }
+        let why = format!("size={size} is out of range: {} to {}: pass sizeof({})", T::FIRST_SIZE, Self::LARGEST, T::NAME);
+        Err(Error::new(ErrorKind::OutOfRange, why))
+    }
+
+    /// Writes what both sides know. A larger struct's further fields are left as they were.
+    pub(crate) fn write(self, value: T) {
+        let known = self.size.min(size_of::<T>());
+        // SAFETY: `new` was promised so many bytes, and bytes have no alignment; the value's are its own.
+        unsafe { self.place.0.cast::<u8>().copy_from_nonoverlapping((&raw const value).cast(), known) };
     }
 }
 
@@ -180,4 +234,45 @@ fn no_format(number: i32) -> Error {
 pub(crate) fn max_wait(ms: i64) -> Result<Duration> {
     let refuse = |_| Error::new(ErrorKind::OutOfRange, format!("max_wait_ms={ms} is out of range: 0 to {} ms", i64::MAX));
     u64::try_from(ms).map(Duration::from_millis).map_err(refuse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(C)]
+    #[derive(Debug, PartialEq)]
+    struct Grown {
+        first: u64,
+        later: u64,
+    }
+
+    filled!(Grown, first: u64);
+
+    const ALL: Grown = Grown { first: u64::from_ne_bytes([1; 8]), later: u64::from_ne_bytes([2; 8]) };
+
+    #[test]
+    fn a_struct_is_filled_as_far_as_both_sides_know_it() {
+        for (size, first, later) in [(8, 8, 0), (12, 8, 4), (16, 8, 8), (17, 8, 8), (32, 8, 8)] {
+            // Also where nothing is aligned.
+            for offset in 0..8 {
+                let mut bytes = [9_u8; 48];
+                // SAFETY: there is room for the largest size behind the offset.
+                unsafe { SizedOut::new("out", bytes.as_mut_ptr().add(offset).cast::<Grown>(), size) }.expect("a size that fits").write(ALL);
+                let expected = [vec![9; offset], vec![1; first], vec![2; later], vec![9; 48 - offset - first - later]].concat();
+                assert_eq!(bytes.to_vec(), expected, "size {size}, offset {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_that_no_version_has_is_refused() {
+        let mut place = Grown { first: 0, later: 0 };
+        for size in [0, 1, 7, 4097, usize::MAX] {
+            // SAFETY: nothing is written.
+            let error = unsafe { SizedOut::new("out", &raw mut place, size) }.err().expect("refused");
+            assert_eq!(error.kind(), ErrorKind::OutOfRange);
+            assert_eq!(error.to_string(), format!("size={size} is out of range: 8 to 4096: pass sizeof(Grown)"));
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! The core's error as a status and a text of the thread, and the guard that lets no panic out.
 
-use frazil_core::{Error, ErrorKind, Result};
+use frazil_core::{Error, ErrorKind, Result, Uncancelled};
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::thread::LocalKey;
@@ -24,9 +25,16 @@ thread_local! {
     static LAST: RefCell<Last> = RefCell::new(Last { message: CString::default(), retry_after_ms: UNKNOWN });
 }
 
-/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`.
-#[inline]
+/// Runs the body of a C function: an error becomes its number, and a panic `INTERNAL`. The thread is not cancelled meanwhile.
 pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
+    let _uncancelled = Uncancelled::new();
+    guard_short(body)
+}
+
+/// The same for a body that comes to no place where POSIX cancels a thread, or puts that off itself: for the hot calls, whose price that would
+/// be many times over.
+#[inline]
+pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => OK,
         Ok(Err(error)) => fail(&error),
@@ -74,17 +82,18 @@ pub extern "C" fn frazil_retry_after_ms() -> i64 {
     LAST.try_with(|last| last.borrow().retry_after_ms).unwrap_or(UNKNOWN)
 }
 
-/// The core's table with NUL-terminated texts.
+/// The core's table with NUL-terminated texts, and before it what is no error.
 struct Row {
     code: frazil_status,
-    name: CString,
-    meaning: CString,
+    name: Cow<'static, CStr>,
+    meaning: Cow<'static, CStr>,
 }
 
+static SUCCESS: Row = Row { code: OK, name: Cow::Borrowed(c"OK"), meaning: Cow::Borrowed(c"The call succeeded.") };
+
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let row =
-        |kind: &ErrorKind| Row { code: kind.code(), name: c_string(kind.name().to_owned()), meaning: c_string(kind.meaning().to_owned()) };
-    ErrorKind::ALL.iter().map(row).collect()
+    let text = |text: &str| Cow::Owned(c_string(text.to_owned()));
+    ErrorKind::ALL.iter().map(|kind| Row { code: kind.code(), name: text(kind.name()), meaning: text(kind.meaning()) }).collect()
 });
 
 /// How many errors the table has.
@@ -99,28 +108,26 @@ pub extern "C" fn frazil_error_at(index: usize) -> frazil_status {
     TABLE.get(index).map_or(OK, |row| row.code)
 }
 
-/// The stable name of an error, for example "CLOCK_BACK"; NULL for a number that is no error.
-/// Valid for the life of the process.
+/// The stable name of an error, for example "CLOCK_BACK", and "OK" of FRAZIL_OK; NULL for a number that is
+/// no status. Valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_name(code: frazil_status) -> *const c_char {
     find(code).map_or(std::ptr::null(), |row| row.name.as_ptr())
 }
 
-/// What an error means, in one sentence; NULL for a number that is no error. Valid for the life of
-/// the process.
+/// What a status means, in one sentence; NULL for a number that is none. Valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_meaning(code: frazil_status) -> *const c_char {
     find(code).map_or(std::ptr::null(), |row| row.meaning.as_ptr())
 }
 
 fn find(code: frazil_status) -> Option<&'static Row> {
-    TABLE.iter().find(|row| row.code == code)
+    std::iter::once(&SUCCESS).chain(TABLE.iter()).find(|row| row.code == code)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CStr;
 
     fn last() -> String {
         // SAFETY: the text is NUL-terminated and this thread's.

@@ -1,8 +1,8 @@
 //! Layouts: parse, describe, take IDs apart, put them together.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{Out, null, reference, string};
-use crate::error::{c_string, frazil_status, guard};
+use crate::convert::{Out, SizedOut, filled, null, reference, string};
+use crate::error::{c_string, frazil_status, guard_short};
 use frazil_core::{Error, ErrorKind, Id, Layout, Result};
 use std::ffi::{CString, c_char};
 
@@ -45,6 +45,8 @@ pub struct frazil_layout_info {
     pub field_count: usize,
 }
 
+filled!(frazil_layout_info, field_count: usize);
+
 /// What an ID is made of: frazil_layout_decode(). A node field: frazil_layout_decode_field().
 #[repr(C)]
 pub struct frazil_parts {
@@ -63,6 +65,8 @@ pub struct frazil_parts {
     pub looks_rounded: bool,
 }
 
+filled!(frazil_parts, looks_rounded: bool);
+
 /// A node field and its value: frazil_layout_compose().
 #[repr(C)]
 pub struct frazil_field {
@@ -79,7 +83,7 @@ pub struct frazil_field {
 /// unknown preset or a bad epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_parse(text: *const c_char, layout: *mut *mut frazil_layout) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (text, layout) = unsafe { (string("text", text, ErrorKind::LayoutInvalid)?, Out::new("layout", layout)?) };
         layout.write(frazil_layout::handle(Layout::parse(text)?));
@@ -90,7 +94,7 @@ pub unsafe extern "C" fn frazil_layout_parse(text: *const c_char, layout: *mut *
 /// Frees a layout and the strings that were read from it. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_free(layout: *mut frazil_layout) {
-    guard(|| {
+    guard_short(|| {
         if !layout.is_null() {
             // SAFETY: it came from `handle`, and the caller gives it up.
             drop(unsafe { Box::from_raw(layout) });
@@ -102,7 +106,7 @@ pub unsafe extern "C" fn frazil_layout_free(layout: *mut frazil_layout) {
 /// The canonical text, which parses to the same layout; valid until the layout is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_text(layout: *const frazil_layout, text: *mut *const c_char) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (layout, text) = unsafe { (reference("layout", layout)?, Out::new("text", text)?) };
         text.write(layout.text.as_ptr());
@@ -110,12 +114,14 @@ pub unsafe extern "C" fn frazil_layout_text(layout: *const frazil_layout, text: 
     })
 }
 
-/// The layout's numbers.
+/// The layout's numbers: `frazil_layout_describe(layout, &info, sizeof info)`.
+///
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_layout_describe(layout: *const frazil_layout, info: *mut frazil_layout_info) -> frazil_status {
-    guard(|| {
+pub unsafe extern "C" fn frazil_layout_describe(layout: *const frazil_layout, info: *mut frazil_layout_info, size: usize) -> frazil_status {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
-        let (layout, info) = unsafe { (&reference("layout", layout)?.layout, Out::new("info", info)?) };
+        let (layout, info) = unsafe { (&reference("layout", layout)?.layout, SizedOut::new("info", info, size)?) };
         info.write(frazil_layout_info {
             epoch_ms: layout.epoch_ms(),
             expires_at_ms: layout.expires_at_ms().unwrap_or(i64::MAX),
@@ -140,7 +146,7 @@ pub unsafe extern "C" fn frazil_layout_field(
     name: *mut *const c_char,
     bits: *mut u32,
 ) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (layout, name, bits) = unsafe { (reference("layout", layout)?, Out::new("name", name)?, Out::new("bits", bits)?) };
         let fields = layout.layout.node_fields();
@@ -156,7 +162,7 @@ pub unsafe extern "C" fn frazil_layout_field(
 /// Whether two layouts are the same: fields, tick and epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_equal(a: *const frazil_layout, b: *const frazil_layout, equal: *mut bool) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (a, b, equal) = unsafe { (reference("a", a)?, reference("b", b)?, Out::new("equal", equal)?) };
         equal.write(a.layout == b.layout);
@@ -164,14 +170,20 @@ pub unsafe extern "C" fn frazil_layout_equal(a: *const frazil_layout, b: *const 
     })
 }
 
-/// Takes an ID apart.
+/// Takes an ID apart: `frazil_layout_decode(layout, id, &parts, sizeof parts)`.
 ///
-/// FRAZIL_ID_INVALID when it is negative, or has more bits than the layout.
+/// FRAZIL_ID_INVALID when it is negative, or has more bits than the layout; FRAZIL_OUT_OF_RANGE for a size
+/// that no version of the struct has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_layout_decode(layout: *const frazil_layout, id: i64, parts: *mut frazil_parts) -> frazil_status {
-    guard(|| {
+pub unsafe extern "C" fn frazil_layout_decode(
+    layout: *const frazil_layout,
+    id: i64,
+    parts: *mut frazil_parts,
+    size: usize,
+) -> frazil_status {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
-        let (layout, out) = unsafe { (reference("layout", layout)?, Out::new("parts", parts)?) };
+        let (layout, out) = unsafe { (reference("layout", layout)?, SizedOut::new("parts", parts, size)?) };
         let parts = layout.layout.decode(Id::new(id)?)?;
         out.write(frazil_parts {
             id,
@@ -196,7 +208,7 @@ pub unsafe extern "C" fn frazil_layout_decode_field(
     name: *const c_char,
     value: *mut u64,
 ) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (layout, name, value) =
             unsafe { (&reference("layout", layout)?.layout, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
@@ -232,7 +244,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
     sequence: u64,
     id: *mut i64,
 ) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (layout, id) = unsafe { (&reference("layout", layout)?.layout, Out::new("id", id)?) };
         let most = layout.node_fields().len();
@@ -263,7 +275,7 @@ pub unsafe extern "C" fn frazil_layout_compose(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_min_id(layout: *const frazil_layout, unix_ms: i64, id: *mut i64) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    guard(|| unsafe { bound(layout, id, |layout| layout.min_id(unix_ms)) })
+    guard_short(|| unsafe { bound(layout, id, |layout| layout.min_id(unix_ms)) })
 }
 
 /// The largest ID of the tick that holds an instant (Unix ms): `id <= max_id` in a query.
@@ -272,7 +284,7 @@ pub unsafe extern "C" fn frazil_layout_min_id(layout: *const frazil_layout, unix
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_max_id(layout: *const frazil_layout, unix_ms: i64, id: *mut i64) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    guard(|| unsafe { bound(layout, id, |layout| layout.max_id(unix_ms)) })
+    guard_short(|| unsafe { bound(layout, id, |layout| layout.max_id(unix_ms)) })
 }
 
 /// # Safety

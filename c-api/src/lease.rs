@@ -1,8 +1,9 @@
 //! A leased node number and how it stands; giving it back.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{Out, max_wait, reference};
+use crate::convert::{SizedOut, filled, reference};
 use crate::error::{c_string, frazil_status, guard, told};
+use crate::next::handle;
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -36,6 +37,8 @@ pub struct frazil_lease {
     pub last_error: *const c_char,
 }
 
+filled!(frazil_lease, last_error: *const c_char);
+
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
@@ -53,13 +56,15 @@ impl Names {
     }
 }
 
-/// The node number and how its lease stands; asks no store. FRAZIL_OK also for a number that is not
-/// leased.
+/// The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
+/// store. FRAZIL_OK also for a number that is not leased.
+///
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease, size: usize) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
-        let (ids, out) = unsafe { (reference("ids", ids)?, Out::new("lease", lease)?) };
+        let (ids, out) = unsafe { (reference("ids", ids)?, SizedOut::new("lease", lease, size)?) };
         let lease = ids.ids.lease();
         let (node, bound_ms, left) = match &lease {
             Some(lease) => (lease.node, lease.bound_ms, lease.left),
@@ -90,7 +95,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.renew())
+    unsafe { handle::renew(ids, None) }
 }
 
 /// As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
@@ -98,7 +103,7 @@ pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.try_renew(max_wait(max_wait_ms)?))
+    unsafe { handle::renew(ids, Some(max_wait_ms)) }
 }
 
 /// Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
@@ -106,11 +111,8 @@ pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake
 /// the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointer is NULL or a handle.
-        unsafe { reference("ids", ids)? }.ids.close();
-        Ok(())
-    })
+    // SAFETY: the caller's pointer is NULL or a handle.
+    unsafe { handle::close(ids, None) }
 }
 
 /// As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
@@ -118,5 +120,5 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_close(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("ids", ids)? }.ids.try_close(max_wait(max_wait_ms)?))
+    unsafe { handle::close(ids, Some(max_wait_ms)) }
 }

@@ -4,7 +4,8 @@
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard, told};
 use crate::layout::frazil_layout;
-use crate::next::{batch, guard_fill, slice};
+use crate::next::handle::{self, handle};
+use crate::snowflake::stay::stay;
 use frazil_core::{Error, ErrorKind, Numbers, Result, Spec, Supply};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
@@ -17,6 +18,8 @@ pub struct frazil_numbers {
     numbers: Numbers,
     spec: CString,
 }
+
+handle!(frazil_numbers, numbers, numbers number);
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
@@ -98,6 +101,7 @@ pub unsafe extern "C" fn frazil_buffered_try_open(
 unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers: *mut *mut frazil_numbers) -> Result<()> {
     // SAFETY: as the caller says.
     let (numbers, line) = unsafe { (Out::new("numbers", numbers)?, string("spec", spec, ErrorKind::Spec)?) };
+    stay();
     let opened = Numbers::open(supply, Spec::parse(line)?, max_wait)?;
     let spec = c_string(opened.spec());
     numbers.write(Box::into_raw(Box::new(frazil_numbers { numbers: opened, spec })));
@@ -108,13 +112,8 @@ unsafe fn open(supply: Supply, spec: *const c_char, max_wait: Duration, numbers:
 /// which it waits at most 200 ms; the rest goes on in the background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
-    guard(|| {
-        if !numbers.is_null() {
-            // SAFETY: it came from `open`, and the caller gives it up.
-            drop(unsafe { Box::from_raw(numbers) });
-        }
-        Ok(())
-    });
+    // SAFETY: it came from `open`, and the caller gives it up.
+    unsafe { handle::free(numbers) };
 }
 
 /// The next number. Where none is ready it waits, up to the spec's `wait`; a ring, up to `empty`.
@@ -124,24 +123,16 @@ pub unsafe extern "C" fn frazil_numbers_free(numbers: *mut frazil_numbers) {
 /// frazil_snowflake_next(). FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, number: *mut i64) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
-        let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
-        number.write(numbers.numbers.next_id()?.get());
-        Ok(())
-    })
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { handle::next(numbers, None, number) }
 }
 
 /// As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
 /// see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_next(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
-        let (numbers, number) = unsafe { (reference("numbers", numbers)?, Out::new("number", number)?) };
-        number.write(numbers.numbers.try_next_id(max_wait(max_wait_ms)?)?.get());
-        Ok(())
-    })
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { handle::next(numbers, Some(max_wait_ms), number) }
 }
 
 /// Fills a buffer with `count` numbers, which ascend where they come from one store, and in a ring.
@@ -156,7 +147,7 @@ pub unsafe extern "C" fn frazil_numbers_fill(
     written: *mut usize,
 ) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    unsafe { guard_fill(count, written, || reference("numbers", numbers)?.numbers.fill(slice(buffer, count)?)) }
+    unsafe { handle::fill(numbers, None, buffer, count, written) }
 }
 
 /// As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
@@ -170,12 +161,7 @@ pub unsafe extern "C" fn frazil_numbers_try_fill(
     written: *mut usize,
 ) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    unsafe {
-        guard_fill(count, written, || {
-            let (numbers, max_wait) = (reference("numbers", numbers)?, max_wait(max_wait_ms)?);
-            numbers.numbers.try_fill(slice(buffer, count)?, max_wait)
-        })
-    }
+    unsafe { handle::fill(numbers, Some(max_wait_ms), buffer, count, written) }
 }
 
 /// `count` numbers, all or nothing: after an error the buffer is as it was, and what was taken is lost.
@@ -185,10 +171,7 @@ pub unsafe extern "C" fn frazil_numbers_try_fill(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, buffer: *mut i64, count: usize) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
-    guard(|| unsafe {
-        let numbers = reference("numbers", numbers)?;
-        batch(buffer, count, || numbers.numbers.batch(count))
-    })
+    unsafe { handle::batch(numbers, buffer, count) }
 }
 
 /// How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
@@ -232,7 +215,7 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("numbers", numbers)? }.numbers.renew())
+    unsafe { handle::renew(numbers, None) }
 }
 
 /// As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
@@ -240,7 +223,7 @@ pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("numbers", numbers)? }.numbers.try_renew(max_wait(max_wait_ms)?))
+    unsafe { handle::renew(numbers, Some(max_wait_ms)) }
 }
 
 /// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
@@ -248,11 +231,8 @@ pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers
 /// its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointer is NULL or a handle.
-        unsafe { reference("numbers", numbers)? }.numbers.close();
-        Ok(())
-    })
+    // SAFETY: the caller's pointer is NULL or a handle.
+    unsafe { handle::close(numbers, None) }
 }
 
 /// As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
@@ -260,7 +240,7 @@ pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_close(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    guard(|| unsafe { reference("numbers", numbers)? }.numbers.try_close(max_wait(max_wait_ms)?))
+    unsafe { handle::close(numbers, Some(max_wait_ms)) }
 }
 
 /// The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
@@ -281,10 +261,6 @@ pub unsafe extern "C" fn frazil_numbers_layout(numbers: *const frazil_numbers, l
 /// freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_spec(numbers: *const frazil_numbers, spec: *mut *const c_char) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
-        let (numbers, spec) = unsafe { (reference("numbers", numbers)?, Out::new("spec", spec)?) };
-        spec.write(numbers.spec.as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { handle::spec(numbers, spec) }
 }

@@ -1,8 +1,8 @@
 //! MongoDB's ObjectIds: 12 bytes, which are the caller's.
 #![allow(non_camel_case_types)]
 
-use crate::convert::{Out, fixed_text, reference, string};
-use crate::error::{frazil_status, guard};
+use crate::convert::{Out, SizedOut, filled, fixed_text, reference, string};
+use crate::error::{frazil_status, guard_short};
 use frazil_core::{ErrorKind, ObjectId, Result};
 use std::ffi::c_char;
 
@@ -21,6 +21,8 @@ pub struct frazil_object_id_parts {
     pub process: u16,
 }
 
+filled!(frazil_object_id_parts, process: u16);
+
 /// Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.
 ///
 /// Never the same twice in a process; the random part is drawn once in each process, and anew in a forked
@@ -29,14 +31,14 @@ pub struct frazil_object_id_parts {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_new(id: *mut u8) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or as the header says.
-    guard(|| unsafe { write(id, ObjectId::new) })
+    guard_short(|| unsafe { write(id, ObjectId::new) })
 }
 
 /// Writes an ObjectId's text: 24 hexadecimal digits in lower case, and a NUL, so
 /// FRAZIL_OBJECT_ID_TEXT_SIZE bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_text(id: *const u8, text: *mut c_char) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (id, text) = unsafe { (id_in(id)?, Out::new("text", text.cast())?) };
         text.write(fixed_text::<25>(id));
@@ -49,7 +51,7 @@ pub unsafe extern "C" fn frazil_object_id_text(id: *const u8, text: *mut c_char)
 /// FRAZIL_ID_INVALID for any other text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         unsafe {
             let text = string("text", text, ErrorKind::IdInvalid)?;
@@ -58,12 +60,14 @@ pub unsafe extern "C" fn frazil_object_id_parse(text: *const c_char, id: *mut u8
     })
 }
 
-/// Takes an ObjectId apart.
+/// Takes an ObjectId apart: `frazil_object_id_decode(id, &parts, sizeof parts)`.
+///
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut frazil_object_id_parts) -> frazil_status {
-    guard(|| {
+pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut frazil_object_id_parts, size: usize) -> frazil_status {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
-        let (id, parts) = unsafe { (id_in(id)?, Out::new("parts", parts)?) };
+        let (id, parts) = unsafe { (id_in(id)?, SizedOut::new("parts", parts, size)?) };
         parts.write(frazil_object_id_parts {
             unix_ms: id.unix_ms(),
             random: id.random(),
@@ -82,7 +86,7 @@ pub unsafe extern "C" fn frazil_object_id_decode(id: *const u8, parts: *mut fraz
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or as the header says.
-    guard(|| unsafe { write(id, || ObjectId::min_id(unix_ms)) })
+    guard_short(|| unsafe { write(id, || ObjectId::min_id(unix_ms)) })
 }
 
 /// The largest ObjectId of the second that holds an instant in Unix ms: `_id <= max_id` in a query.
@@ -92,7 +96,7 @@ pub unsafe extern "C" fn frazil_object_id_min_id(unix_ms: i64, id: *mut u8) -> f
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_object_id_max_id(unix_ms: i64, id: *mut u8) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or as the header says.
-    guard(|| unsafe { write(id, || ObjectId::max_id(unix_ms)) })
+    guard_short(|| unsafe { write(id, || ObjectId::max_id(unix_ms)) })
 }
 
 /// # Safety

@@ -1,11 +1,15 @@
 //! Generators: open, free, and what is not hot.
 #![allow(non_camel_case_types)]
 
+pub(crate) mod stay;
+
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::lease::Names;
+use crate::next::handle::{self, handle};
 use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec};
+use stay::stay;
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 
@@ -16,6 +20,8 @@ pub struct frazil_snowflake {
     pub(crate) names: Names,
     spec: CString,
 }
+
+handle!(frazil_snowflake, ids, ids id);
 
 /// Opens a generator from a spec line, for example "twitter datacenter=1 worker=7"; the handle is
 /// the caller's to free.
@@ -58,6 +64,7 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
         let line = if spec.is_null() { None } else { Some(string("spec", spec, ErrorKind::Spec)?) };
         (Out::new("ids", ids)?, line)
     };
+    stay();
     let opened = Snowflake::open_spec(Spec::from_parts(line, &[])?, max_wait)?;
     let (names, spec) = (Names::of(opened.lease()), c_string(opened.spec()));
     ids.write(Box::into_raw(Box::new(frazil_snowflake { ids: opened, names, spec })));
@@ -68,13 +75,8 @@ unsafe fn open(spec: *const c_char, max_wait: Duration, ids: *mut *mut frazil_sn
 /// background. NULL is a no-op.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
-    guard(|| {
-        if !ids.is_null() {
-            // SAFETY: it came from `open`, and the caller gives it up.
-            drop(unsafe { Box::from_raw(ids) });
-        }
-        Ok(())
-    });
+    // SAFETY: it came from `open`, and the caller gives it up.
+    unsafe { handle::free(ids) };
 }
 
 /// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
@@ -151,10 +153,6 @@ pub unsafe extern "C" fn frazil_snowflake_layout(ids: *const frazil_snowflake, l
 /// generator is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_spec(ids: *const frazil_snowflake, spec: *mut *const c_char) -> frazil_status {
-    guard(|| {
-        // SAFETY: the caller's pointers are NULL or as the header says.
-        let (ids, spec) = unsafe { (reference("ids", ids)?, Out::new("spec", spec)?) };
-        spec.write(ids.spec.as_ptr());
-        Ok(())
-    })
+    // SAFETY: the caller's pointers are NULL or as the header says.
+    unsafe { handle::spec(ids, spec) }
 }

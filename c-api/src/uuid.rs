@@ -1,7 +1,7 @@
 //! UUIDs: 16 bytes in network order, which are the caller's.
 
 use crate::convert::{Out, fixed_text, reference, string};
-use crate::error::{frazil_status, guard};
+use crate::error::{frazil_status, guard_short};
 use frazil_core::{ErrorKind, Result, Uuid};
 use std::ffi::c_char;
 
@@ -11,7 +11,7 @@ use std::ffi::c_char;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid4(uuid: *mut u8) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or as the header says.
-    guard(|| unsafe { write(uuid, frazil_core::uuid4) })
+    guard_short(|| unsafe { write(uuid, frazil_core::uuid4) })
 }
 
 /// Writes a new version 7 UUID, FRAZIL_UUID_SIZE bytes: the time in ms, then random bits.
@@ -22,13 +22,13 @@ pub unsafe extern "C" fn frazil_uuid4(uuid: *mut u8) -> frazil_status {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid7(uuid: *mut u8) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or as the header says.
-    guard(|| unsafe { write(uuid, frazil_core::uuid7) })
+    guard_short(|| unsafe { write(uuid, frazil_core::uuid7) })
 }
 
 /// Writes a UUID's text: 36 characters in lower case, and a NUL, so FRAZIL_UUID_TEXT_SIZE bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_text(uuid: *const u8, text: *mut c_char) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (uuid, text) = unsafe { (uuid_in(uuid)?, Out::new("text", text.cast())?) };
         text.write(fixed_text::<37>(uuid));
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn frazil_uuid_text(uuid: *const u8, text: *mut c_char) ->
 /// FRAZIL_ID_INVALID for any other text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_parse(text: *const c_char, uuid: *mut u8) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         unsafe {
             let text = string("text", text, ErrorKind::IdInvalid)?;
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn frazil_uuid_parse(text: *const c_char, uuid: *mut u8) -
 /// FRAZIL_ID_INVALID for another version, which holds no time, and for a time after the year 9999.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_uuid_time(uuid: *const u8, unix_ms: *mut i64) -> frazil_status {
-    guard(|| {
+    guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (uuid, unix_ms) = unsafe { (uuid_in(uuid)?, Out::new("unix_ms", unix_ms)?) };
         unix_ms.write(frazil_core::uuid_unix_ms(uuid)?);

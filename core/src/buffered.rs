@@ -50,7 +50,10 @@ impl Plan {
             },
         };
         let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
-            ErrorKind::UnknownKey => Error::new(error.kind(), format!("{error}; a ring's own: {}", KEYS.join(", "))),
+            ErrorKind::UnknownKey => {
+                let near = spec.without(KEYS).meant(KEYS).map_or_else(String::new, |key| format!(" (did you mean {key}?)"));
+                Error::new(error.kind(), format!("{error}; a ring's own: {}{near}", KEYS.join(", ")))
+            }
             _ => error,
         })?;
         let ids = Arc::new(ids);

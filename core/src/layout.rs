@@ -4,6 +4,7 @@ mod parse;
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::id::{Id, Parts};
+use crate::nearest::did_you_mean;
 use crate::time::{self, LAST_MS};
 use std::fmt;
 use std::sync::Arc;
@@ -324,7 +325,8 @@ impl Layout {
     pub fn node_field(&self, name: &str) -> Result<&Field> {
         self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
             let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
-            Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}; it has: {}", shown(name), names.join(", ")))
+            let near = did_you_mean(name, names.iter().copied());
+            Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}{near}; it has: {}", shown(name), names.join(", ")))
         })
     }
 

@@ -91,6 +91,8 @@
 //! | module | idea |
 //! |---|---|
 //! | `error` | the one error table |
+//! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
+//! | `nearest` | "did you mean", for every name that is not there |
 //! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
@@ -108,6 +110,7 @@
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
 mod buffered;
+mod cancel;
 mod chain;
 #[cfg(feature = "cli")]
 pub mod cli;
@@ -122,6 +125,7 @@ mod layout;
 mod lease;
 #[cfg(test)]
 mod lite_tables;
+mod nearest;
 mod notice;
 mod numbers;
 mod pending;
@@ -138,11 +142,15 @@ mod text;
 mod time;
 mod wait;
 
+#[doc(hidden)]
+pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
+#[doc(hidden)]
+pub use nearest::did_you_mean;
 pub use notice::on_wait;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use pending::Pending;

@@ -1,6 +1,7 @@
 //! The presets: layouts that have a name, each with the policies of the system it comes from.
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::nearest::did_you_mean;
 
 /// A named layout with its policies. The bits are drawn in the crate's documentation.
 pub(crate) struct Preset {
@@ -74,7 +75,8 @@ pub(crate) const PRESETS: &[Preset] = &[
 pub(crate) fn find(name: &str) -> Result<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
-        let why = format!("there is no preset {}; there are: {}; or give layout=\"time:41@1ms ...\"", shown(name), names.join(", "));
+        let near = did_you_mean(name, names.iter().copied());
+        let why = format!("there is no preset {}{near}; there are: {}; or give layout=\"time:41@1ms ...\"", shown(name), names.join(", "));
         Error::new(ErrorKind::Spec, why)
     })
 }

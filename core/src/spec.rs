@@ -7,6 +7,7 @@ pub(crate) use plan::{Plan, Source, check_namespace};
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::layout::LONGEST_NAME;
+use crate::nearest::{did_you_mean, nearest};
 use crate::secret::{self, Secret};
 
 /// The keys that are not node fields, in the order of the canonical line.
@@ -74,7 +75,9 @@ impl Spec {
             } else {
                 // What holds an @ may be the rest of a password.
                 let word = if word.contains('@') { "a word".to_owned() } else { shown(word) };
-                return Err(spec_error(format!("{word} is not key=value (only the first word, the preset, stands alone)")));
+                return Err(spec_error(format!(
+                    "{word} is not key=value (only the first word stands alone, a preset or a segment's tag, and it has no space in it)"
+                )));
             }
         }
         Ok(spec)
@@ -92,7 +95,7 @@ impl Spec {
             Some(line) => Spec::parse(line)?,
             None if options.is_empty() => {
                 let line = std::env::var(VARIABLE).map_err(|_| {
-                    let why = format!("no spec is given and {VARIABLE} is not set: {WAYS_OUT}");
+                    let why = format!("no spec is given and {VARIABLE} is not set: {}", ways_out("standard node=7"));
                     Error::new(ErrorKind::NodeMissing, why)
                 })?;
                 Spec::parse(&line).map_err(|error| Error::new(error.kind(), format!("{VARIABLE}: {error}")))?
@@ -186,9 +189,15 @@ impl Spec {
         match self.pairs.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
             None => Ok(()),
             Some((key, _)) => {
-                Err(Error::new(ErrorKind::UnknownKey, format!("there is no key {} here; keys: {}", shown(key), keys.join(", "))))
+                let near = did_you_mean(key, keys.iter().copied());
+                Err(Error::new(ErrorKind::UnknownKey, format!("there is no key {}{near} here; keys: {}", shown(key), keys.join(", "))))
             }
         }
+    }
+
+    /// A key of these that another one, which the spec has, may be a slip of.
+    pub(crate) fn meant<'a>(&self, keys: &[&'a str]) -> Option<&'a str> {
+        self.pairs.iter().find_map(|(key, _)| nearest(key, keys.iter().copied()))
     }
 
     /// The same spec without some keys.
@@ -198,8 +207,12 @@ impl Spec {
     }
 }
 
-const WAYS_OUT: &str = "give a number of its own to each generator (worker=7), or store=local on one machine, \
-                        or the cluster's store (store=redis://...)";
+/// How a generator comes by its node number, the fields of which are given by hand like this.
+fn ways_out(by_hand: &str) -> String {
+    format!(
+        "give a number of its own to each generator ({by_hand}), or store=local on one machine, or the cluster's store (store=redis://...)"
+    )
+}
 
 pub(crate) fn spec_error(why: String) -> Error {
     Error::new(ErrorKind::Spec, why)

@@ -1,6 +1,7 @@
 //! IDs as text: decimal, base62, Crockford base32 and hex, in fixed widths that sort like the numbers.
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::nearest::did_you_mean;
 use std::str::FromStr;
 
 /// A text form of an ID. Each has a fixed width and digits in ASCII order, so that text sorts like
@@ -71,7 +72,8 @@ impl FromStr for TextFormat {
     fn from_str(name: &str) -> Result<Self> {
         TextFormat::ALL.iter().copied().find(|format| format.name() == name).ok_or_else(|| {
             let names: Vec<_> = TextFormat::ALL.iter().map(|format| format.name()).collect();
-            Error::new(ErrorKind::OutOfRange, format!("format={} is none of: {}", shown(name), names.join(", ")))
+            let near = did_you_mean(name, names.iter().copied());
+            Error::new(ErrorKind::OutOfRange, format!("format={}{near} is none of: {}", shown(name), names.join(", ")))
         })
     }
 }

@@ -27,7 +27,7 @@ CASE(known_ids) {
         frazil_field fields[8];
         int64_t id;
         OK(frazil_layout_parse(known->layout, &layout));
-        OK(frazil_layout_decode(layout, known->id, &parts));
+        OK(frazil_layout_decode(layout, known->id, &parts, sizeof parts));
         CHECK(parts.id == known->id);
         CHECK(parts.sequence == known->sequence);
         if (known->has_time) CHECK(parts.unix_ms == known->unix_ms);
@@ -40,7 +40,7 @@ CASE(known_ids) {
             fields[j].value = value;
         }
         frazil_layout_info info;
-        OK(frazil_layout_describe(layout, &info));
+        OK(frazil_layout_describe(layout, &info, sizeof info));
         CHECK(info.field_count == known->field_count);
         for (size_t j = 0; j < info.field_count; ++j) {
             const char *name;
@@ -91,7 +91,7 @@ CASE(layouts) {
         OK(frazil_layout_parse(text, &again));
         OK(frazil_layout_equal(layout, again, &equal));
         CHECK(equal);
-        OK(frazil_layout_describe(layout, &info));
+        OK(frazil_layout_describe(layout, &info, sizeof info));
         CHECK(info.time_bits == valid->time_bits);
         CHECK(info.tick_ms == valid->tick_ms);
         CHECK(info.epoch_ms == valid->epoch_ms);
@@ -194,7 +194,7 @@ CASE(takeover) {
         OK(frazil_snowflake_layout(opened, &layout));
         OK(frazil_layout_text(layout, &text));
         CHECK(strcmp(text, row->layout) == 0);
-        OK(frazil_layout_decode(layout, row->last, &parts));
+        OK(frazil_layout_decode(layout, row->last, &parts, sizeof parts));
         CHECK(parts.unix_ms == row->unix_ms && parts.sequence == row->sequence);
         for (size_t j = 0; j < row->field_count; ++j) {
             uint64_t value;
@@ -222,7 +222,8 @@ CASE(error_table) {
         CHECK(strcmp(frazil_error_meaning(ERRORS[i].code), ERRORS[i].meaning) == 0);
     }
     CHECK(frazil_error_at(COUNT(ERRORS)) == FRAZIL_OK && frazil_error_at(SIZE_MAX) == FRAZIL_OK);
-    const int32_t unknown[] = {FRAZIL_OK, 1, -1, 100, 900, INT32_MAX, INT32_MIN};
+    CHECK(strcmp(frazil_error_name(FRAZIL_OK), "OK") == 0 && strcmp(frazil_error_meaning(FRAZIL_OK), "The call succeeded.") == 0);
+    const int32_t unknown[] = {1, -1, 100, 900, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < COUNT(unknown); ++i) {
         CHECK(frazil_error_name(unknown[i]) == NULL && frazil_error_meaning(unknown[i]) == NULL);
     }
@@ -248,7 +249,7 @@ CASE(every_error) {
     STATUS(frazil_snowflake_open("twitter datacenter=1 wroker=7", &ids), FRAZIL_UNKNOWN_KEY);
     STATUS(frazil_snowflake_open("twitter datacenter=1 worker=32", &ids), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_snowflake_open("layout='time:99@1ms sequence:1 epoch:0'", &ids), FRAZIL_LAYOUT_INVALID);
-    STATUS(frazil_layout_decode(layout, -1, &(frazil_parts){0}), FRAZIL_ID_INVALID);
+    STATUS(frazil_layout_decode(layout, -1, &(frazil_parts){0}, sizeof(frazil_parts)), FRAZIL_ID_INVALID);
     STATUS(frazil_snowflake_next(NULL, &id), FRAZIL_WRONG_TYPE);
     STATUS(frazil_snowflake_open("baidu worker=1", &ids), FRAZIL_LAYOUT_EXPIRED);
     STATUS(frazil_layout_min_id(layout, 0, &id), FRAZIL_BEFORE_EPOCH);
@@ -331,7 +332,7 @@ CASE(next_increases) {
     }
     OK(frazil_snowflake_try_next(ids, 1000, &id));
     CHECK(id > before);
-    OK(frazil_layout_decode(layout, id, &parts));
+    OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     CHECK(parts.unix_ms <= wall_ms() && parts.unix_ms > wall_ms() - 60000);
     OK(frazil_snowflake_node(ids, &value));
     CHECK(value == 3 * 32 + 9 && parts.node == value);
@@ -340,7 +341,7 @@ CASE(next_increases) {
     OK(frazil_layout_decode_field(layout, id, "worker", &value));
     CHECK(value == 9);
     frazil_snowflake_free(ids);
-    OK(frazil_layout_decode(layout, id, &parts));
+    OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     frazil_layout_free(layout);
 }
 
@@ -456,15 +457,15 @@ CASE(min_max) {
     frazil_parts parts;
     int64_t low, high, id;
     OK(frazil_layout_parse("twitter", &layout));
-    OK(frazil_layout_describe(layout, &info));
+    OK(frazil_layout_describe(layout, &info, sizeof info));
     OK(frazil_layout_min_id(layout, NOW, &low));
     OK(frazil_layout_max_id(layout, NOW, &high));
     const frazil_field fields[] = {{"worker", 7}, {"datacenter", 1}};
     OK(frazil_layout_compose(layout, NOW, fields, 2, 9, &id));
     CHECK(low < id && id < high);
-    OK(frazil_layout_decode(layout, low, &parts));
+    OK(frazil_layout_decode(layout, low, &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW && parts.node == 0 && parts.sequence == 0);
-    OK(frazil_layout_decode(layout, high, &parts));
+    OK(frazil_layout_decode(layout, high, &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW && parts.node == 1023 && parts.sequence == 4095);
     STATUS(frazil_layout_min_id(layout, info.epoch_ms - 1, &id), FRAZIL_BEFORE_EPOCH);
     STATUS(frazil_layout_max_id(layout, info.epoch_ms - 1, &id), FRAZIL_BEFORE_EPOCH);
@@ -487,11 +488,11 @@ CASE(manual_clock) {
     OK(frazil_snowflake_set_time(ids, NOW));
     OK(frazil_snowflake_next(ids, &id));
     OK(frazil_snowflake_layout(ids, &layout));
-    OK(frazil_layout_decode(layout, id, &parts));
+    OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW);
     OK(frazil_snowflake_set_time(ids, NOW + 12345));
     OK(frazil_snowflake_next(ids, &id));
-    OK(frazil_layout_decode(layout, id, &parts));
+    OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW + 12345);
     frazil_layout_free(layout);
     frazil_snowflake_free(ids);
@@ -523,7 +524,7 @@ CASE(observe) {
     CHECK(error_has("id=") && error_has("1001 ms ahead of the clock") && error_has("allow 1s"));
     STATUS(frazil_snowflake_observe(ids, -1), FRAZIL_ID_INVALID);
     frazil_layout_info info;
-    OK(frazil_layout_describe(layout, &info));
+    OK(frazil_layout_describe(layout, &info, sizeof info));
     OK(frazil_snowflake_set_time(ids, info.expires_at_ms - 1));
     STATUS(frazil_snowflake_observe(ids, INT64_MAX), FRAZIL_LAYOUT_EXPIRED);
     OK(frazil_snowflake_open("js53 node=1 clock=manual detached=true", &other));
@@ -557,7 +558,7 @@ CASE(burst_credit) {
     CHECK(credit == 65536);
     OK(frazil_snowflake_fill(ids, loot, COUNT(loot), NULL));
     CHECK(ascending(loot, COUNT(loot)));
-    OK(frazil_layout_decode(layout, loot[COUNT(loot) - 1], &parts));
+    OK(frazil_layout_decode(layout, loot[COUNT(loot) - 1], &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW + 15000);
     OK(frazil_snowflake_credit(ids, &credit));
     CHECK(credit == 0);
@@ -705,14 +706,14 @@ CASE(lease_info) {
     uint64_t node;
     OK(frazil_snowflake_open("standard node=320", &given));
     memset(&lease, 7, sizeof lease);
-    OK(frazil_snowflake_lease(given, &lease));
+    OK(frazil_snowflake_lease(given, &lease, sizeof lease));
     CHECK(!lease.leased && lease.healthy && lease.node == 320 && lease.bound_ms == INT64_MAX && lease.left == -1);
     CHECK(lease.last_status == FRAZIL_OK && *lease.last_error == '\0' && *lease.store == '\0' && *lease.store_namespace == '\0');
     frazil_snowflake_free(given);
 
     int64_t before = wall_ms();
     OK(open_in(folder, "namespace=eu-items_2.1", &ids));
-    OK(frazil_snowflake_lease(ids, &lease));
+    OK(frazil_snowflake_lease(ids, &lease, sizeof lease));
     OK(frazil_snowflake_node(ids, &node));
     snprintf(store, sizeof store, "file:%s", folder.path);
     CHECK(lease.leased && lease.healthy && lease.node == node && lease.left == -1);
@@ -723,11 +724,11 @@ CASE(lease_info) {
     later = lease;
     for (int i = 0; i < 6000 && later.bound_ms <= lease.bound_ms; ++i) {
         pause_ms(10);
-        OK(frazil_snowflake_lease(ids, &later));
+        OK(frazil_snowflake_lease(ids, &later, sizeof later));
     }
     CHECK(later.bound_ms > lease.bound_ms);
     OK(frazil_snowflake_close(ids));
-    OK(frazil_snowflake_lease(ids, &lease));
+    OK(frazil_snowflake_lease(ids, &lease, sizeof lease));
     CHECK(strcmp(lease.store_namespace, "eu-items_2.1") == 0);
     frazil_snowflake_free(ids);
     remove_folder(folder);
@@ -735,7 +736,7 @@ CASE(lease_info) {
     const char *disposable =
         "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory lease=disposable namespace=c-counted detached=true";
     OK(frazil_snowflake_open(disposable, &counted));
-    OK(frazil_snowflake_lease(counted, &lease));
+    OK(frazil_snowflake_lease(counted, &lease, sizeof lease));
     CHECK(lease.leased && lease.node == 0 && lease.bound_ms == INT64_MAX && lease.left == 1);
     frazil_snowflake_free(counted);
 }
@@ -856,7 +857,7 @@ static bool shares_differ(const struct share *shares, size_t count) {
         for (size_t j = 0; j < i; ++j) differ = differ && shares[j].node != shares[i].node;
         for (size_t j = 0; j < EACH && differ; ++j) {
             frazil_parts parts;
-            differ = frazil_layout_decode(layout, shares[i].ids[j], &parts) == FRAZIL_OK && parts.node == shares[i].node;
+            differ = frazil_layout_decode(layout, shares[i].ids[j], &parts, sizeof parts) == FRAZIL_OK && parts.node == shares[i].node;
         }
         memcpy(all + i * EACH, shares[i].ids, sizeof shares[i].ids);
     }
@@ -918,7 +919,7 @@ CASE(fork_leases_anew) {
                 end_child(0);
             }
             mint_share(ids, &shares[i]);
-            if (frazil_snowflake_lease(ids, &lease) != FRAZIL_OK || lease.node != shares[i].node) end_child(__LINE__);
+            if (frazil_snowflake_lease(ids, &lease, sizeof lease) != FRAZIL_OK || lease.node != shares[i].node) end_child(__LINE__);
             meet(all_have_theirs);
             frazil_snowflake_free(ids);
             end_child(0);
@@ -991,12 +992,12 @@ CASE(lease_errors) {
     OK(frazil_snowflake_open(TWO " namespace=c-errors", &thief));
     STATUS(frazil_snowflake_next(one, &id), FRAZIL_LEASE_EXHAUSTED);
     CHECK(error_has("all 2 node numbers"));
-    OK(frazil_snowflake_lease(one, &lease));
+    OK(frazil_snowflake_lease(one, &lease, sizeof lease));
     CHECK(!lease.healthy && lease.last_status == FRAZIL_NO_FREE_NODE && strstr(lease.last_error, "all 2 node numbers") != NULL);
     OK(frazil_snowflake_close(thief));
     frazil_snowflake_free(thief);
     for (int i = 0; i < 6000 && frazil_snowflake_next(one, &id) != FRAZIL_OK; ++i) pause_ms(10);
-    OK(frazil_snowflake_lease(one, &lease));
+    OK(frazil_snowflake_lease(one, &lease, sizeof lease));
     CHECK(lease.healthy && lease.last_status == FRAZIL_OK && *lease.last_error == '\0');
     frazil_snowflake_free(two);
     frazil_snowflake_free(one);
@@ -1015,7 +1016,7 @@ CASE(lease_errors) {
         status = frazil_snowflake_next(one, &id);
     }
     CHECK(status == FRAZIL_LEASE_EXHAUSTED && error_has(" since "));
-    OK(frazil_snowflake_lease(one, &lease));
+    OK(frazil_snowflake_lease(one, &lease, sizeof lease));
     CHECK(!lease.healthy && lease.last_status != FRAZIL_OK && *lease.last_error != '\0');
     frazil_snowflake_free(one);
     CHECK(ids == NULL);
@@ -1103,8 +1104,8 @@ CASE(wrong_types) {
     REFUSED(frazil_snowflake_set_time(NULL, NOW), "ids");
     REFUSED(frazil_snowflake_observe(NULL, 1), "ids");
     REFUSED(frazil_snowflake_renew(NULL), "ids");
-    REFUSED(frazil_snowflake_lease(NULL, &lease), "ids");
-    REFUSED(frazil_snowflake_lease(ids, NULL), "lease");
+    REFUSED(frazil_snowflake_lease(NULL, &lease, sizeof lease), "ids");
+    REFUSED(frazil_snowflake_lease(ids, NULL, 64), "lease");
     REFUSED(frazil_snowflake_close(NULL), "ids");
     REFUSED(frazil_snowflake_node(NULL, &number), "ids");
     REFUSED(frazil_snowflake_node(ids, NULL), "node");
@@ -1120,16 +1121,16 @@ CASE(wrong_types) {
     REFUSED(frazil_layout_parse("twitter", NULL), "layout");
     REFUSED(frazil_layout_text(NULL, &string), "layout");
     REFUSED(frazil_layout_text(layout, NULL), "text");
-    REFUSED(frazil_layout_describe(NULL, &info), "layout");
-    REFUSED(frazil_layout_describe(layout, NULL), "info");
+    REFUSED(frazil_layout_describe(NULL, &info, sizeof info), "layout");
+    REFUSED(frazil_layout_describe(layout, NULL, 64), "info");
     REFUSED(frazil_layout_field(NULL, 0, &string, &bits), "layout");
     REFUSED(frazil_layout_field(layout, 0, NULL, &bits), "name");
     REFUSED(frazil_layout_field(layout, 0, &string, NULL), "bits");
     REFUSED(frazil_layout_equal(NULL, layout, &equal), "a");
     REFUSED(frazil_layout_equal(layout, NULL, &equal), "b");
     REFUSED(frazil_layout_equal(layout, layout, NULL), "equal");
-    REFUSED(frazil_layout_decode(NULL, 1, &parts), "layout");
-    REFUSED(frazil_layout_decode(layout, 1, NULL), "parts");
+    REFUSED(frazil_layout_decode(NULL, 1, &parts, sizeof parts), "layout");
+    REFUSED(frazil_layout_decode(layout, 1, NULL, 64), "parts");
     REFUSED(frazil_layout_decode_field(NULL, 1, "worker", &number), "layout");
     REFUSED(frazil_layout_decode_field(layout, 1, NULL, &number), "name");
     REFUSED(frazil_layout_decode_field(layout, 1, "worker", NULL), "value");
@@ -1189,7 +1190,7 @@ CASE(out_of_range) {
     }
     STATUS(frazil_id_format(-1, FRAZIL_HEX, text, sizeof text), FRAZIL_ID_INVALID);
     STATUS(frazil_id_format(INT64_MIN, FRAZIL_DECIMAL, text, sizeof text), FRAZIL_ID_INVALID);
-    STATUS(frazil_layout_decode(layout, -1, &parts), FRAZIL_ID_INVALID);
+    STATUS(frazil_layout_decode(layout, -1, &parts, sizeof parts), FRAZIL_ID_INVALID);
     STATUS(frazil_snowflake_observe(ids, INT64_MIN), FRAZIL_ID_INVALID);
     STATUS(frazil_snowflake_observe(ids, INT64_MAX), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_layout_decode_field(layout, INT64_MIN, "worker", &value), FRAZIL_ID_INVALID);
@@ -1339,7 +1340,7 @@ CASE(last_error) {
 
 static bool parts_are(const uint8_t *id, const struct object_id_parts *known) {
     frazil_object_id_parts parts;
-    if (frazil_object_id_decode(id, &parts) != FRAZIL_OK) return false;
+    if (frazil_object_id_decode(id, &parts, sizeof parts) != FRAZIL_OK) return false;
     return parts.unix_ms == known->unix_ms && parts.random == known->random && parts.counter == known->counter &&
            parts.machine == known->machine && parts.process == known->process;
 }
@@ -1429,8 +1430,8 @@ CASE(object_id_bad_input) {
     REFUSED(frazil_object_id_parse("507f1f77bcf86cd799439011", NULL), "id");
     REFUSED(frazil_object_id_text(NULL, text), "id");
     REFUSED(frazil_object_id_text(id, NULL), "text");
-    REFUSED(frazil_object_id_decode(NULL, &parts), "id");
-    REFUSED(frazil_object_id_decode(id, NULL), "parts");
+    REFUSED(frazil_object_id_decode(NULL, &parts, sizeof parts), "id");
+    REFUSED(frazil_object_id_decode(id, NULL, 64), "parts");
     REFUSED(frazil_object_id_min_id(0, NULL), "id");
     REFUSED(frazil_object_id_max_id(0, NULL), "id");
 }
@@ -1561,13 +1562,79 @@ CASE(rounded_ids) {
     frazil_layout *layout;
     frazil_parts parts;
     OK(frazil_layout_parse("twitter", &layout));
-    OK(frazil_layout_decode(layout, INT64_C(1541815603606036480), &parts));
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036480), &parts, sizeof parts));
     const bool by_chance = parts.looks_rounded;
-    OK(frazil_layout_decode(layout, INT64_C(1541815603606036481), &parts));
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036481), &parts, sizeof parts));
     CHECK(!parts.looks_rounded);
-    OK(frazil_layout_decode(layout, INT64_C(1541815603606036500), &parts));
+    OK(frazil_layout_decode(layout, INT64_C(1541815603606036500), &parts, sizeof parts));
     CHECK(parts.looks_rounded || by_chance);
     frazil_layout_free(layout);
+}
+
+/* A program's struct, of whatever size, between bytes that nobody may touch. */
+static unsigned char *room(void) {
+    static int64_t room[(4096 + 64) / 8];
+    memset(room, '~', sizeof room);
+    return (unsigned char *)room + 32;
+}
+
+static bool untouched(const unsigned char *from, const unsigned char *to) {
+    for (; from < to; ++from) {
+        if (*from != '~') return false;
+    }
+    return true;
+}
+
+/* A struct of an older program is filled as far as it goes, which the library's own tests show with one that has grown; a newer program's keeps its further
+   fields; and nothing else is written. */
+#define SIZED(type, name, call)                                                                                        \
+    do {                                                                                                               \
+        const size_t wrong[] = {0, 1, sizeof(type) - 1, 4097, SIZE_MAX / 2, SIZE_MAX - 7, SIZE_MAX};                   \
+        for (size_t n = 0; n < COUNT(wrong); ++n) {                                                                    \
+            char text[100];                                                                                            \
+            const size_t size = wrong[n];                                                                              \
+            type *place = (void *)room();                                                                         \
+            STATUS(call, FRAZIL_OUT_OF_RANGE);                                                                         \
+            snprintf(text, sizeof text, "size=%zu is out of range: %zu to 4096: pass sizeof(" #type ")", size, sizeof(type)); \
+            CHECK(error_has(text));                                                                                    \
+            CHECK(untouched((unsigned char *)place - 32, (unsigned char *)place + 4096 + 32));                         \
+        }                                                                                                              \
+        const size_t right[] = {sizeof(type), sizeof(type) + 1, sizeof(type) + 8, 4096};                               \
+        type first;                                                                                                    \
+        for (size_t n = 0; n < COUNT(right); ++n) {                                                                    \
+            const size_t size = right[n];                                                                              \
+            type *place = (void *)room();                                                                      \
+            OK(call);                                                                                                  \
+            if (n == 0) memcpy(&first, place, sizeof first);                                                           \
+            CHECK(first.name == place->name);                                                                          \
+            CHECK(untouched((unsigned char *)place - 32, (unsigned char *)place));                                     \
+            CHECK(untouched((unsigned char *)(place + 1), (unsigned char *)place + 4096 + 32));                        \
+        }                                                                                                              \
+        /* In a packed record nothing is aligned. */                                                                   \
+        for (size_t by = 1; by < 8; ++by) {                                                                            \
+            const size_t size = sizeof(type);                                                                          \
+            unsigned char *bytes = room() + by;                                                                \
+            type *place = (void *)bytes, whole;                                                                        \
+            OK(call);                                                                                                  \
+            memcpy(&whole, bytes, sizeof whole);                                                                       \
+            CHECK(whole.name == first.name);                                                                           \
+            CHECK(untouched(bytes - 32, bytes) && untouched(bytes + size, bytes + 4096));                                    \
+        }                                                                                                              \
+    } while (0)
+
+CASE(struct_sizes) {
+    frazil_snowflake *ids;
+    frazil_layout *layout;
+    uint8_t object_id[FRAZIL_OBJECT_ID_SIZE];
+    OK(frazil_snowflake_open("twitter datacenter=1 worker=17", &ids));
+    OK(frazil_snowflake_layout(ids, &layout));
+    OK(frazil_object_id_new(object_id));
+    SIZED(frazil_layout_info, epoch_ms, frazil_layout_describe(layout, place, size));
+    SIZED(frazil_parts, unix_ms, frazil_layout_decode(layout, INT64_C(1541815603606036480), place, size));
+    SIZED(frazil_lease, node, frazil_snowflake_lease(ids, place, size));
+    SIZED(frazil_object_id_parts, random, frazil_object_id_decode(object_id, place, size));
+    frazil_layout_free(layout);
+    frazil_snowflake_free(ids);
 }
 
 int main(int argc, char **argv) { return run_cases(argc, argv); }

@@ -465,7 +465,7 @@ CASE(buffered) {
     CHECK(ascending(got, COUNT(got)));
     OK(frazil_numbers_layout(ring, &layout));
     for (size_t i = 0; i < COUNT(got); i += 100) {
-        OK(frazil_layout_decode(layout, got[i], &parts));
+        OK(frazil_layout_decode(layout, got[i], &parts, sizeof parts));
         CHECK(parts.node == 332 && parts.unix_ms > wall_ms() - 60000);
     }
     OK(frazil_numbers_spec(ring, &text));
@@ -517,7 +517,7 @@ CASE(buffered) {
     OK(frazil_snowflake_set_time(clock, NOW + 100000));
     OK(frazil_numbers_next(ring, &id));
     OK(frazil_numbers_layout(ring, &layout));
-    OK(frazil_layout_decode(layout, id, &parts));
+    OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     CHECK(parts.unix_ms == NOW + 100000);
     frazil_layout_free(layout);
     frazil_numbers_free(ring);

@@ -42,6 +42,15 @@ for std in c++17 c++20; do
     done
 done
 
+echo "== a status that is dropped is a warning, of every call"
+[ "$(grep -c '^frazil_status frazil_' include/frazil.h)" = "$(grep -A1 '^FRAZIL_NODISCARD$' include/frazil.h | grep -c '^frazil_status frazil_')" ]
+printf '#include <frazil.h>\nvoid unit(const frazil_snowflake *ids) { frazil_snowflake_close(ids); }\n' | tee "$out/drop.c" > "$out/drop.cpp"
+for unit in "$CC -std=c99 $out/drop.c" "$CC -std=c17 $out/drop.c" "$CC -std=c2x $out/drop.c" "$CXX -std=c++11 $out/drop.cpp" "$CXX -std=c++17 $out/drop.cpp"; do
+    $unit -c -o "$out/drop.o" $warnings -Ibuild/c/include 2> "$out/drop.log" && { echo "$unit: dropped without a warning" >&2; exit 1; }
+    grep -q 'unused-result' "$out/drop.log"
+    $unit -c -o "$out/drop.o" $warnings -DFRAZIL_NODISCARD= -Ibuild/c/include
+done
+
 echo "== suites build"
 includes="-Ibuild/c/include -Itests/c -I$out"
 shared="-L$lib -Wl,-rpath,$lib -lfrazil -lpthread"
@@ -52,16 +61,24 @@ native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases.cpp $shared -o "$out/cases_cpp"
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases_numbers.cpp $shared -o "$out/cases_numbers_cpp"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases_waits.c $shared -o "$out/cases_waits_c"
+"$CC" -g -std=c99 $warnings $includes tests/c/cases_cancel.c $shared -o "$out/cases_cancel_c"
 "$CXX" -g -std=c++17 $warnings $includes tests/c/cases_waits.cpp $shared -o "$out/cases_waits_cpp"
+for std in c++17 c++20; do
+    "$CXX" -g -std=$std $warnings $includes tests/c/cases_values.cpp $shared -o "$out/cases_values_$std"
+done
 "$CXX" -g -std=c++17 $warnings -fno-exceptions -fno-rtti $includes tests/c/cases_results.cpp $shared -o "$out/cases_results"
 
-for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_results; do
+"$CC" -g -std=c99 $warnings $includes tests/c/cases_unload.c -ldl -lpthread -o "$out/cases_unload_c"
+
+echo "== cases_unload_c"
+"$out/cases_unload_c" "$lib/libfrazil.so"
+for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cancel_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_values_c++17 cases_values_c++20 cases_results; do
     echo "== $suite"
     "$out/$suite"
 done
 # Two at a time; what each says in one piece.
 # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
-printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_waits_cpp cases_results | xargs -P 2 -I{} sh -c '
+printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_cancel_c cases_waits_cpp cases_values_c++20 cases_results | xargs -P 2 -I{} sh -c '
     status=0
     valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
         --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$0/{}" > "$0/{}.valgrind" 2>&1 || status=1

@@ -97,7 +97,7 @@ impl Generator {
         let why = if self.clock.is_manual() {
             "and only set_time moves clock=manual"
         } else if due_in > wait.left() {
-            "longer than this call may wait"
+            "and this call may not wait so long"
         } else {
             wait.check()?;
             std::thread::sleep(wait.piece(Later::In(due_in))?);

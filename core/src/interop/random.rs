@@ -3,6 +3,7 @@
 //! Never from a generator in this process: a forked child, or a copy of the machine, would inherit its state and repeat what the other one
 //! draws.
 
+use crate::cancel::Uncancelled;
 use crate::clock::Millisecond;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
@@ -16,6 +17,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
 }
 
 fn fill(bytes: &mut [u8]) -> Result<()> {
+    let _uncancelled = Uncancelled::new();
     getrandom::fill(bytes).map_err(|error| Error::new(ErrorKind::Internal, format!("the operating system gives no random bytes: {error}")))
 }
 
@@ -37,6 +39,8 @@ pub(super) struct Ahead {
 
 impl Ahead {
     pub(super) fn new() -> Self {
+        // The first clock of a process looks in a file whether there is a counter.
+        let _uncancelled = Uncancelled::new();
         Ahead { now: Millisecond::new(), process: fork::mark().current(), bytes: [0; MOST], at: 0, end: 0, next: 0 }
     }
 

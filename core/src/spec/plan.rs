@@ -1,12 +1,13 @@
 //! What a spec means: its layout, policies, clock, and where the node number comes from.
 
-use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, WAYS_OUT, spec_error};
+use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, spec_error, ways_out};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::check_observed;
 use crate::id::Id;
 use crate::layout::{Field, Layout, check_value};
 use crate::lease::{Contract, Times};
+use crate::nearest::did_you_mean;
 use crate::policy::{Policies, Reaction, Start};
 use crate::preset::{self, STANDARD};
 use crate::store::Address;
@@ -106,10 +107,14 @@ impl Spec {
         let fields: Vec<_> = layout.node_fields().iter().map(|field| field.name()).collect();
         for (key, _) in &self.pairs {
             if !KEYS.contains(&key.as_str()) && !fields.contains(&key.as_str()) {
-                return Err(Error::new(
-                    ErrorKind::UnknownKey,
-                    format!("there is no key {}; this layout's node fields: {}; keys: {}", shown(key), fields.join(", "), KEYS.join(", ")),
-                ));
+                let near = did_you_mean(key, fields.iter().chain(KEYS).copied());
+                let why = format!(
+                    "there is no key {}{near}; this layout's node fields: {}; keys: {}",
+                    shown(key),
+                    fields.join(", "),
+                    KEYS.join(", ")
+                );
+                return Err(Error::new(ErrorKind::UnknownKey, why));
             }
         }
         Ok(())
@@ -178,9 +183,11 @@ impl Spec {
             }
         }
         let missing: Vec<_> =
-            layout.node_fields().iter().zip(&given).filter(|(_, value)| value.is_none()).map(|(field, _)| field.name()).collect();
+            layout.node_fields().iter().zip(&given).filter(|(_, value)| value.is_none()).map(|(field, _)| field).collect();
         if !missing.is_empty() {
-            let why = format!("the node number is missing ({}): {WAYS_OUT}", missing.join(", "));
+            let names: Vec<_> = missing.iter().map(|field| field.name()).collect();
+            let by_hand: Vec<_> = missing.iter().map(|field| format!("{}={}", field.name(), field.max().min(7))).collect();
+            let why = format!("the node number is missing ({}): {}", names.join(", "), ways_out(&by_hand.join(" ")));
             return Err(Error::new(ErrorKind::NodeMissing, why));
         }
         Ok(Source::Fixed(layout.node_of(given.into_iter().flatten())))

@@ -238,6 +238,11 @@ impl Address {
             } else {
                 shown(text.split([':', '/']).next().unwrap_or_default())
             };
+            if let Some((name, _)) = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name)) {
+                let why =
+                    format!("store={scheme} is another library's way to name its driver, of which frazil has its own: write {name}...");
+                return Error::new(ErrorKind::Spec, why);
+            }
             let why = format!(
                 "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://"
             );
@@ -270,6 +275,13 @@ impl Address {
             _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
         }
     }
+}
+
+/// Whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
+fn names_driver(text: &str, name: &str) -> bool {
+    let (Some(base), Some((scheme, _))) = (name.strip_suffix("://"), text.split_once("://")) else { return false };
+    let scheme = scheme.to_ascii_lowercase();
+    scheme.split_once('+').is_some_and(|(before, _)| before == base) || scheme.strip_prefix("jdbc:") == Some(base)
 }
 
 impl fmt::Display for Address {

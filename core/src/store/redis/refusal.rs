@@ -76,13 +76,21 @@ pub(super) fn io(address: &str, timeout: Duration, error: &io::Error) -> Error {
             let limit = show_duration(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
             format!("did not answer within {limit}")
         }
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
-            let hint = if address.starts_with("redis://") { "; if it expects TLS, write rediss://" } else { "" };
-            format!("closed the connection{hint}")
-        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "closed the connection".to_owned(),
         _ => format!("cannot be reached: {error}"),
     };
     Error::new(ErrorKind::StoreUnreachable, format!("store={address} {why}"))
+}
+
+/// A connection that breaks before the server has replied to anything. One with TLS takes what it is told for a broken handshake, and hangs up.
+pub(super) fn first(address: &str, timeout: Duration, error: &io::Error) -> Error {
+    let why = io(address, timeout, error);
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe if address.starts_with("redis://") => {
+            Error::new(why.kind(), format!("{why}; if it expects TLS, write rediss://"))
+        }
+        _ => why,
+    }
 }
 
 /// A connection that breaks before TLS stands. A Redis without TLS waits for more, or hangs up.

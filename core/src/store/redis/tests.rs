@@ -146,6 +146,16 @@ fn other_servers() {
     refused(connect(&impostor(b"$2\r\na\n\r\n", Duration::ZERO), TIMEOUT), ErrorKind::StoreReadonly, &["replica"]);
 }
 
+/// One that has replied before speaks as it is spoken to: when it is shut down, that is no question of TLS.
+#[test]
+fn a_server_that_shuts_down() {
+    let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nloading:0\r\n";
+    let reply: &'static str = format!("${}\r\n{info}\r\n", info.len()).leak();
+    let mut store = connect(&impostor(reply.as_bytes(), Duration::ZERO), TIMEOUT).expect("a primary");
+    let text = refused(store.load("default", Which::All), ErrorKind::StoreUnreachable, &["closed the connection"]);
+    assert!(!text.contains("TLS"), "{text}");
+}
+
 /// A reply that trickles in ends with the whole timeout, not with each byte's own.
 #[test]
 fn slow_reply() {

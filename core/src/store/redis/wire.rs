@@ -21,6 +21,8 @@ pub(super) struct Wire {
     parser: Parser,
     timeout: Duration,
     address: String,
+    /// Whether the server has ever replied: then it speaks as this side does.
+    answered: bool,
 }
 
 impl Wire {
@@ -45,7 +47,7 @@ impl Wire {
             ConnectionAddr::Unix(path) => Box::new(Timed::dial_unix(path, deadline).map_err(failed)?),
             _ => return Err(Error::new(ErrorKind::Spec, format!("store={address} cannot be used on this system"))),
         };
-        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address })
+        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address, answered: false })
     }
 
     /// The server's address without its credentials.
@@ -80,13 +82,18 @@ impl Wire {
         let broken = match (reply, reader.error) {
             (Some(Ok(value)), None) => {
                 self.stream = Some(stream);
+                self.answered = true;
                 return Ok(value);
             }
             (_, Some(error)) => error,
             (Some(Err(error)), None) if error.is_io_error() => io::ErrorKind::UnexpectedEof.into(),
             _ => return Err(refusal::not_redis(&self.address, "a command")),
         };
-        let refusal = if stream.handshaking() { refusal::handshake } else { refusal::io };
+        let refusal = match (stream.handshaking(), self.answered) {
+            (true, _) => refusal::handshake,
+            (false, false) => refusal::first,
+            (false, true) => refusal::io,
+        };
         Err(refusal(&self.address, self.timeout, &broken))
     }
 }

@@ -1,0 +1,212 @@
+//! What the calls of both kinds of handle are made of: a generator's, and those of numbers that are prepared ahead.
+
+use crate::convert::{Out, max_wait, null, reference};
+use crate::error::{frazil_status, guard, guard_short};
+use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result, Uncancelled, Wait};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char};
+use std::time::Duration;
+
+/// A handle that gives out numbers.
+pub(crate) trait Handle {
+    /// What the header calls the handle, and the number that it writes.
+    const NAMES: (&str, &str);
+    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>;
+    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> Result<()>;
+    fn batch(&self, count: usize) -> Result<Vec<Id>>;
+    fn try_renew(&self, max_wait: Duration) -> Result<()>;
+    fn try_close(&self, max_wait: Duration) -> Result<()>;
+    fn spec(&self) -> &CStr;
+}
+
+/// `handle!(type, field, handle number)`: a handle by its field, which has the core's calls.
+macro_rules! handle {
+    ($type:ident, $field:ident, $handle:ident $number:ident) => {
+        impl $crate::next::handle::Handle for $type {
+            const NAMES: (&str, &str) = (stringify!($handle), stringify!($number));
+
+            #[inline]
+            fn try_next_id<'a>(&self, wait: impl Into<frazil_core::Wait<'a>>) -> frazil_core::Result<frazil_core::Id> {
+                self.$field.try_next_id(wait)
+            }
+
+            fn try_fill(&self, buffer: &mut [i64], max_wait: std::time::Duration) -> frazil_core::Result<()> {
+                self.$field.try_fill(buffer, max_wait)
+            }
+
+            fn batch(&self, count: usize) -> frazil_core::Result<Vec<frazil_core::Id>> {
+                self.$field.batch(count)
+            }
+
+            fn try_renew(&self, max_wait: std::time::Duration) -> frazil_core::Result<()> {
+                self.$field.try_renew(max_wait)
+            }
+
+            fn try_close(&self, max_wait: std::time::Duration) -> frazil_core::Result<()> {
+                self.$field.try_close(max_wait)
+            }
+
+            fn spec(&self) -> &std::ffi::CStr {
+                &self.spec
+            }
+        }
+    };
+}
+pub(crate) use handle;
+
+/// A call's limit: in ms where the function has one.
+#[inline]
+fn limit(max_wait_ms: Option<i64>) -> Result<Duration> {
+    max_wait_ms.map_or(Ok(Duration::MAX), max_wait)
+}
+
+/// # Safety
+/// The pointers are NULL or valid.
+#[inline]
+pub(crate) unsafe fn next<H: Handle>(handle: *const H, max_wait_ms: Option<i64>, number: *mut i64) -> frazil_status {
+    guard_short(|| {
+        // SAFETY: as the caller says.
+        let (handle, number) = unsafe { (reference(H::NAMES.0, handle)?, Out::new(H::NAMES.1, number)?) };
+        number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.try_next_id(wait))?.get());
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The pointers are NULL or valid, the buffer for `count` numbers.
+pub(crate) unsafe fn fill<H: Handle>(
+    handle: *const H,
+    max_wait_ms: Option<i64>,
+    buffer: *mut i64,
+    count: usize,
+    written: *mut usize,
+) -> frazil_status {
+    let mut done = 0;
+    let status = guard(|| {
+        // SAFETY: as the caller says.
+        let result = unsafe { reference(H::NAMES.0, handle) }.and_then(|handle| {
+            let max_wait = limit(max_wait_ms)?;
+            // SAFETY: as the caller says.
+            handle.try_fill(unsafe { slice(buffer, count)? }, max_wait)
+        });
+        done = result.as_ref().map_or_else(Error::written, |()| count);
+        result
+    });
+    if !written.is_null() {
+        // SAFETY: not NULL, so valid as the caller says.
+        unsafe { written.write(done) };
+    }
+    status
+}
+
+/// All or nothing.
+///
+/// # Safety
+/// The pointers are NULL or valid, the buffer for `count` numbers.
+pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count: usize) -> frazil_status {
+    guard(|| {
+        // SAFETY: as the caller says.
+        let handle = unsafe { reference(H::NAMES.0, handle)? };
+        // The core refuses a larger count, before it would touch the buffer.
+        if count <= MAX_BATCH {
+            check_buffer(buffer, count)?;
+        }
+        for (at, id) in handle.batch(count)?.into_iter().enumerate() {
+            // SAFETY: the buffer has room for `count` numbers, as the caller says.
+            unsafe { buffer.add(at).write(id.get()) };
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// The pointer is NULL or valid.
+pub(crate) unsafe fn renew<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
+    // SAFETY: as the caller says.
+    guard(|| unsafe { reference(H::NAMES.0, handle)? }.try_renew(limit(max_wait_ms)?))
+}
+
+/// Without a limit it closes in any case, and what is left to do goes on in the background.
+///
+/// # Safety
+/// The pointer is NULL or valid.
+pub(crate) unsafe fn close<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
+    guard(|| {
+        // SAFETY: as the caller says.
+        let closed = unsafe { reference(H::NAMES.0, handle)? }.try_close(limit(max_wait_ms)?);
+        if max_wait_ms.is_some() { closed } else { Ok(()) }
+    })
+}
+
+/// # Safety
+/// The pointers are NULL or valid.
+pub(crate) unsafe fn spec<H: Handle>(handle: *const H, spec: *mut *const c_char) -> frazil_status {
+    guard_short(|| {
+        // SAFETY: as the caller says.
+        let (handle, spec) = unsafe { (reference(H::NAMES.0, handle)?, Out::new("spec", spec)?) };
+        spec.write(handle.spec().as_ptr());
+        Ok(())
+    })
+}
+
+/// Gives a handle up.
+///
+/// # Safety
+/// The pointer is NULL, or came from `Box::into_raw` and is nobody else's.
+pub(crate) unsafe fn free<H>(handle: *mut H) {
+    guard(|| {
+        if !handle.is_null() {
+            // SAFETY: as the caller says.
+            drop(unsafe { Box::from_raw(handle) });
+        }
+        Ok(())
+    });
+}
+
+/// How long a call may wait. Only one that finds nothing at once makes a `Wait` of it, and is not cancelled from then on.
+pub(crate) struct Patience<'a> {
+    max: Duration,
+    uncancelled: &'a Cell<Option<Uncancelled>>,
+}
+
+impl From<Patience<'_>> for Wait<'_> {
+    #[cold]
+    fn from(patience: Patience<'_>) -> Self {
+        patience.uncancelled.set(Some(Uncancelled::new()));
+        Wait::from(patience.max)
+    }
+}
+
+/// Runs a hot call, in which the thread is not cancelled.
+#[inline]
+pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(Patience<'_>) -> T) -> T {
+    call(Patience { max, uncancelled: &Cell::new(None) })
+}
+
+/// A buffer as a slice.
+///
+/// # Safety
+/// It is NULL, or valid for `count` numbers and nobody else's while the slice is used.
+unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [i64]> {
+    check_buffer(buffer, count)?;
+    match count {
+        0 => Ok(&mut []),
+        // SAFETY: not NULL, aligned, no longer than a slice may be, and ours as the caller says.
+        _ => Ok(unsafe { std::slice::from_raw_parts_mut(buffer, count) }),
+    }
+}
+
+/// Refuses a buffer that no C array can be.
+fn check_buffer(buffer: *mut i64, count: usize) -> Result<()> {
+    const MOST: usize = isize::MAX as usize / size_of::<i64>();
+    if count > MOST {
+        return Err(Error::new(ErrorKind::OutOfRange, format!("count={count} is out of range: no array has more than {MOST} IDs")));
+    }
+    if buffer.is_null() && count > 0 {
+        return Err(null("buffer"));
+    }
+    if !buffer.is_aligned() {
+        return Err(Error::new(ErrorKind::WrongType, "buffer is not aligned like an int64_t"));
+    }
+    Ok(())
+}

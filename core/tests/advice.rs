@@ -1,0 +1,60 @@
+//! What an error advises can be done as it says, here and now.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{Buffered, Layout, Segment, Snowflake, TextFormat};
+use std::time::Duration;
+
+fn says(error: impl std::fmt::Display, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{text:?} lacks {part:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_a_slip_of_another() {
+    says(Layout::parse("Twitter").unwrap_err(), &["there is no preset \"Twitter\" (did you mean twitter?)"]);
+    let twitter = Layout::parse("twitter").unwrap();
+    says(twitter.node_field("workr").unwrap_err(), &["no node field \"workr\" (did you mean worker?)"]);
+    says(twitter.compose(1_767_225_600_000, &[("data_center", 1), ("worker", 1)], 0).unwrap_err(), &["(did you mean datacenter?)"]);
+    says("base-62".parse::<TextFormat>().unwrap_err(), &["(did you mean base62?)"]);
+    says(Segment::open("orders stor=memory").unwrap_err(), &["no key \"stor\" (did you mean store?) here"]);
+    says(Buffered::open("standard node=1 sise=8").unwrap_err(), &["a ring's own: size, refill, empty (did you mean size?)"]);
+    says(Snowflake::open("standard node=1 lagg=1s").unwrap_err(), &["no key \"lagg\" (did you mean lag?); this layout's"]);
+}
+
+#[test]
+fn a_name_that_is_not_there_at_all() {
+    for error in [
+        Layout::parse("nonsense").unwrap_err(),
+        Layout::parse("leaf").unwrap().node_field("shard").unwrap_err(),
+        Segment::open("orders store=memory worker=1").unwrap_err(),
+        Buffered::open("standard node=1 shard=8").unwrap_err(),
+    ] {
+        assert!(!error.to_string().contains("did you mean"), "{error}");
+    }
+}
+
+/// The way out by hand is a line that opens.
+#[test]
+fn a_missing_number_names_the_fields_of_its_own_layout() {
+    let layout = "layout='time:41@1ms side:1 shard:9 sequence:12 epoch:2025-01-01'";
+    for spec in ["standard", "twitter", "discord", "instagram", "game", layout] {
+        let text = Snowflake::open(spec).unwrap_err().to_string();
+        let by_hand = text.split("each generator (").nth(1).and_then(|rest| rest.split(')').next()).expect("a way out");
+        Snowflake::open(&format!("{spec} {by_hand} detached=true")).unwrap_or_else(|error| panic!("{spec} {by_hand}: {error}"));
+    }
+}
+
+#[test]
+fn a_tag_has_no_space_in_it() {
+    says(Segment::open("my orders store=memory").unwrap_err(), &["\"orders\" is not key=value", "a segment's tag", "no space"]);
+}
+
+#[test]
+fn a_wait_that_is_too_long_says_so() {
+    let ids = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=77 start=zero exhausted=wait:60s").unwrap();
+    let mut many = [0i64; 100];
+    says(ids.try_fill(&mut many, Duration::ZERO).unwrap_err(), &["the next ID is due in ", " ms, and this call may not wait so long"]);
+}
