@@ -94,7 +94,7 @@ export class FrazilError extends Error {
    * @example
    * mock.method(ids, 'next', () => { throw new FrazilError('WOULD_BLOCK', 'busy', { retryAfterMs: 5 }) })
    *
-   * @throws {FrazilError} `OUT_OF_RANGE` for an unknown code.
+   * @throws {FrazilError} `OUT_OF_RANGE` for an unknown code, `WRONG_TYPE` for a message that is no string.
    */
   constructor(code: ErrorCode, message?: string, details?: ErrorDetails)
   /** The stable name, for example `'CLOCK_BACK'`. */

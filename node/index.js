@@ -16,7 +16,11 @@ const BRAND = Symbol.for('frazil.FrazilError')
 class FrazilError extends Error {
   constructor(code, message, details) {
     if (!numberOf.has(code)) {
-      throw new FrazilError('OUT_OF_RANGE', `code=${inspect(code)} is none of: ${[...numberOf.keys()].join(', ')}`)
+      const given = typeof code === 'string' ? JSON.stringify(code.slice(0, 60)) : typeof code
+      throw new FrazilError('OUT_OF_RANGE', `code=${given} is none of: ${[...numberOf.keys()].join(', ')}`)
+    }
+    if (message !== undefined && typeof message !== 'string') {
+      throw new FrazilError('WRONG_TYPE', `message is ${message === null ? 'null' : `a ${typeof message}`}: it must be a string`)
     }
     const { retryAfterMs, written, cause } = Object(details)
     super(message === undefined ? meaningOf.get(code) : message, cause === undefined ? undefined : { cause })

@@ -91,6 +91,9 @@ test('a test can make any error', () => {
   for (const code of [undefined, null, 7, 'NO_SUCH', 'clock_back', Symbol('s'), {}]) {
     refused('OUT_OF_RANGE', () => new FrazilError(code), 'code=', 'CLOCK_BACK')
   }
+  for (const message of [null, 7, {}, Object.create(null), Symbol('s')]) {
+    refused('WRONG_TYPE', () => new FrazilError('SPEC', message), 'message')
+  }
 })
 
 test('what is an error of frazil\'s', () => {
