@@ -317,13 +317,25 @@ function waits(given) {
   return Array.isArray(given) && typeof given[0] === 'object'
 }
 
+// Ends a call whose promise nobody gets.
+function abandon([promise, call]) {
+  promise.catch(() => {})
+  native.endCall(call)
+}
+
 // What a call that waits comes to. Async, as all that call it: so an error's stack leads to who awaits it.
 async function later([promise, call], options) {
-  const signal = options && options.signal
+  let signal
   try {
+    signal = options && options.signal
     if (signal) {
       endBy(signal, call)
     }
+  } catch (thrown) {
+    abandon([promise, call])
+    throw thrown
+  }
+  try {
     return await promise
   } catch (thrown) {
     throw asError(thrown)
@@ -359,8 +371,7 @@ async function open(type, given) {
   } catch (thrown) {
     // A constructor has failed after that of the class it extends.
     if (waits(mine.given)) {
-      mine.given[0].catch(() => {})
-      native.endCall(mine.given[1])
+      abandon(mine.given)
     }
     throw thrown
   } finally {
