@@ -5,7 +5,8 @@ const { inspect, types: { isUint8Array } } = require('util')
 const { isMainThread } = require('worker_threads')
 const addon = require('./native.js')
 
-// Objects and dates of the addon's are of the realm that loaded it first. A test runner has one for each file, so all that users see is made here.
+// Objects and dates of the addon's are of the realm that loaded it first. A test runner has one for each file, so all that users see
+// is made here.
 const errors = Object.freeze(Array.from(addon.errorTable(), row => Object.freeze({ ...row })))
 const numberOf = new Map(errors.map(({ code, number }) => [code, number]))
 const meaningOf = new Map(errors.map(({ code, meaning }) => [code, meaning]))
@@ -75,7 +76,8 @@ class Layout {
   decode(id) {
     const parts = native.layoutDecode(this, id)
     const fields = { ...parts.fields }
-    const own = { id: parts.id, time: new Date(parts.time), tick: parts.tick, ...fields, sequence: parts.sequence, looksRounded: parts.looksRounded }
+    const { time, tick, sequence, looksRounded } = parts
+    const own = { id: parts.id, time: new Date(time), tick, ...fields, sequence, looksRounded }
     // Not listed: they are there by their names.
     return Object.defineProperty(own, 'fields', { value: fields })
   }
@@ -236,7 +238,8 @@ const numbersMinters = {
   nextBigInt: numbers => bigIntMinter(native.numbersBigIntMinter(numbers)),
 }
 
-// What the prototypes' methods mint with, made when it is needed: for `super.next()`, and where a program has replaced a method for a while.
+// What the prototypes' methods mint with, made when it is needed: for `super.next()`, and where a program has replaced a method for a
+// while.
 const inherited = new WeakMap()
 
 function minter(ids, minters, name) {
@@ -725,7 +728,8 @@ function uuidBytes(text) {
 
 function uuidFromBytes(bytes) {
   if (!isUint8Array(bytes) || bytes.length !== 16) {
-    throw new FrazilError('WRONG_TYPE', `bytes is ${isUint8Array(bytes) ? `${bytes.length} bytes` : typeof bytes}: it must be a Uint8Array of 16`)
+    const given = isUint8Array(bytes) ? `a Uint8Array of ${bytes.length}` : typeof bytes
+    throw new FrazilError('WRONG_TYPE', `bytes is ${given}: it must be a Uint8Array of 16`)
   }
   return native.parseUuid(Buffer.from(bytes).toString('hex'))
 }
@@ -771,6 +775,6 @@ function uuid7(time) {
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid, maxObjectId,
-  minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
+  maxObjectId, minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 }

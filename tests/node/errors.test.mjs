@@ -112,7 +112,8 @@ test('two copies in a process: each makes its own errors, and both know both', a
   assert.notEqual(copy.Snowflake, Snowflake)
   const second = new copy.Snowflake(spec, { maxWaitMs: 1000 })
   const calls = ids => [
-    () => ids.batch(-1), () => ids.next(7), () => ids.nextBigInt(7), () => ids.text('roman'), () => ids.layout.decode('x'), () => new ids.constructor('x'),
+    () => ids.batch(-1), () => ids.next(7), () => ids.nextBigInt(7), () => ids.text('roman'), () => ids.layout.decode('x'),
+    () => new ids.constructor('x'),
   ]
   for (const [ids, own, other] of [[first, FrazilError, copy.FrazilError], [second, copy.FrazilError, FrazilError]]) {
     for (const call of [...calls(ids), () => { ids.close(); ids.next() }, () => ids.nextBigInt()]) {
@@ -172,7 +173,8 @@ test('a copy in a realm of its own gives values of that realm', async () => {
   const ids = await copy.Snowflake.open(SLOW, { node: 7 })
   const parts = ids.layout.decode(ids.next())
   const leased = await copy.Snowflake.open('standard', { store: 'memory', namespace: 'node-errors-realm' })
-  for (const date of [parts.time, ids.layout.epoch, ids.layout.expiresAt, copy.uuidTime(copy.uuid7()), copy.decodeObjectId(copy.objectId()).time]) {
+  const { epoch, expiresAt } = ids.layout
+  for (const date of [parts.time, epoch, expiresAt, copy.uuidTime(copy.uuid7()), copy.decodeObjectId(copy.objectId()).time]) {
     assert.equal(Object.getPrototypeOf(date), theirDate.prototype)
   }
   assert.ok(leased.lease.bound === undefined || leased.lease.bound instanceof theirDate)
@@ -203,7 +205,11 @@ test('what a caller\'s own code throws within a call comes out as it is', async 
   const ids = manual('twitter datacenter=4 worker=4', START)
   for (const thrown of [new RangeError('mine'), 'text', undefined, ['an', 'array'], { code: 'SPEC' }, new FrazilError('SPEC', 'mine')]) {
     const options = { get maxWaitMs() { throw thrown } }
-    for (const call of [() => ids.next(options), () => ids.nextBigInt(options), () => ids.batch(1, options), () => ids.text('hex', options), () => new Snowflake('twitter', options)]) {
+    const calls = [
+      () => ids.next(options), () => ids.nextBigInt(options), () => ids.batch(1, options), () => ids.text('hex', options),
+      () => new Snowflake('twitter', options),
+    ]
+    for (const call of calls) {
       try {
         call()
         assert.fail('not thrown')

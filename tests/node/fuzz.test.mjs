@@ -1,5 +1,5 @@
-// 20,000 random calls of whatever is exported, with random and hostile arguments. Each gives what its kind gives, or a FrazilError that says
-// why; and IDs go on increasing. What fails is printed with the seed that shows it again.
+// 20,000 random calls of whatever is exported, with random and hostile arguments. Each gives a value, or a FrazilError that says why; and
+// IDs go on increasing. What fails is printed with the seed that shows it again.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -9,6 +9,8 @@ import { manual } from './helper.mjs'
 const { FrazilError, Layout, Numbers, Segment, Snowflake, errors, formatId, parseId } = frazil
 const CALLS = 20_000
 const START = 1700000000000
+// Called at random, these leave nothing to look at.
+const ENDS = ['constructor', 'close', 'closeAsync', 'setTime', 'observe', 'renew']
 const codes = new Set(errors.map(({ code }) => code))
 const layouts = ['twitter', 'standard', 'sonyflake', 'js53', 'time:2@1h a:2 b:54 sequence:5 epoch:2025-01-01'].map(text => new Layout(text))
 
@@ -51,25 +53,27 @@ const hostile = ({ mint, ids }) => fc.constantFrom(
 )
 
 const likely = fc.oneof(
-  fc.bigInt({ min: -(1n << 65n), max: 1n << 65n }), fc.bigInt({ min: 0n, max: (1n << 63n) - 1n }).map(String), fc.maxSafeInteger(), fc.double(), fc.nat(4000),
+  fc.bigInt({ min: -(1n << 65n), max: 1n << 65n }), fc.bigInt({ min: 0n, max: (1n << 63n) - 1n }).map(String),
+  fc.maxSafeInteger(), fc.double(), fc.nat(4000),
   fc.date({ noInvalidDate: false }), fc.date({ min: new Date('2011-01-01'), max: new Date('2060-01-01') }).map(Number),
-  fc.constantFrom('decimal', 'base62', 'base32', 'hex', 'twitter', 'twitter datacenter=1 worker=2 detached=true', 'layout="time:41@1ms a:10 sequence:12 epoch:2025-01-01"'),
-  fc.constantFrom(...codes), fc.stringMatching(/^[0-9a-f]{24}$/), fc.uuid(), fc.uuid().map(uuid => `{${uuid}}`), fc.string({ unit: 'binary' }), fc.string(),
+  fc.constantFrom('decimal', 'base62', 'base32', 'hex', 'twitter', 'twitter datacenter=1 worker=2 detached=true'),
+  fc.constantFrom('layout="time:41@1ms a:10 sequence:12 epoch:2025-01-01"', ...codes), fc.stringMatching(/^[0-9a-f]{24}$/),
+  fc.uuid(), fc.uuid().map(uuid => `{${uuid}}`), fc.string({ unit: 'binary' }), fc.string(),
   fc.uint8Array({ minLength: 15, maxLength: 17 }), fc.nat(64).map(length => new BigInt64Array(length)), fc.constantFrom(...layouts),
   fc.record({ time: fc.date(), sequence: fc.nat(5000), datacenter: fc.nat(40), worker: fc.nat(40) }, { requiredKeys: [] }),
-  fc.record({ datacenter: fc.nat(40), worker: fc.nat(40), detached: fc.boolean(), rollback: fc.string(), maxWaitMs: fc.constantFrom(0, 1, -1, NaN) }, { requiredKeys: [] }),
+  fc.record({ datacenter: fc.nat(40), worker: fc.nat(40), detached: fc.boolean(), rollback: fc.string() }, { requiredKeys: [] }),
   fc.record({ maxWaitMs: fc.constantFrom(0, 1, '1', null, -1) }),
 )
 
 /** Every function, and every method of each kind of object, by its name. */
 function calls({ ids }, numbers) {
-  const exported = Object.entries(frazil).filter(([name, value]) => typeof value === 'function' && !['closeOnSigterm', 'default'].includes(name))
+  const exported = Object.entries(frazil).filter(([name, value]) => typeof value === 'function' && name !== 'closeOnSigterm')
   const functions = exported.map(([name, value]) => [name, /^[A-Z]/.test(name) ? (...given) => new value(...given) : value])
   const opens = [['Snowflake.open', (...given) => Snowflake.open(given[0], { maxWaitMs: 0, ...Object(given[1]) })]]
   const methods = [['ids', ids], ['numbers', numbers], ...layouts.map(layout => ['layout', layout])].flatMap(([name, object]) => {
     const type = Object.getPrototypeOf(object)
     const above = object instanceof Numbers ? Numbers.prototype : type
-    const names = [...Object.getOwnPropertyNames(above)].filter(name => !['constructor', 'close', 'closeAsync', 'setTime', 'observe', 'renew'].includes(name))
+    const names = Object.getOwnPropertyNames(above).filter(name => !ENDS.includes(name))
     return names.map(method => [`${name}.${method}`, (...given) => {
       const value = object[method]
       return typeof value === 'function' ? object[method](...given) : value
@@ -93,14 +97,16 @@ test(`${CALLS} random calls`, async () => {
   const set = stage()
   const numbers = await Segment.open('fuzz', { store: 'memory', namespace: 'node-fuzz' })
   const table = calls(set, numbers)
-  const argument = fc.oneof({ weight: 5, arbitrary: likely }, { weight: 2, arbitrary: hostile(set) }, { weight: 2, arbitrary: fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withNullPrototype: true, withObjectString: true, withSparseArray: true, withTypedArray: true }) })
+  const kinds = ['BigInt', 'Date', 'Map', 'Set', 'NullPrototype', 'ObjectString', 'SparseArray', 'TypedArray']
+  const anything = fc.anything(Object.fromEntries(kinds.map(kind => [`with${kind}`, true])))
+  const argument = fc.oneof({ weight: 5, arbitrary: likely }, { weight: 2, arbitrary: hostile(set) }, { weight: 2, arbitrary: anything })
   const refused = new Map()
   let given = 0
   const property = fc.asyncProperty(fc.constantFrom(...table), fc.array(argument, { maxLength: 4 }), async ([name, call], values) => {
     try {
       const value = await call(...values)
       given++
-      if (name === 'decode' || name === 'layout.decode') {
+      if (name === 'layout.decode') {
         assert.equal(typeof value.id, 'string')
       }
     } catch (error) {
