@@ -72,17 +72,39 @@ export const errors: readonly ErrorRow[]
 /** The version of the package. */
 export const version: string
 
-/** A refusal: its code is stable; its message names the argument, the value and what is allowed. frazil makes them. */
+/** What an error may say beside its code. */
+export interface ErrorDetails {
+  /** As in {@link FrazilError.retryAfterMs}. */
+  retryAfterMs?: number | undefined
+  /** As in {@link FrazilError.written}. */
+  written?: number | undefined
+  /** As in `Error`. */
+  cause?: unknown
+}
+
+/**
+ * A refusal: its code is stable; its message names the argument, the value and what is allowed.
+ *
+ * Where a process has loaded the package several times, as test runners do, each copy's errors are `instanceof` the others' class, too.
+ */
 export class FrazilError extends Error {
-  private constructor()
+  /**
+   * An error as frazil makes them, for tests of a program that handles them. The message is the meaning of the code where none is given.
+   *
+   * @example
+   * mock.method(ids, 'next', () => { throw new FrazilError('WOULD_BLOCK', 'busy', { retryAfterMs: 5 }) })
+   *
+   * @throws {FrazilError} `OUT_OF_RANGE` for an unknown code, `WRONG_TYPE` for a message that is no string.
+   */
+  constructor(code: ErrorCode, message?: string, details?: ErrorDetails)
   /** The stable name, for example `'CLOCK_BACK'`. */
   readonly code: ErrorCode
   /** The stable number, for example 203. */
   readonly number: number
-  /** In how many ms a retry can succeed, rounded up, where that is known: `WOULD_BLOCK`, `EXHAUSTED`, `CLOCK_BACK`. */
-  readonly retryAfterMs: number | undefined
-  /** How many IDs `fill` had written when it failed; otherwise 0. */
-  readonly written: number
+  /** In how many ms a retry can succeed, rounded up, where that is known: `WOULD_BLOCK`, `EXHAUSTED`, `CLOCK_BACK`. Absent elsewhere. */
+  readonly retryAfterMs?: number
+  /** How many IDs `fill` had written when it failed. Absent on the errors of all other calls, which are all or nothing. */
+  readonly written?: number
 }
 
 /** How long a call may hold up the event loop. */
@@ -108,14 +130,38 @@ export interface Signal {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/**
- * The keys of a spec line: the policies, and a number for each node field; and how long the opening may wait.
- *
- * A Date is taken for `epoch`, a {@link Layout} for `layout`; `undefined` leaves a key out.
- */
-export interface Options extends Patience {
+/** The node fields of each preset. */
+export interface PresetFields {
+  standard: 'node'
+  twitter: 'datacenter' | 'worker'
+  simple: 'worker' | 'datacenter'
+  leaf: 'worker'
+  shardingsphere: 'worker'
+  baidu: 'worker'
+  sonyflake: 'machine'
+  discord: 'worker' | 'process'
+  instagram: 'shard'
+  game: 'server'
+  game16: 'server'
+  js53: 'node'
+}
+
+/** The name of a preset. */
+export type Preset = keyof PresetFields
+
+/** A spec line that begins with `P`, or is `P`. */
+export type Spec<P extends string> = P | `${P} ${string}`
+
+/** A node field's number, or `'hostname'`, `'hostname+N'`. */
+export type NodeValue = string | number | bigint
+
+/** A class that extends another: not that one itself. */
+export type Extending<C, Base> = Base extends C ? never : C
+
+/** The keys of a spec line but for the node fields: the policies; and how long the opening may wait. */
+export interface Keys extends Patience {
   /** The fields from the most significant, where no preset is named: `'time:41@1ms node:10 sequence:12 epoch:2025-01-01'`. */
-  layout?: string | Layout | undefined
+  layout?: string | Layout<any> | undefined
   /** Overrides the epoch: Unix ms, `'2025-01-01'`, RFC 3339, or a Date. */
   epoch?: string | number | bigint | Date | undefined
   /**
@@ -147,39 +193,55 @@ export interface Options extends Patience {
   detached?: boolean | string | undefined
   /** For `open` alone, as in {@link Waiting}. A node field of that name is told in the spec line. */
   signal?: Signal | undefined
-  /** A node field by its name: a number, or `'hostname'`, `'hostname+N'`. */
-  [field: string]: string | number | bigint | boolean | Date | Layout | Signal | undefined
 }
 
 /**
- * What an ID is made of; each node field is a property by its name.
+ * The keys of a spec line: the policies, and a number for each node field; and how long the opening may wait.
+ *
+ * A Date is taken for `epoch`, a {@link Layout} for `layout`; `undefined` leaves a key out. Where the preset is known the compiler refuses
+ * any other key.
+ */
+export type Options<P extends string = string> = Keys &
+  (P extends Preset
+    ? { [field in PresetFields[P]]?: NodeValue | undefined }
+    : { [field: string]: string | number | bigint | boolean | Date | Layout | Signal | undefined })
+
+/** An integer of a layout: a number up to 53 bits, which all of a preset have; a wider one is a bigint. */
+export type Integer<P extends string = string> = P extends Preset ? number : number | bigint
+
+/** The node fields by their names, from the most significant. */
+export type Fields<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : { readonly [field: string]: number | bigint }
+
+/**
+ * What an ID is made of; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
  *
  * A field of up to 53 bits is a number, a wider one a bigint.
  */
-export interface Parts {
+export type Parts<P extends string = string> = {
   /** The ID, in decimal. */
   readonly id: string
   /** The instant at which the ID's tick starts. */
   readonly time: Date
   /** The raw time field: ticks since the layout's epoch. */
-  readonly tick: number | bigint
+  readonly tick: Integer<P>
   /** The counter within the tick. */
-  readonly sequence: number | bigint
+  readonly sequence: Integer<P>
   /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
-  /** A node field. */
-  readonly [field: string]: string | number | bigint | boolean | Date
-}
+  /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
+  readonly fields: Fields<P>
+} & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
+
+/** The widths of the node fields by their names, from the most significant. */
+export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
 /** What an ID is put together from: every node field by its name, the time and the sequence. */
-export interface Composition {
+export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
   /** The counter within the tick. */
   sequence: number | bigint
-  /** A node field. */
-  [field: string]: number | bigint | Date
-}
+} & (P extends Preset ? { [field in PresetFields[P]]: number | bigint } : { [field: string]: number | bigint | Date })
 
 /**
  * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
@@ -189,19 +251,21 @@ export interface Composition {
  * layout.nodes                           // 1024n
  * layout.fields                          // { business: 4, machine: 6 }
  */
-export class Layout {
+export class Layout<P extends string = string> {
   /**
    * Parses a layout's text or a preset's name.
    *
    * @throws {FrazilError} `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
    */
-  constructor(text: string)
+  constructor(text: P)
+  /** The canonical text, which parses to the same layout: by it `deepEqual` and test runners compare. */
+  readonly text: string
   /**
    * Takes an ID apart.
    *
    * @throws {FrazilError} `ID_INVALID` for what is no ID, or has more bits than the layout.
    */
-  decode(id: IdLike): Parts
+  decode(id: IdLike): Parts<P>
   /**
    * Puts an ID together; nothing is masked.
    *
@@ -211,7 +275,7 @@ export class Layout {
    * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that the layout has not,
    * `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
    */
-  compose(parts: Composition): string
+  compose(parts: Composition<P>): string
   /**
    * The smallest ID of the tick that holds an instant: `id >= minId(t)` in a query.
    *
@@ -225,15 +289,17 @@ export class Layout {
    */
   maxId(time: Instant): string
   /** Whether two layouts are the same: fields, tick and epoch. */
-  equals(other: Layout): boolean
-  /** The canonical text, which parses to the same layout. */
+  equals(other: Layout<any>): boolean
+  /** As `text`. */
   toString(): string
+  /** As `text`: what JSON has of a layout, `new Layout(...)` takes. */
+  toJSON(): string
   /** The instant at which the time field is 0. */
   get epoch(): Date
   /** The first instant that cannot be stamped; `undefined` when that is after the year 9999. */
   get expiresAt(): Date | undefined
   /** The width of each node field, from the most significant. */
-  get fields(): Record<string, number>
+  get fields(): Widths<P>
   /** The IDs that one generator can mint in a second, sustained. */
   get idsPerSecond(): number
   /** How many generators can be told apart. */
@@ -244,6 +310,11 @@ export class Layout {
   get tickMs(): number
   /** The width of the time field. */
   get timeBits(): number
+}
+
+/** Endless IDs. */
+export interface IdIterator extends Iterator<string, never, undefined> {
+  [Symbol.iterator](): IdIterator
 }
 
 /** A leased node number and how it stands. */
@@ -278,7 +349,7 @@ export interface Lease {
  * ids.batch(1000)                        // string[]
  * ids.fill(new BigInt64Array(1000))      // 1000
  */
-export class Snowflake {
+export class Snowflake<P extends string = string> {
   /**
    * Opens a generator. The options are the keys of the spec line; with neither, the environment variable FRAZIL is read.
    *
@@ -289,7 +360,7 @@ export class Snowflake {
    * `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold now; `CONFLICT` when the number is open with other
    * policies; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`, `STORE_NOT_BUILT` and the other `STORE_*` from the store.
    */
-  constructor(spec?: string, options?: Options)
+  constructor(spec?: Spec<P>, options?: Options<P>)
   /**
    * Opens a generator off the event loop; the arguments and errors are the constructor's.
    *
@@ -300,7 +371,12 @@ export class Snowflake {
    * @example
    * const ids = await Snowflake.open('standard', { store: 'local', signal: AbortSignal.timeout(10_000) })
    */
-  static open(spec?: string, options?: Options): Promise<Snowflake>
+  static open<P extends string = string>(this: typeof Snowflake, spec?: Spec<P>, options?: Options<P>): Promise<Snowflake<P>>
+  /**
+   * `new` of a class that extends this one, which waits off the event loop. Its constructor runs, with what this is given, before the generator
+   * is open: it cannot use it.
+   */
+  static open<C extends new (...given: any) => Snowflake>(this: Extending<C, typeof Snowflake>, ...given: ConstructorParameters<C>): Promise<InstanceType<C>>
   /**
    * The next ID. The function keeps its generator alive and needs no `this`: `const next = ids.next`.
    *
@@ -377,17 +453,21 @@ export class Snowflake {
    */
   closeAsync(options?: Waiting): Promise<void>
   /** The layout. */
-  get layout(): Layout
+  get layout(): Layout<P>
   /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
-  get node(): number | bigint
+  get node(): Integer<P>
   /** The value of each node field, from the most significant. */
-  get fields(): Record<string, number | bigint>
+  get fields(): Fields<P>
   /** The leased node number and how it stands; `undefined` for one that is given without a store. */
   get lease(): Lease | undefined
   /** The canonical spec line, which shows no value of an environment variable. */
   get spec(): string
-  /** Endless `next`. */
-  [Symbol.iterator](): Generator<string, never, undefined>
+  /** As `spec`. */
+  toString(): string
+  /** As `spec`. */
+  toJSON(): string
+  /** Endless `next`. A refusal does not end it: the next call tries again. */
+  [Symbol.iterator](): IdIterator
   /** `close`, where the runtime has `Symbol.dispose`: `using ids = new Snowflake(...)`. */
   [Symbol.dispose](): void
   /** `closeAsync`, where the runtime has `Symbol.asyncDispose`: `await using ids = await Snowflake.open(...)`. */
@@ -415,7 +495,7 @@ export interface SegmentOptions {
 }
 
 /** The keys of the spec line of a {@link Buffered}: the generator's, and the ring's. */
-export interface BufferedOptions extends Options {
+export type BufferedOptions<P extends string = string> = Options<P> & {
   /** How many IDs lie ready: 65536; at most 16,777,216. */
   size?: string | number | bigint | undefined
   /** More are made when less than so many percent are left: 50. */
@@ -484,8 +564,12 @@ export abstract class Numbers {
   get lastError(): FrazilError | undefined
   /** The canonical spec line, which shows no secret. */
   get spec(): string
-  /** Endless `next`. */
-  [Symbol.iterator](): Generator<string, never, undefined>
+  /** As `spec`. */
+  toString(): string
+  /** As `spec`. */
+  toJSON(): string
+  /** Endless `next`. A refusal does not end it: the next call tries again. */
+  [Symbol.iterator](): IdIterator
   /** `close`, where the runtime has `Symbol.dispose`. */
   [Symbol.dispose](): void
   /** `closeAsync`, where the runtime has `Symbol.asyncDispose`. */
@@ -511,7 +595,7 @@ export class Segment extends Numbers {
    */
   constructor(spec: string, options?: SegmentOptions & Patience)
   /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
-  static open(spec: string, options?: SegmentOptions & Waiting): Promise<Segment>
+  static open<T extends Segment>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & Waiting): Promise<T>
 }
 
 /**
@@ -531,7 +615,7 @@ export class Tickets extends Numbers {
    */
   constructor(spec: string, options?: SegmentOptions & Patience)
   /** As the constructor, off the event loop. */
-  static open(spec: string, options?: SegmentOptions & Waiting): Promise<Tickets>
+  static open<T extends Tickets>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & Waiting): Promise<T>
 }
 
 /**
@@ -543,18 +627,20 @@ export class Tickets extends Numbers {
  * const ids = await Buffered.open('standard', { node: 7, size: 8192 })
  * ids.layout.decode(ids.next()).node     // 7
  */
-export class Buffered extends Numbers {
+export class Buffered<P extends string = string> extends Numbers {
   /**
    * Opens the generator, and fills the ring for 2 ms; a larger ring is filled in the background. `WOULD_BLOCK` where there is not one ID then:
    * use {@link Buffered.open}.
    *
    * @throws {FrazilError} `SPEC`, `OUT_OF_RANGE`; those of {@link Snowflake}.
    */
-  constructor(spec?: string, options?: BufferedOptions)
+  constructor(spec?: Spec<P>, options?: BufferedOptions<P>)
   /** Opens the generator and fills the ring off the event loop; the arguments and errors are the constructor's. */
-  static open(spec?: string, options?: BufferedOptions): Promise<Buffered>
+  static open<P extends string = string>(this: typeof Buffered, spec?: Spec<P>, options?: BufferedOptions<P>): Promise<Buffered<P>>
+  /** As {@link Snowflake.open} for a class that extends this one. */
+  static open<C extends new (...given: any) => Buffered>(this: Extending<C, typeof Buffered>, ...given: ConstructorParameters<C>): Promise<InstanceType<C>>
   /** The generator's layout. */
-  get layout(): Layout
+  get layout(): Layout<P>
 }
 
 /**
@@ -583,11 +669,11 @@ export function closeOnSigterm(): () => void
 export function formatId(id: IdLike, format: TextFormat): string
 
 /**
- * Parses the text of an ID; gives canonical decimal.
+ * Parses the text of an ID, decimal where no format is named; gives canonical decimal.
  *
  * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
  */
-export function parseId(text: string, format: TextFormat): string
+export function parseId(text: string, format?: TextFormat): string
 
 /** What an ObjectId is made of. */
 export interface ObjectIdParts {
@@ -643,9 +729,25 @@ export function uuid4(): string
  * A new version 7 UUID: the time in ms, then random bits. Strictly increasing within a process, over all worker threads and also after
  * the clock went back.
  *
- * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970 or after the year 10889.
+ * With a time it is one of that instant, for what has a time of its own, such as rows that are moved; those of one millisecond are in no order.
+ *
+ * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock or an instant before 1970 or after the year 10889.
  */
-export function uuid7(): string
+export function uuid7(time?: Instant): string
+
+/**
+ * The smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7Min(t)` in a query.
+ *
+ * @throws {FrazilError} As `uuid7` of an instant.
+ */
+export function uuid7Min(time: Instant): string
+
+/**
+ * The largest version 7 UUID of the millisecond that holds an instant: `id <= uuid7Max(t)` in a query.
+ *
+ * @throws {FrazilError} As `uuid7` of an instant.
+ */
+export function uuid7Max(time: Instant): string
 
 /**
  * Parses a UUID of any version; gives its 36 characters in lower case. Takes 8-4-4-4-12 hexadecimal digits, also in braces or after
@@ -664,3 +766,27 @@ export function parseUuid(text: string): string
  * @throws {FrazilError} `ID_INVALID` for another version, which holds no time, and for a time after the year 9999.
  */
 export function uuidTime(text: string): Date
+
+/** Whether a value, of whatever type, is a UUID as `parseUuid` takes it. */
+export function isUuid(value: unknown): value is string
+
+/**
+ * The version of a UUID: 0 of the nil UUID, 15 of the one whose bits are all set.
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function uuidVersion(text: string): number
+
+/**
+ * The 16 bytes of a UUID, as databases store it; the text as `parseUuid` takes it.
+ *
+ * @throws {FrazilError} `ID_INVALID` for any other text.
+ */
+export function uuidBytes(text: string): Uint8Array
+
+/**
+ * The text of the UUID that 16 bytes are.
+ *
+ * @throws {FrazilError} `WRONG_TYPE` for anything but a Uint8Array of 16; a Buffer is one.
+ */
+export function uuidFromBytes(bytes: Uint8Array): string

@@ -1,28 +1,85 @@
 'use strict'
 // The classes. What they do is in the addon, whose every function takes the object first.
 
+const { inspect, types: { isUint8Array } } = require('util')
 const { isMainThread } = require('worker_threads')
-const native = require('./native.js')
+const addon = require('./native.js')
+
+// Objects and dates of the addon's are of the realm that loaded it first. A test runner has one for each file, so all that users see
+// is made here.
+const errors = Object.freeze(Array.from(addon.errorTable(), row => Object.freeze({ ...row })))
+const numberOf = new Map(errors.map(({ code, number }) => [code, number]))
+const meaningOf = new Map(errors.map(({ code, meaning }) => [code, meaning]))
+
+// Every copy of this file that a process has loaded takes the others' errors for its own.
+const BRAND = Symbol.for('frazil.FrazilError')
 
 class FrazilError extends Error {
-  constructor(message, code, number, retryAfterMs, written) {
-    super(message)
+  constructor(code, message, details) {
+    if (!numberOf.has(code)) {
+      const given = typeof code === 'string' ? JSON.stringify(code.slice(0, 60)) : typeof code
+      throw new FrazilError('OUT_OF_RANGE', `code=${given} is none of: ${[...numberOf.keys()].join(', ')}`)
+    }
+    if (message !== undefined && typeof message !== 'string') {
+      throw new FrazilError('WRONG_TYPE', `message is ${message === null ? 'null' : `a ${typeof message}`}: it must be a string`)
+    }
+    const { retryAfterMs, written, cause } = Object(details)
+    super(message === undefined ? meaningOf.get(code) : message, cause === undefined ? undefined : { cause })
     this.code = code
-    this.number = number
-    this.retryAfterMs = retryAfterMs
-    this.written = written
+    this.number = numberOf.get(code)
+    for (const [name, value] of Object.entries({ retryAfterMs, written })) {
+      if (value !== undefined) {
+        this[name] = value
+      }
+    }
+  }
+
+  static [Symbol.hasInstance](value) {
+    // Of a class that extends it, only its own.
+    return this === FrazilError ? Object(value)[BRAND] === true : Function.prototype[Symbol.hasInstance].call(this, value)
   }
 }
-Object.defineProperty(FrazilError.prototype, 'name', { value: 'FrazilError', configurable: true, writable: true })
-native.begin(FrazilError, text => process.emitWarning(text, { type: 'FrazilWarning', code: 'FRAZIL_WAIT' }))
+own(FrazilError.prototype, 'name', 'FrazilError')
+own(FrazilError.prototype, BRAND, true)
+
+// As a class's methods: not listed, and a test may replace it.
+function own(object, name, value) {
+  Object.defineProperty(object, name, { value, configurable: true, writable: true })
+}
+
+// What the addon has thrown: its refusals come as the arguments of an error, behind a mark; all else is the caller's own.
+function asError(thrown) {
+  if (!Array.isArray(thrown) || thrown[0] !== addon.mark) {
+    return thrown
+  }
+  const [, code, message, retryAfterMs, written] = thrown
+  return new FrazilError(code, message, { retryAfterMs, written })
+}
+
+// The addon's functions. What is hot has a catch of its own.
+const native = {}
+for (const [name, call] of Object.entries(addon).filter(([, value]) => typeof value === 'function')) {
+  native[name] = (...given) => {
+    try {
+      return call(...given)
+    } catch (thrown) {
+      throw asError(thrown)
+    }
+  }
+}
 
 class Layout {
   constructor(text) {
-    native.layoutParse(this, text)
+    Object.defineProperty(this, 'text', { value: native.layoutParse(this, text), enumerable: true })
   }
 
   decode(id) {
-    return native.layoutDecode(this, id)
+    const parts = native.layoutDecode(this, id)
+    const fields = { ...parts.fields }
+    const { time, tick, sequence, looksRounded } = parts
+    const own = { id: parts.id, time: new Date(time), tick, ...fields, sequence, looksRounded }
+    // Not listed: they are there by their names.
+    return Object.defineProperty(own, 'fields', { value: fields })
   }
 
   compose(parts) {
@@ -45,16 +102,20 @@ class Layout {
     return native.layoutInfo(this).text
   }
 
+  toJSON() {
+    return native.layoutInfo(this).text
+  }
+
   get epoch() {
-    return native.layoutInfo(this).epoch
+    return new Date(native.layoutInfo(this).epoch)
   }
 
   get expiresAt() {
-    return native.layoutInfo(this).expiresAt
+    return date(native.layoutInfo(this).expiresAt)
   }
 
   get fields() {
-    return native.layoutInfo(this).fields
+    return { ...native.layoutInfo(this).fields }
   }
 
   get idsPerSecond() {
@@ -76,6 +137,10 @@ class Layout {
   get timeBits() {
     return native.layoutInfo(this).timeBits
   }
+}
+
+function date(unixMs) {
+  return unixMs === undefined ? undefined : new Date(unixMs)
 }
 
 // Array.from costs four times as much.
@@ -106,16 +171,18 @@ function strings(pieces) {
 const AHEAD = native.idsAhead()
 const LONGEST_ID = 19
 
-// A function that mints an ID and gives its text, cut from what `write` has written ahead: see next/ahead.rs. With an argument the call is another one's.
-function cutting(write, withOptions) {
+// A function that mints an ID and gives its text, cut from what `write` has written ahead: see next/ahead.rs.
+function cutter(write) {
   let piece = ''
   let at = 0
   let width = 0
-  return function next() {
-    if (arguments.length > 0) {
-      return withOptions(arguments[0])
+  return function cut() {
+    let written
+    try {
+      written = write()
+    } catch (thrown) {
+      throw asError(thrown)
     }
-    const written = write()
     if (written !== undefined) {
       if (written.length <= LONGEST_ID) {
         return written
@@ -131,28 +198,98 @@ function cutting(write, withOptions) {
   }
 }
 
-// As a class's methods: not listed, and a test may replace it.
-function own(object, name, value) {
-  Object.defineProperty(object, name, { value, configurable: true, writable: true })
-}
-
-// Each format's function is made when it is first asked for: by then its name has been checked. The last one is at hand, because to compare two
-// names that are one string costs less than any look-up.
-function textOf(ids) {
+// As `cutter`, for a function that takes a format. Each format's is made when it is first asked for: by then its name has been checked. The
+// last one is at hand, because to compare two names that are one string costs less than any look-up.
+function textCutter(ids) {
   const formats = new Map()
   let last = formats
   let cut
   return function text(format) {
-    if (arguments.length === 1 && format === last) {
-      return cut()
+    if (format !== last) {
+      if (typeof format !== 'string') {
+        return native.snowflakeText(ids, format)
+      }
+      cut = formats.get(format) || cutter(native.snowflakeWriter(ids, format))
+      formats.set(format, cut)
+      last = format
     }
-    if (arguments.length !== 1 || typeof format !== 'string') {
-      return native.snowflakeText(ids, format, arguments[1])
-    }
-    cut = formats.get(format) || cutting(native.snowflakeWriter(ids, format))
-    formats.set(format, cut)
-    last = format
     return cut()
+  }
+}
+
+function bigIntMinter(mint) {
+  return function nextBigInt(options) {
+    try {
+      return arguments.length > 0 ? mint(options) : mint()
+    } catch (thrown) {
+      throw asError(thrown)
+    }
+  }
+}
+
+// What mints, by the names of the methods that do.
+const snowflakeMinters = {
+  next: ids => cutter(native.snowflakeWriter(ids)),
+  nextBigInt: ids => bigIntMinter(native.snowflakeBigIntMinter(ids)),
+  text: textCutter,
+}
+const numbersMinters = {
+  next: numbers => cutter(native.numbersWriter(numbers)),
+  nextBigInt: numbers => bigIntMinter(native.numbersBigIntMinter(numbers)),
+}
+
+// What the prototypes' methods mint with, made when it is needed: for `super.next()`, and where a program has replaced a method for a
+// while.
+const inherited = new WeakMap()
+
+function minter(ids, minters, name) {
+  if (!inherited.has(ids)) {
+    // Refuses what is no generator, or no numbers.
+    inherited.set(ids, { next: minters.next(ids) })
+  }
+  const made = inherited.get(ids)
+  made[name] = made[name] || minters[name](ids)
+  return made[name]
+}
+
+// The functions that an object owns: they cost least, and need no `this`. `standard` is the prototype's, whose place they take as long as
+// nobody has another one there.
+const ownFunctions = {
+  next(type, ids, standard, cut, withOptions) {
+    return function next() {
+      if (type.next !== standard) {
+        return type.next.apply(ids, arguments)
+      }
+      return arguments.length > 0 ? withOptions(ids, arguments[0]) : cut()
+    }
+  },
+
+  nextBigInt(type, ids, standard, mint) {
+    return function nextBigInt() {
+      if (type.nextBigInt !== standard) {
+        return type.nextBigInt.apply(ids, arguments)
+      }
+      return arguments.length > 0 ? mint(arguments[0]) : mint()
+    }
+  },
+
+  text(type, ids, standard, cut) {
+    return function text(format) {
+      if (type.text !== standard) {
+        return type.text.apply(ids, arguments)
+      }
+      return arguments.length === 1 ? cut(format) : native.snowflakeText(ids, format, arguments[1])
+    }
+  },
+}
+
+function giveOwn(ids, minters, standard, withOptions) {
+  const type = Object.getPrototypeOf(ids)
+  for (const [name, make] of Object.entries(minters)) {
+    // Not over a subclass's method, nor over what its constructor has put there.
+    if (ids[name] === standard[name]) {
+      own(ids, name, ownFunctions[name](type, ids, standard[name], make(ids), withOptions))
+    }
   }
 }
 
@@ -178,18 +315,75 @@ function hasEnded(signal, call) {
   }
 }
 
-// What a call of the addon gives: a value at once, or a promise with a number, by which a signal ends it.
-function waited(given, options) {
-  if (!Array.isArray(given) || !(given[0] instanceof Promise)) {
-    return given
+// Whether a call of the addon waits: it has given a promise, and a number by which a signal ends it. A batch's pieces begin with a number.
+function waits(given) {
+  return Array.isArray(given) && typeof given[0] === 'object'
+}
+
+// Ends a call whose promise nobody gets.
+function abandon([promise, call]) {
+  promise.catch(() => {})
+  native.endCall(call)
+}
+
+// What a call that waits comes to. Async, as all that call it: so an error's stack leads to who awaits it.
+async function later([promise, call], options) {
+  let signal
+  try {
+    signal = options && options.signal
+    if (signal) {
+      endBy(signal, call)
+    }
+  } catch (thrown) {
+    abandon([promise, call])
+    throw thrown
   }
-  const [promise, call] = given
-  const signal = options && options.signal
-  if (!signal) {
-    return promise
+  try {
+    return await promise
+  } catch (thrown) {
+    throw asError(thrown)
+  } finally {
+    if (signal) {
+      hasEnded(signal, call)
+    }
   }
-  endBy(signal, call)
-  return promise.finally(() => hasEnded(signal, call))
+}
+
+// The object that `open` constructs now, whose generator is opened off the event loop.
+let opening
+
+// What the constructors do.
+function construct(object, type, options, openNow, openLater, attach) {
+  if (!opening || opening.type !== type) {
+    attach(object, openNow())
+    return
+  }
+  const mine = opening
+  opening = undefined
+  Object.assign(mine, { object, options, attach, given: openLater() })
+}
+
+// `new type(...given)`, which waits off the event loop.
+async function open(type, given) {
+  const outer = opening
+  const mine = { type }
+  opening = mine
+  let ids
+  try {
+    ids = Reflect.construct(type, given)
+  } catch (thrown) {
+    // A constructor has failed after that of the class it extends.
+    if (waits(mine.given)) {
+      abandon(mine.given)
+    }
+    throw thrown
+  } finally {
+    opening = outer
+  }
+  if (mine.object) {
+    mine.attach(mine.object, waits(mine.given) ? await later(mine.given, mine.options) : mine.given)
+  }
+  return ids
 }
 
 // A generator's layout never changes: one object for each generator.
@@ -202,28 +396,49 @@ function layoutOf(ids, text) {
   return layouts.get(ids)
 }
 
-// Gives a new object what is behind it, and functions of its own, which cost least: `next`, `nextBigInt`, `text`.
-function attachSnowflake(ids, opened) {
-  native.snowflakeAttach(ids, opened)
-  own(ids, 'next', cutting(native.snowflakeWriter(ids), options => native.snowflakeNext(ids, options)))
-  own(ids, 'text', textOf(ids))
+// What the console shows: the spec, and what a subclass has put there.
+const shown = {
+  [inspect.custom](depth, options, inspect) {
+    let spec
+    try {
+      spec = this.spec
+    } catch (error) {
+      // Not open yet, or no generator.
+    }
+    return `${this.constructor.name} ${inspect({ spec, ...this }, options)}`
+  },
 }
 
-function attachNumbers(numbers, opened) {
-  native.numbersAttach(numbers, opened)
-  own(numbers, 'next', cutting(native.numbersWriter(numbers), options => native.numbersNext(numbers, options)))
+// Endless; a refusal does not end it.
+const iterators = Object.create(Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]())))
+own(iterators, Symbol.toStringTag, 'frazil IDs')
+
+function iterate(ids) {
+  const iterator = Object.create(iterators)
+  own(iterator, 'next', () => ({ value: ids.next(), done: false }))
+  return iterator
 }
 
 class Snowflake {
   constructor(spec, options) {
-    attachSnowflake(this, native.snowflakeOpen(spec, options))
+    const openLater = () => native.snowflakeOpenAsync(spec, options)
+    construct(this, new.target, options, () => native.snowflakeOpen(spec, options), openLater, attachSnowflake)
   }
 
-  static async open(spec, options) {
-    const opened = await waited(native.snowflakeOpenAsync(spec, options), options)
-    const ids = Object.create(this.prototype)
-    attachSnowflake(ids, opened)
-    return ids
+  static async open(...given) {
+    return open(this, given)
+  }
+
+  next() {
+    return arguments.length > 0 ? native.snowflakeNext(this, arguments[0]) : minter(this, snowflakeMinters, 'next')()
+  }
+
+  nextBigInt() {
+    return minter(this, snowflakeMinters, 'nextBigInt')(...arguments)
+  }
+
+  text(format) {
+    return arguments.length === 1 ? minter(this, snowflakeMinters, 'text')(format) : native.snowflakeText(this, format, arguments[1])
   }
 
   batch(count, options) {
@@ -239,11 +454,13 @@ class Snowflake {
   }
 
   async nextAsync(options) {
-    return waited(native.snowflakeNextAsync(this, options), options)
+    const given = native.snowflakeNextAsync(this, options)
+    return waits(given) ? await later(given, options) : given
   }
 
   async batchAsync(count, options) {
-    return strings(await waited(native.snowflakeBatchAsync(this, count, options), options))
+    const given = native.snowflakeBatchAsync(this, count, options)
+    return strings(waits(given) ? await later(given, options) : given)
   }
 
   credit() {
@@ -259,7 +476,7 @@ class Snowflake {
   }
 
   async renew(options) {
-    await waited(native.snowflakeRenew(this, options), options)
+    await later(native.snowflakeRenew(this, options), options)
   }
 
   close(options) {
@@ -267,7 +484,10 @@ class Snowflake {
   }
 
   async closeAsync(options) {
-    await waited(native.snowflakeCloseAsync(this, options), options)
+    const given = native.snowflakeCloseAsync(this, options)
+    if (waits(given)) {
+      await later(given, options)
+    }
   }
 
   get layout() {
@@ -279,22 +499,28 @@ class Snowflake {
   }
 
   get fields() {
-    return native.snowflakeFields(this)
+    return { ...native.snowflakeFields(this) }
   }
 
   get lease() {
     const lease = native.snowflakeLease(this)
-    return lease ? Object.freeze(lease) : undefined
+    return lease ? Object.freeze({ ...lease, bound: date(lease.bound), lastError: asError(lease.lastError) }) : undefined
   }
 
   get spec() {
     return native.snowflakeSpec(this)
   }
 
-  *[Symbol.iterator]() {
-    for (;;) {
-      yield this.next()
-    }
+  toString() {
+    return native.snowflakeSpec(this)
+  }
+
+  toJSON() {
+    return native.snowflakeSpec(this)
+  }
+
+  [Symbol.iterator]() {
+    return iterate(this)
   }
 }
 
@@ -306,14 +532,21 @@ function supplyOf(type) {
 
 class Numbers {
   constructor(spec, options) {
-    attachNumbers(this, native.numbersOpen(supplyOf(new.target), spec, options))
+    const supply = supplyOf(new.target)
+    const openLater = () => native.numbersOpenAsync(supply, spec, options)
+    construct(this, new.target, options, () => native.numbersOpen(supply, spec, options), openLater, attachNumbers)
   }
 
-  static async open(spec, options) {
-    const opened = await waited(native.numbersOpenAsync(supplyOf(this), spec, options), options)
-    const numbers = Object.create(this.prototype)
-    attachNumbers(numbers, opened)
-    return numbers
+  static async open(...given) {
+    return open(this, given)
+  }
+
+  next() {
+    return arguments.length > 0 ? native.numbersNext(this, arguments[0]) : minter(this, numbersMinters, 'next')()
+  }
+
+  nextBigInt() {
+    return minter(this, numbersMinters, 'nextBigInt')(...arguments)
   }
 
   batch(count, options) {
@@ -329,15 +562,17 @@ class Numbers {
   }
 
   async nextAsync(options) {
-    return waited(native.numbersNextAsync(this, options), options)
+    const given = native.numbersNextAsync(this, options)
+    return waits(given) ? await later(given, options) : given
   }
 
   async batchAsync(count, options) {
-    return strings(await waited(native.numbersBatchAsync(this, count, options), options))
+    const given = native.numbersBatchAsync(this, count, options)
+    return strings(waits(given) ? await later(given, options) : given)
   }
 
   async renew(options) {
-    await waited(native.numbersRenew(this, options), options)
+    await later(native.numbersRenew(this, options), options)
   }
 
   close(options) {
@@ -345,7 +580,10 @@ class Numbers {
   }
 
   async closeAsync(options) {
-    await waited(native.numbersCloseAsync(this, options), options)
+    const given = native.numbersCloseAsync(this, options)
+    if (waits(given)) {
+      await later(given, options)
+    }
   }
 
   get prepared() {
@@ -353,17 +591,23 @@ class Numbers {
   }
 
   get lastError() {
-    return native.numbersLastError(this) || undefined
+    return asError(native.numbersLastError(this) || undefined)
   }
 
   get spec() {
     return native.numbersSpec(this)
   }
 
-  *[Symbol.iterator]() {
-    for (;;) {
-      yield this.next()
-    }
+  toString() {
+    return native.numbersSpec(this)
+  }
+
+  toJSON() {
+    return native.numbersSpec(this)
+  }
+
+  [Symbol.iterator]() {
+    return iterate(this)
   }
 }
 
@@ -377,12 +621,39 @@ class Buffered extends Numbers {
 }
 
 // Node before 18.18 has neither symbol.
-if (Symbol.dispose) {
-  const method = value => ({ value, configurable: true, writable: true })
-  for (const { prototype } of [Snowflake, Numbers]) {
-    Object.defineProperty(prototype, Symbol.dispose, method(prototype.close))
-    Object.defineProperty(prototype, Symbol.asyncDispose, method(prototype.closeAsync))
+const disposal = Symbol.dispose ? {
+  [Symbol.dispose]() {
+    this.close()
+  },
+
+  async [Symbol.asyncDispose]() {
+    await this.closeAsync()
+  },
+} : {}
+
+for (const { prototype } of [Snowflake, Numbers]) {
+  for (const methods of [shown, disposal]) {
+    Reflect.ownKeys(methods).forEach(name => own(prototype, name, methods[name]))
   }
+}
+
+// As they are before a program replaces any.
+const snowflakeStandard = standard(Snowflake, snowflakeMinters)
+const numbersStandard = standard(Numbers, numbersMinters)
+
+function standard({ prototype }, minters) {
+  return Object.fromEntries(Object.keys(minters).map(name => [name, prototype[name]]))
+}
+
+// Gives a new object what is behind it, and functions of its own.
+function attachSnowflake(ids, opened) {
+  native.snowflakeAttach(ids, opened)
+  giveOwn(ids, snowflakeMinters, snowflakeStandard, native.snowflakeNext)
+}
+
+function attachNumbers(numbers, opened) {
+  native.numbersAttach(numbers, opened)
+  giveOwn(numbers, numbersMinters, numbersStandard, native.numbersNext)
 }
 
 // Who wants what is leased given back on SIGTERM.
@@ -418,12 +689,13 @@ function formatId(id, format) {
   return native.formatId(id, format)
 }
 
-function parseId(text, format) {
+function parseId(text, format = 'decimal') {
   return native.parseId(text, format)
 }
 
 function decodeObjectId(text) {
-  return native.decodeObjectId(text)
+  const parts = native.decodeObjectId(text)
+  return { ...parts, time: new Date(parts.time) }
 }
 
 function minObjectId(time) {
@@ -438,17 +710,71 @@ function parseUuid(text) {
   return native.parseUuid(text)
 }
 
+function isUuid(value) {
+  return native.isUuid(value)
+}
+
+function uuidVersion(text) {
+  return native.uuidVersion(text)
+}
+
 function uuidTime(text) {
-  return native.uuidTime(text)
+  return new Date(native.uuidTime(text))
+}
+
+function uuidBytes(text) {
+  return Uint8Array.from(Buffer.from(native.parseUuid(text).replace(/-/g, ''), 'hex'))
+}
+
+function uuidFromBytes(bytes) {
+  if (!isUint8Array(bytes) || bytes.length !== 16) {
+    const given = isUint8Array(bytes) ? `a Uint8Array of ${bytes.length}` : typeof bytes
+    throw new FrazilError('WRONG_TYPE', `bytes is ${given}: it must be a Uint8Array of 16`)
+  }
+  return native.parseUuid(Buffer.from(bytes).toString('hex'))
+}
+
+function uuid7Min(time) {
+  return native.uuid7Min(time)
+}
+
+function uuid7Max(time) {
+  return native.uuid7Max(time)
 }
 
 // Raw functions.
-const { objectId, uuid4, uuid7 } = native
+const make = { objectId: addon.objectId, uuid4: addon.uuid4, uuid7: addon.uuid7 }
 
-const errors = Object.freeze(native.errorTable().map(Object.freeze))
+function objectId() {
+  try {
+    return make.objectId()
+  } catch (thrown) {
+    throw asError(thrown)
+  }
+}
+
+function uuid4() {
+  try {
+    return make.uuid4()
+  } catch (thrown) {
+    throw asError(thrown)
+  }
+}
+
+function uuid7(time) {
+  if (time !== undefined) {
+    return native.uuid7At(time)
+  }
+  try {
+    return make.uuid7()
+  } catch (thrown) {
+    throw asError(thrown)
+  }
+}
+
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, maxObjectId,
-  minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuidTime, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
+  maxObjectId, minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 }

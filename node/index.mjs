@@ -1,6 +1,6 @@
 import frazil from './index.js'
 
 export const {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, maxObjectId,
-  minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuidTime, version,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
+  maxObjectId, minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 } = frazil

@@ -1,4 +1,6 @@
 //! Values in and out: IDs, times, numbers, strings, options, and the Rust value behind an object.
+//!
+//! Instants go out as Unix ms: the copy of `index.js` that calls makes Dates, so that they are of its realm (a test runner has one for each file).
 
 use crate::error::{OrThrow, guard, refuse};
 use crate::wait::{self, Form};
@@ -27,13 +29,13 @@ pub fn format_id(env: &Env, id: Unknown<'_>, format: Unknown<'_>) -> Result<Stri
     guard(env, || Ok(id_in(env, "id", id)?.text(text_format(env, format)?)))
 }
 
-/// Parses the text of an ID; gives canonical decimal.
+/// Parses the text of an ID, decimal where no format is given; gives canonical decimal.
 #[napi]
 pub fn parse_id(env: &Env, text: Unknown<'_>, format: Unknown<'_>) -> Result<String> {
     guard(env, || {
         let text = string(env, "text", text, ErrorKind::IdInvalid)?;
-        let id = Id::parse(&text, text_format(env, format)?).or_throw(env)?;
-        Ok(id.to_string())
+        let format = optional_text_format(env, format)?.unwrap_or(TextFormat::Decimal);
+        Ok(Id::parse(&text, format).or_throw(env)?.to_string())
     })
 }
 
@@ -162,15 +164,6 @@ pub(crate) fn unix_ms(env: &Env, name: &str, value: Unknown<'_>) -> Result<i64> 
         return refuse(env, ErrorKind::OutOfRange, format!("{name} is an invalid Date"));
     }
     Ok(ms as i64)
-}
-
-/// An instant as a Date.
-pub(crate) fn date(env: &Env, unix_ms: i64) -> Result<Unknown<'static>> {
-    let mut result = ptr::null_mut();
-    // SAFETY: the environment is alive in this call, and the place is ours.
-    check_status!(unsafe { sys::napi_create_date(env.raw(), unix_ms as f64, &mut result) })?;
-    // SAFETY: the call above made the value.
-    Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), result) })
 }
 
 /// A number, or a BigInt where the field is wider than a number is exact.

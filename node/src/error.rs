@@ -4,16 +4,16 @@ use crate::lease::{Leased, give_back_at_exit};
 use crate::wait::{Calls, hear_of_starts};
 use frazil::{Error, ErrorKind};
 use napi::bindgen_prelude::*;
+use napi::{JsValue, check_status, sys};
 use napi_derive::napi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 
-/// `new FrazilError(message, code, number, retryAfterMs, written)`.
-type ErrorArguments = FnArgs<(String, &'static str, i32, Either<f64, ()>, f64)>;
-
-/// What one environment (the main thread, or a worker) remembers.
+/// What one environment (the main thread, or a worker) remembers. It holds nothing of a copy of `index.js`: test runners load one for
+/// each file, and drop it with all that it made.
 pub(crate) struct Instance {
-    error_class: FunctionRef<ErrorArguments, ()>,
-    warn: FunctionRef<String, ()>,
+    /// Of the object that stands first in a refusal, and nowhere else; Node deletes it with the environment.
+    mark: sys::napi_ref,
     pub(crate) calls: Calls,
     pub(crate) leased: Leased,
 }
@@ -23,11 +23,6 @@ impl Instance {
         env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason("begin has not been called"))
     }
 
-    /// Has the environment's people warned.
-    pub(crate) fn warn(&self, env: &Env, text: String) -> Result<()> {
-        self.warn.borrow_back(env)?.call(text)
-    }
-
     /// The environment ends: its calls are given up, then what it leased is given back.
     fn end(&mut self) {
         self.calls.end();
@@ -35,15 +30,28 @@ impl Instance {
     }
 }
 
-/// Tells the addon which class its errors have, and how people are warned; once in each environment.
-#[napi]
-pub fn begin(env: &Env, error_class: Function<'_, ErrorArguments, ()>, warn: Function<'_, String, ()>) -> Result<()> {
-    let (error_class, warn) = (error_class.create_ref()?, warn.create_ref()?);
-    env.set_instance_data(Instance { error_class, warn, calls: Calls::new(env)?, leased: Leased::default() }, (), |_| ())?;
+/// Begins an environment; the mark of its refusals.
+pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
+    let (mark, mut kept) = (Object::new(env)?, ptr::null_mut());
+    // SAFETY: the environment and the handle are alive in this call, and the place is ours.
+    check_status!(unsafe { sys::napi_create_reference(env.raw(), mark.raw(), 1, &mut kept) })?;
+    let instance = Instance { mark: kept, calls: Calls::new(env)?, leased: Leased::default() };
+    env.set_instance_data(instance, (), |_| ())?;
     hear_of_starts();
     give_back_at_exit();
     let ending = *env;
-    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end)))).map(drop)
+    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end))))?;
+    Ok(mark)
+}
+
+/// Has people warned, as far as there is somebody to tell.
+pub(crate) fn warn(env: &Env, text: String) -> Result<()> {
+    let process: Object<'_> = env.get_global()?.get_named_property("process")?;
+    let emit: Function<'_, FnArgs<(String, Object<'_>)>, Unknown<'_>> = process.get_named_property("emitWarning")?;
+    let mut kind = Object::new(env)?;
+    kind.set("type", "FrazilWarning")?;
+    kind.set("code", "FRAZIL_WAIT")?;
+    emit.apply(process, (text, kind).into()).map(drop)
 }
 
 /// A row of the error table.
@@ -82,7 +90,7 @@ pub(crate) trait OrThrow<T> {
 
 impl<T> OrThrow<T> for frazil::Result<T> {
     fn or_throw(self, env: &Env) -> Result<T> {
-        self.map_err(|error| thrown(env, &error, error.to_string(), 0))
+        self.map_err(|error| thrown(env, &error, error.to_string(), None))
     }
 }
 
@@ -91,10 +99,13 @@ pub(crate) fn refuse<T>(env: &Env, kind: ErrorKind, why: impl Into<String>) -> R
     Err(Error::new(kind, why)).or_throw(env)
 }
 
-/// The error that napi throws, or rejects a promise with.
+/// Throws; what napi is told then.
 #[cold]
-pub(crate) fn thrown(env: &Env, error: &Error, message: String, written: usize) -> napi::Error {
-    instance(env, error, message, written).map_or_else(|failure| failure, napi::Error::from)
+pub(crate) fn thrown(env: &Env, error: &Error, message: String, written: Option<usize>) -> napi::Error {
+    match refusal(env, error, message, written).and_then(|refusal| env.throw(refusal)) {
+        Ok(()) => napi::Error::from_status(Status::PendingException),
+        Err(failure) => failure,
+    }
 }
 
 /// The error of a constructor, which names the way out where that is to wait.
@@ -104,26 +115,33 @@ pub(crate) fn would_block(env: &Env, error: &Error, class: &str) -> napi::Error 
         ErrorKind::WouldBlock => format!("{error}: await {class}.open(...) waits off the event loop"),
         _ => error.to_string(),
     };
-    thrown(env, error, message, 0)
+    thrown(env, error, message, None)
 }
 
 /// Throws from a raw function, which then returns null.
 #[cold]
-pub(crate) fn throw_raw(env: napi::sys::napi_env, error: &Error) -> napi::sys::napi_value {
+pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {
     let env = Env::from_raw(env);
-    // Where the error cannot be made, an exception of V8's own is pending already.
-    if let Ok(exception) = instance(&env, error, error.to_string(), 0) {
-        let _ = env.throw(exception);
-    }
-    std::ptr::null_mut()
+    // Where that fails, an exception of V8's own is pending already.
+    let _ = thrown(&env, error, error.to_string(), None);
+    ptr::null_mut()
 }
 
-/// A new `FrazilError`. `written` is told for `fill` alone: a batch is all or nothing.
-pub(crate) fn instance<'a>(env: &Env, error: &Error, message: String, written: usize) -> Result<Unknown<'a>> {
-    let instance = Instance::of(env)?;
-    let retry_after = error.retry_after_ms().map_or(Either::B(()), |ms| Either::A(ms as f64));
-    let kind = error.kind();
-    instance.error_class.borrow_back(env)?.new_instance((message, kind.name(), kind.code(), retry_after, written as f64).into())
+/// What `index.js` makes a `FrazilError` of: the mark, then the constructor's arguments. The copy that has called makes it, so that it is
+/// one of that copy's class, and its stack leads to the caller.
+///
+/// `written` is told for `fill` alone: a batch is all or nothing.
+pub(crate) fn refusal<'a>(env: &'a Env, error: &Error, message: String, written: Option<usize>) -> Result<Unknown<'a>> {
+    let retry_after = error.retry_after_ms().map(|ms| ms as f64);
+    let (mut refusal, mut mark) = (env.create_array(5)?, ptr::null_mut());
+    // SAFETY: the environment is alive in this call, the reference as long as that, and the place is ours.
+    check_status!(unsafe { sys::napi_get_reference_value(env.raw(), Instance::of(env)?.mark, &mut mark) })?;
+    refusal.set(0, Object::from_raw(env.raw(), mark))?;
+    refusal.set(1, error.kind().name())?;
+    refusal.set(2, message)?;
+    refusal.set(3, retry_after.map_or(Either::B(()), Either::A))?;
+    refusal.set(4, written.map_or(Either::B(()), |written| Either::A(written as f64)))?;
+    refusal.into_unknown(env)
 }
 
 #[cfg(test)]

@@ -16,12 +16,15 @@ fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Layout> {
     convert::unwrap(env, "this", object)
 }
 
-/// Parses a layout's text or a preset's name, and puts it behind a new object.
+/// Parses a layout's text or a preset's name, and puts it behind a new object; gives the canonical text.
 #[napi]
-pub fn layout_parse(env: &Env, this: Unknown<'_>, text: Unknown<'_>) -> Result<()> {
+pub fn layout_parse(env: &Env, this: Unknown<'_>, text: Unknown<'_>) -> Result<String> {
     guard(env, || {
         let text = convert::string(env, "text", text, ErrorKind::LayoutInvalid)?;
-        convert::wrap(this, Layout::parse(&text).or_throw(env)?)
+        let layout = Layout::parse(&text).or_throw(env)?;
+        let text = layout.to_string();
+        convert::wrap(this, layout)?;
+        Ok(text)
     })
 }
 
@@ -35,9 +38,9 @@ pub struct LayoutInfo<'a> {
     /// The length of a tick.
     pub tick_ms: f64,
     /// The instant at which the time field is 0.
-    pub epoch: Unknown<'a>,
+    pub epoch: f64,
     /// The first instant that cannot be stamped, if a date can show it.
-    pub expires_at: Option<Unknown<'a>>,
+    pub expires_at: Option<f64>,
     /// The width of each node field, from the most significant.
     pub fields: Object<'a>,
     /// The width of the sequence.
@@ -61,8 +64,8 @@ pub fn layout_info<'a>(env: &'a Env, this: Unknown<'_>) -> Result<LayoutInfo<'a>
             text: layout.to_string(),
             time_bits: layout.time_bits(),
             tick_ms: layout.tick_ms() as f64,
-            epoch: convert::date(env, layout.epoch_ms())?,
-            expires_at: layout.expires_at_ms().map(|end| convert::date(env, end)).transpose()?,
+            epoch: layout.epoch_ms() as f64,
+            expires_at: layout.expires_at_ms().map(|end| end as f64),
             fields,
             sequence_bits: layout.sequence().bits(),
             nodes: BigInt::from(layout.nodes()),
@@ -85,11 +88,13 @@ pub fn layout_decode<'a>(env: &'a Env, this: Unknown<'_>, id: Unknown<'_>) -> Re
         let parts = layout.decode(convert::id_in(env, "id", id)?).or_throw(env)?;
         let mut object = Object::new(env)?;
         object.set("id", parts.id().to_string())?;
-        object.set("time", convert::date(env, parts.unix_ms())?)?;
+        object.set("time", parts.unix_ms() as f64)?;
         object.set("tick", convert::integer(parts.tick(), layout.time_bits()))?;
+        let mut fields = Object::new(env)?;
         for (field, (name, value)) in layout.node_fields().iter().zip(parts.fields()) {
-            object.set(name, convert::integer(value, field.bits()))?;
+            fields.set(name, convert::integer(value, field.bits()))?;
         }
+        object.set("fields", fields)?;
         object.set("sequence", convert::integer(parts.sequence(), layout.sequence().bits()))?;
         object.set("looksRounded", parts.id().looks_rounded())?;
         Ok(object)

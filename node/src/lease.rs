@@ -4,7 +4,7 @@
 //! (the main thread, or a worker) and of the process there is no later, so they wait, but not for long.
 
 use crate::convert;
-use crate::error::{Instance, OrThrow, catch, guard, instance};
+use crate::error::{Instance, OrThrow, catch, guard, refusal};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
 use crate::wait::{Form, NOW, later, max_wait, now_or_later};
@@ -120,11 +120,11 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
         let Some(lease) = ids.lease() else { return Ok(None) };
         let mut object = Object::new(env)?;
         object.set("node", convert::integer(lease.node, node_bits(ids)))?;
-        object.set("bound", lease.bound_ms.map_or(Ok(Either::B(())), |ms| convert::date(env, ms).map(Either::A))?)?;
+        object.set("bound", lease.bound_ms.map_or(Either::B(()), |ms| Either::A(ms as f64)))?;
         object.set("store", lease.store)?;
         object.set("namespace", lease.namespace)?;
         object.set("healthy", lease.healthy)?;
-        let last_error = lease.last_error.map(|error| instance(env, &error, error.to_string(), 0));
+        let last_error = lease.last_error.map(|error| refusal(env, &error, error.to_string(), None));
         object.set("lastError", last_error.map_or(Ok(Either::B(())), |error| error.map(Either::A))?)?;
         object.set("left", lease.left.map_or(Either::B(()), |left| Either::A(convert::capped(left))))?;
         Ok(Some(object))

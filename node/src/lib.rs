@@ -20,22 +20,22 @@ use next::RawFunction;
 use std::io::{stderr, stdout};
 
 pub use convert::{format_id, parse_id, version};
-pub use error::{ErrorRow, begin, error_table};
+pub use error::{ErrorRow, error_table};
 pub use layout::{LayoutInfo, layout_compose, layout_decode, layout_equals, layout_info, layout_max_id, layout_min_id, layout_parse};
 pub use lease::{give_back, snowflake_close, snowflake_close_async, snowflake_lease, snowflake_renew};
 pub use next::ahead::ids_ahead;
-pub use numbers::{numbers_attach, numbers_open, numbers_open_async};
+pub use numbers::{numbers_attach, numbers_big_int_minter, numbers_open, numbers_open_async};
 pub use numbers::{numbers_batch, numbers_batch_async, numbers_batch_big_int, numbers_fill};
 pub use numbers::{numbers_close, numbers_close_async, numbers_renew};
 pub use numbers::{numbers_last_error, numbers_layout, numbers_prepared, numbers_spec};
 pub use numbers::{numbers_next, numbers_next_async, numbers_writer};
 pub use object_id::{decode_object_id, max_object_id, min_object_id};
-pub use snowflake::{snowflake_attach, snowflake_open, snowflake_open_async};
+pub use snowflake::{snowflake_attach, snowflake_big_int_minter, snowflake_open, snowflake_open_async};
 pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_batch_big_int, snowflake_fill};
 pub use snowflake::{snowflake_credit, snowflake_observe, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use snowflake::{snowflake_next, snowflake_next_async, snowflake_text, snowflake_writer};
-pub use uuid::{parse_uuid, uuid_time};
+pub use uuid::{is_uuid, parse_uuid, uuid_time, uuid_version, uuid7_at, uuid7_max, uuid7_min};
 pub use wait::end_call;
 
 /// Runs the command line with the arguments after the program's name; the exit status.
@@ -44,9 +44,10 @@ pub fn cli(env: &Env, arguments: Vec<String>) -> Result<i32> {
     error::guard(env, || Ok(frazil::cli::main(arguments.into_iter().map(Into::into), &mut stdout(), &mut stderr())))
 }
 
-/// What is exported as raw functions.
+/// Begins the environment, and exports what is no function of napi's: the mark of refusals, and the raw functions.
 #[napi(module_exports)]
 pub fn export_raw(mut exports: Object<'_>, env: Env) -> Result<()> {
+    exports.set_named_property("mark", error::begin(&env)?)?;
     let functions = [(c"objectId", object_id::object_id as RawFunction), (c"uuid4", uuid::uuid4), (c"uuid7", uuid::uuid7)];
     for (name, function) in functions {
         let value = next::raw_function(&env, name, function, ())?;

@@ -1,7 +1,7 @@
 //! What hands out IDs: generators, and numbers that are prepared ahead; and their calls, the same for both.
 //!
 //! The hot ones are raw Node-API functions: without napi's glue, and the look behind `this`, a call costs little more than the ID.
-//! `nextBigInt` is one that an object owns; those behind `next` and `text` are in `ahead.rs`.
+//! That behind `nextBigInt` is here; those behind `next` and `text` are in `ahead.rs`.
 
 pub(crate) mod ahead;
 
@@ -57,23 +57,17 @@ pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Ha
     convert::unwrap::<Handle<M>>(env, "this", object)
 }
 
-/// Makes a new object the generator, or the numbers: the value behind it, and the function that it owns.
+/// Makes a new object the generator, or the numbers: puts the value behind it.
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
-    remember(env, &opened.0)?;
-    let property = sys::napi_property_descriptor {
-        utf8name: c"nextBigInt".as_ptr(),
-        name: ptr::null_mut(),
-        method: None,
-        getter: None,
-        setter: None,
-        value: raw_function(env, c"nextBigInt", next_big_int::<M>, opened.clone())?,
-        // As a class's methods: not listed, and a test may replace it.
-        attributes: sys::PropertyAttributes::writable | sys::PropertyAttributes::configurable,
-        data: ptr::null_mut(),
-    };
-    // SAFETY: the object's handle is alive in this call.
-    check_status!(unsafe { sys::napi_define_properties(env.raw(), this.value().value, 1, &property) })
+    remember(env, &opened.0)
+}
+
+/// A function that mints an ID, and gives it as a bigint.
+pub(crate) fn big_int_minter<M: Mint>(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
+    let function = raw_function(env, c"nextBigInt", next_big_int::<M>, self::this::<M>(env, this)?.clone())?;
+    // SAFETY: the call above made it.
+    Ok(unsafe { Unknown::from_raw_unchecked(env.raw(), function) })
 }
 
 pub(crate) type RawFunction = unsafe extern "C" fn(sys::napi_env, sys::napi_callback_info) -> sys::napi_value;
@@ -179,7 +173,7 @@ pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, o
     // The options first: reading them may run JavaScript, which may detach the buffer.
     let max_wait = in_place(env, options)?;
     let buffer = bigint64s(env, buffer)?;
-    ids.0.try_fill(buffer, max_wait.into()).map_err(|error| thrown(env, &error, error.to_string(), error.written()))?;
+    ids.0.try_fill(buffer, max_wait.into()).map_err(|error| thrown(env, &error, error.to_string(), Some(error.written())))?;
     Ok(buffer.len() as f64)
 }
 

@@ -1,7 +1,7 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
 use crate::convert;
-use crate::error::{OrThrow, guard, instance, refuse, would_block};
+use crate::error::{OrThrow, guard, refusal, refuse, would_block};
 use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
@@ -86,6 +86,12 @@ pub fn numbers_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<Num
     guard(env, || next::attach(env, this, opened))
 }
 
+/// A function that takes a number, and gives it as a bigint.
+#[napi]
+pub fn numbers_big_int_minter(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
+    guard(env, || next::big_int_minter::<Numbers>(env, this))
+}
+
 /// A function that takes a number, and gives its text.
 #[napi]
 pub fn numbers_writer(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
@@ -157,7 +163,7 @@ pub fn numbers_prepared(env: &Env, this: Unknown<'_>) -> Result<f64> {
 pub fn numbers_last_error<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Unknown<'a>>> {
     guard(env, || {
         let error = self::this(env, this)?.last_error().or_throw(env)?;
-        error.map(|error| instance(env, &error, error.to_string(), 0)).transpose()
+        error.map(|error| refusal(env, &error, error.to_string(), None)).transpose()
     })
 }
 

@@ -23,7 +23,7 @@ pub fn decode_object_id<'a>(env: &'a Env, text: Unknown<'_>) -> Result<Object<'a
         let id = ObjectId::parse(&convert::string(env, "text", text, ErrorKind::IdInvalid)?).or_throw(env)?;
         let mut object = Object::new(env)?;
         object.set("id", id.to_string())?;
-        object.set("time", convert::date(env, id.unix_ms())?)?;
+        object.set("time", id.unix_ms() as f64)?;
         object.set("random", id.random() as f64)?;
         object.set("counter", id.counter())?;
         object.set("machine", id.machine())?;

@@ -76,6 +76,12 @@ pub fn snowflake_attach(env: &Env, this: Unknown<'_>, opened: &External<Handle<S
     guard(env, || next::attach(env, this, opened))
 }
 
+/// A function that mints an ID, and gives it as a bigint.
+#[napi]
+pub fn snowflake_big_int_minter(env: &Env, this: Unknown<'_>) -> Result<Unknown<'static>> {
+    guard(env, || next::big_int_minter::<Snowflake>(env, this))
+}
+
 /// A function that mints an ID, and gives its text: decimal, or in a format.
 #[napi]
 pub fn snowflake_writer(env: &Env, this: Unknown<'_>, format: Unknown<'_>) -> Result<Unknown<'static>> {

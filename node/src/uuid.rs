@@ -4,7 +4,7 @@ use crate::convert::{self, latin1};
 use crate::error::{OrThrow, catch, guard, throw_raw};
 use frazil::{ErrorKind, Uuid};
 use napi::bindgen_prelude::*;
-use napi::sys;
+use napi::{ValueType, sys};
 use napi_derive::napi;
 
 /// `uuid4()`: the text of a new version 4 UUID.
@@ -26,6 +26,44 @@ fn made(env: sys::napi_env, make: fn() -> frazil::Result<Uuid>) -> sys::napi_val
     }
 }
 
+/// The text of a version 7 UUID of an instant.
+#[napi]
+pub fn uuid7_at(env: &Env, time: Unknown<'_>) -> Result<String> {
+    of_instant(env, time, frazil::uuid7_at)
+}
+
+/// The text of the smallest version 7 UUID of the millisecond that holds an instant.
+#[napi]
+pub fn uuid7_min(env: &Env, time: Unknown<'_>) -> Result<String> {
+    of_instant(env, time, frazil::uuid7_min)
+}
+
+/// The text of the largest version 7 UUID of the millisecond that holds an instant.
+#[napi]
+pub fn uuid7_max(env: &Env, time: Unknown<'_>) -> Result<String> {
+    of_instant(env, time, frazil::uuid7_max)
+}
+
+fn of_instant(env: &Env, time: Unknown<'_>, make: fn(i64) -> frazil::Result<Uuid>) -> Result<String> {
+    guard(env, || Ok(make(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string()))
+}
+
+/// Whether a value is the text of a UUID.
+#[napi]
+pub fn is_uuid(env: &Env, value: Unknown<'_>) -> Result<bool> {
+    guard(env, || {
+        // SAFETY: it is a string where it is cast.
+        let text: Option<Utf16String> = if value.get_type()? == ValueType::String { Some(unsafe { value.cast()? }) } else { None };
+        Ok(text.and_then(|text| String::from_utf16(&text).ok()).is_some_and(|text| frazil::parse_uuid(&text).is_ok()))
+    })
+}
+
+/// The version of a UUID.
+#[napi]
+pub fn uuid_version(env: &Env, text: Unknown<'_>) -> Result<u32> {
+    guard(env, || Ok(uuid_in(env, text)?.get_version_num() as u32))
+}
+
 /// Parses a UUID; gives its canonical text.
 #[napi]
 pub fn parse_uuid(env: &Env, text: Unknown<'_>) -> Result<String> {
@@ -34,8 +72,8 @@ pub fn parse_uuid(env: &Env, text: Unknown<'_>) -> Result<String> {
 
 /// The time in a UUID of version 7, 6 or 1.
 #[napi]
-pub fn uuid_time(env: &Env, text: Unknown<'_>) -> Result<Unknown<'static>> {
-    guard(env, || convert::date(env, frazil::uuid_unix_ms(uuid_in(env, text)?).or_throw(env)?))
+pub fn uuid_time(env: &Env, text: Unknown<'_>) -> Result<f64> {
+    guard(env, || Ok(frazil::uuid_unix_ms(uuid_in(env, text)?).or_throw(env)? as f64))
 }
 
 fn uuid_in(env: &Env, text: Unknown<'_>) -> Result<Uuid> {

@@ -7,7 +7,7 @@
 //! program knows which of its threads waits.
 
 use crate::convert::{entries, wrong_type};
-use crate::error::{Instance, OrThrow, catch, guard, refuse};
+use crate::error::{Instance, OrThrow, catch, guard, refusal, refuse, warn};
 use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
@@ -148,7 +148,7 @@ pub(crate) fn hear_of_starts() {
 /// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
 pub(crate) fn open_in_place<T>(env: &Env, open: impl FnOnce() -> frazil::Result<T>) -> Result<frazil::Result<T>> {
     let opened = open();
-    HEARD.take().into_iter().try_for_each(|text| Instance::of(env)?.warn(env, text))?;
+    HEARD.take().into_iter().try_for_each(|text| warn(env, text))?;
     Ok(opened)
 }
 
@@ -272,19 +272,18 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     let to_warn = Arc::clone(&line);
     let look = move |wait: Wait<'_>| {
         let result = call(wait);
-        HEARD.take().into_iter().for_each(|text| to_warn.send(Box::new(move |env| Instance::of(env)?.warn(env, text))));
+        HEARD.take().into_iter().for_each(|text| to_warn.send(Box::new(move |env| warn(env, text))));
         result
     };
     let done = move |result: frazil::Result<T>| {
         line.send(Box::new(move |env| {
-            let value = || {
-                let value = make(result.or_throw(env)?);
-                // SAFETY: on the environment's thread.
-                unsafe { V::to_napi_value(env.raw(), value) }
-            };
             // SAFETY: on the environment's thread.
-            let thrown = |error| unsafe { napi::Error::to_napi_value(env.raw(), error) }.unwrap_or(ptr::null_mut());
-            settle(env, number, || value().map_err(thrown))
+            let failed = |failure| unsafe { napi::Error::to_napi_value(env.raw(), failure) }.unwrap_or(ptr::null_mut());
+            settle(env, number, || match result {
+                // SAFETY: on the environment's thread.
+                Ok(value) => unsafe { V::to_napi_value(env.raw(), make(value)) }.map_err(failed),
+                Err(error) => Err(refusal(env, &error, error.to_string(), None).map_or_else(failed, |refusal| refusal.value().value)),
+            })
         }));
     };
     let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), look, done).or_throw(env)?;

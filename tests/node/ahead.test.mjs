@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
+import { createContext, Script } from 'node:vm'
 import { Worker } from 'node:worker_threads'
 import { Segment, Snowflake, parseId } from 'frazil'
 import { assertAscending, manual, refused, runChild } from './helper.mjs'
@@ -172,4 +173,18 @@ test('an ID that is kept keeps little else', async () => {
     console.log(Math.round((process.memoryUsage().heapUsed - before) / kept.length))`
   const bytes = Number(await runChild(program, { flags: ['--expose-gc'] }))
   assert.ok(bytes > 20 && bytes < 500, `${bytes} bytes for each`)
+})
+
+test('a script that its time-out ends in the middle of a call shifts nothing', () => {
+  const ids = manual('layout="time:31@1s node:2 sequence:30 epoch:2020-01-01" start=zero node=1', START)
+  const context = createContext({ ids })
+  const script = new Script('for (;;) { for (let nth = 0; nth < 7; nth++) ids.next(); ids.text("hex") }')
+  let last = 0n
+  for (let round = 0; round < 60; round++) {
+    assert.throws(() => script.runInContext(context, { timeout: 1 + round % 5 }), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' })
+    const minted = [ids.nextBigInt(), BigInt(ids.next()), BigInt(ids.next()), BigInt(`0x${ids.text('hex')}`)]
+    assert.ok(minted[0] > last)
+    assert.deepEqual(minted, [0n, 1n, 2n, 3n].map(nth => minted[0] + nth))
+    last = minted[3]
+  }
 })

@@ -53,7 +53,7 @@ test('batch_and_fill', () => {
   assert.ok(large.subarray(4096).every(id => id === 0n))
   assert.equal(refused('WOULD_BLOCK', () => tick.fill(large.subarray(4096))).written, 0)
   tick.setTime(1700000000001)
-  assert.equal(refused('WOULD_BLOCK', () => tick.batch(5000)).written, 0)
+  assert.ok(!('written' in refused('WOULD_BLOCK', () => tick.batch(5000))))
   tick.setTime(1700000000002)
   assert.equal(tick.fill(large.subarray(4096)), 904)
   assertAscending(large)

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
+import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
 import { refused, runChild, vectors } from './helper.mjs'
 
 const interop = vectors('interop')
@@ -121,4 +122,61 @@ test('interop_after_fork', async () => {
   const made = [[objectId(), uuid7()], ...children]
   assert.equal(new Set(made.map(([id]) => decodeObjectId(id).random)).size, 3)
   assert.equal(new Set(made.map(([, uuid]) => uuid.slice(-16))).size, 3)
+})
+
+test('what is a UUID, its version and its bytes', () => {
+  for (const { texts, canonical, version } of interop.uuids) {
+    for (const text of texts) {
+      assert.equal(isUuid(text), true)
+      assert.equal(uuidVersion(text), version)
+      const bytes = uuidBytes(text)
+      assert.ok(bytes instanceof Uint8Array && !Buffer.isBuffer(bytes))
+      assert.equal(Buffer.from(bytes).toString('hex'), canonical.replaceAll('-', ''))
+      assert.deepEqual([uuidFromBytes(bytes), uuidFromBytes(Buffer.from(bytes))], [canonical, canonical])
+      // Its own memory, and no part of a pool that others see.
+      assert.equal(bytes.buffer.byteLength, 16)
+    }
+  }
+  const [nil, max] = ['0', 'f'].map(digit => digit.repeat(32))
+  assert.deepEqual([nil, max].map(uuidVersion), [0, 15])
+  for (const bad of [...interop.uuids_invalid, ...NOT_STRINGS, '\ud800', 'f'.repeat(1 << 20)]) {
+    assert.equal(isUuid(bad), false)
+  }
+  for (const bad of [...NOT_STRINGS, 'text', new Uint8Array(15), new Uint8Array(17), new Uint8Array(0), new ArrayBuffer(16), new Uint16Array(16)]) {
+    refused('WRONG_TYPE', () => uuidFromBytes(bad), 'bytes', '16')
+  }
+  for (const call of [uuidVersion, uuidBytes]) {
+    refused('ID_INVALID', () => call('x'))
+    refused('WRONG_TYPE', () => call(7), 'text')
+  }
+})
+
+test('version 7 UUIDs of an instant, and their bounds', () => {
+  const last = 2 ** 48 - 1
+  for (const instant of [0, 1, 1645557742000, Date.now(), last]) {
+    const [low, high] = [uuid7Min(instant), uuid7Max(instant)]
+    const made = Array.from({ length: 50 }, () => uuid7(new Date(instant)))
+    assert.equal(new Set(made).size, 50)
+    for (const text of [low, high, ...made, uuid7(instant)]) {
+      assert.match(text, UUID)
+      assert.ok(low <= text && text <= high)
+      assert.equal(parseInt(text.slice(0, 8) + text.slice(9, 13), 16), instant)
+    }
+    assert.equal(instant === 0 || uuid7Max(instant - 1) < low, true)
+  }
+  assert.equal(uuid7Min(1645557742000), '017f22e2-79b0-7000-8000-000000000000')
+  assert.equal(uuid7Max(1645557742000), '017f22e2-79b0-7fff-bfff-ffffffffffff')
+  const before = uuid7()
+  uuid7(Date.now() + 1e9)
+  assert.ok(before < uuid7() && uuidTime(uuid7()) <= Date.now(), 'an instant\'s UUID does not move the clock\'s')
+  for (const call of [uuid7, uuid7Min, uuid7Max]) {
+    refused('BEFORE_EPOCH', () => call(-1))
+    refused('LAYOUT_EXPIRED', () => call(last + 1))
+    for (const bad of [NaN, 0.5, new Date(NaN)]) {
+      refused('OUT_OF_RANGE', () => call(bad), 'time')
+    }
+    for (const bad of [null, '2025-01-01', {}, 7n, true]) {
+      refused('WRONG_TYPE', () => call(bad), 'time')
+    }
+  }
 })

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { promisify } from 'node:util'
+import { inspect, promisify } from 'node:util'
 import * as frazil from 'frazil'
 import { here, vectors } from './helper.mjs'
 
@@ -17,17 +17,18 @@ const declarations = readFileSync(join(root, 'index.d.ts'), 'utf8')
 
 /** The names that a class of index.d.ts declares, and whether they are static. */
 function declaredMembers(name) {
-  const body = new RegExp(`^export (?:abstract )?class ${name} [^]*?^}`, 'm').exec(declarations)[0]
-  const members = [...body.matchAll(/^  (static |get |readonly |private |protected )?(\[Symbol\.\w+\]|\w+)[(:]/gm)]
-  return members.map(([, prefix = '', member]) => (prefix === 'static ' ? `static ${member}` : member))
+  const body = new RegExp(`^export (?:abstract )?class ${name}[ <][^]*?^}`, 'm').exec(declarations)[0]
+  const members = [...body.matchAll(/^  (static |get |readonly |private |protected )?(\[Symbol\.\w+\]|\w+)[?(:<]/gm)]
+  return [...new Set(members.map(([, prefix = '', member]) => (prefix === 'static ' ? `static ${member}` : member)))]
 }
 
-/** The names that a class really has, with those that an object of it owns. */
+/** The names that a class really has, with those that an object of it owns; but for what other programs look for. */
 function realMembers(type, object) {
+  const hidden = [inspect.custom, Symbol.hasInstance, Symbol.for('frazil.FrazilError')]
   const symbols = new Map(['iterator', 'dispose', 'asyncDispose'].map(name => [Symbol[name], `[Symbol.${name}]`]))
-  const names = owner => Reflect.ownKeys(owner).map(key => symbols.get(key) ?? key)
+  const names = owner => Reflect.ownKeys(owner).filter(key => !hidden.includes(key)).map(key => symbols.get(key) ?? key)
   const statics = names(type).filter(name => !['length', 'name', 'prototype'].includes(name))
-  return [...names(type.prototype), ...names(object), ...statics.map(name => `static ${name}`)]
+  return [...new Set([...names(type.prototype), ...names(object), ...statics.map(name => `static ${name}`)])]
 }
 
 test('both entries export the same names, which are those of the declarations', () => {
@@ -46,7 +47,7 @@ test('the declarations and the classes have the same members', () => {
   const declared = declaredMembers('Snowflake').filter(name => Symbol.dispose || !/ispose]$/.test(name))
   assert.deepEqual(declared.sort(), real.sort())
   assert.deepEqual(declaredMembers('Layout').sort(), realMembers(frazil.Layout, ids.layout).sort())
-  const error = (() => { try { ids.batch(-1) } catch (error) { return error } })()
+  const error = new frazil.FrazilError('WOULD_BLOCK', 'busy', { retryAfterMs: 1, written: 0 })
   const inherited = ['message', 'name', 'stack']
   const own = realMembers(frazil.FrazilError, error).filter(name => !inherited.includes(name))
   assert.deepEqual(declaredMembers('FrazilError').sort(), own.sort())
@@ -74,10 +75,20 @@ test('the declared lease is the real one', async () => {
 test('the declared codes and parts are the real ones', () => {
   const codes = [...declarations.matchAll(/^  \| '(\w+)'$/gm)].map(match => match[1])
   assert.deepEqual(codes, vectors('errors').errors.map(row => row.name))
-  const body = /^export interface Parts [^]*?^}/m.exec(declarations)[0]
+  const body = /^export type Parts<[^]*?^}/m.exec(declarations)[0]
   const declared = [...body.matchAll(/^  readonly (\w+):/gm)].map(match => match[1])
-  const parts = Object.keys(new frazil.Layout('twitter').decode(0))
+  const parts = Object.getOwnPropertyNames(new frazil.Layout('twitter').decode(0))
   assert.deepEqual(parts.filter(name => !['datacenter', 'worker'].includes(name)).sort(), declared.sort())
+})
+
+test('the declared presets have the fields of the real ones', () => {
+  const body = /^export interface PresetFields [^]*?^}/m.exec(declarations)[0]
+  const declared = [...body.matchAll(/^  (\w+): (.*)$/gm)].map(([, name, fields]) => [name, fields.split(' | ').map(field => field.slice(1, -1))])
+  const presets = vectors('layouts').valid.map(({ text }) => text).filter(text => /^\w+$/.test(text))
+  assert.deepEqual(declared.map(([name]) => name).sort(), presets.sort())
+  for (const [name, fields] of declared) {
+    assert.deepEqual(fields, Object.keys(new frazil.Layout(name).fields), name)
+  }
 })
 
 test('the types hold in strict TypeScript, from ESM and CommonJS', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as frazil from 'frazil'
+import * as lite from 'frazil/lite'
 import { refused, vectors } from './helper.mjs'
 import { cases } from './layout_cases.mjs'
 
@@ -73,4 +74,22 @@ test('error_table', () => {
   const expected = vectors('errors').errors.map(({ code, name, meaning }) => ({ code: name, number: code, meaning }))
   assert.deepEqual(errors, expected)
   assert.ok(Object.isFrozen(errors) && errors.every(Object.isFrozen))
+})
+
+test('the text of an ID is decimal where no format is named', () => {
+  for (const { parseId } of [frazil, lite]) {
+    assert.equal(parseId('0000000000000000042'), '42')
+    assert.equal(parseId('42', undefined), '42')
+    refused('ID_INVALID', () => frazil.parseId('2a'))
+    assert.throws(() => parseId('2a'), { code: 'ID_INVALID' })
+  }
+})
+
+test('the fields of parts, alone', () => {
+  for (const { Layout } of [frazil, lite]) {
+    const parts = new Layout('twitter').decode('1541815603606036480')
+    assert.deepEqual(parts.fields, { datacenter: 11, worker: 26 })
+    assert.deepEqual([parts.datacenter, parts.worker], [11, 26])
+    assert.ok(!Object.keys(parts).includes('fields') && !JSON.stringify(parts).includes('fields'))
+  }
 })

@@ -399,3 +399,22 @@ test('the first requests of cluster workers and worker threads all get an ID', a
     assert.equal(new Set(answers.map(([, id]) => id)).size, 600, name)
   }
 })
+
+test('a signal that fails by itself rejects the call, and leaves nothing that fails later', async () => {
+  const program = `
+    import { Snowflake } from 'frazil'
+    const ids = await Snowflake.open('layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait detached=true node=3')
+    const plain = { aborted: false, addEventListener() {}, removeEventListener() {} }
+    const failing = { ...plain, addEventListener() { throw new RangeError('mine') } }
+    const twice = second => { let n = 0; return { get signal() { return n++ ? second() : plain } } }
+    const options = [{ signal: failing }, twice(() => { throw new RangeError('mine') }), twice(() => 7)]
+    for (const each of options) {
+      // Read by getters once more, so with nothing spread.
+      const given = Object.defineProperty(each, 'maxWaitMs', { value: 20, enumerable: true })
+      console.log(await ids.batchAsync(1000, given).then(() => 'kept', error => error.name))
+    }
+    // Without an end of its own a rejection that nobody has caught ends the process before this.
+    await ids.batchAsync(20)
+    console.log('alive')`
+  assert.equal(await runChild(program), 'RangeError\nRangeError\nTypeError\nalive')
+})

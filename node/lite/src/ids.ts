@@ -15,11 +15,11 @@ export function formatId(id: IdLike, format: TextFormat): string {
 }
 
 /**
- * Parses the text of an ID; gives canonical decimal.
+ * Parses the text of an ID, decimal where no format is named; gives canonical decimal.
  *
  * @throws {FrazilError} `ID_INVALID` for a wrong length, a bad character, or a number above 2^63 - 1.
  */
-export function parseId(text: string, format: TextFormat): string {
+export function parseId(text: string, format: TextFormat = 'decimal'): string {
   const given = string('text', text, 'ID_INVALID')
   return String(parseDigits(given, formatNamed(format)))
 }

@@ -4,35 +4,61 @@ import { parseLayout, showLayout } from './parse.js'
 import { checkValues, endOf, lowBits, nodeFields, sequenceOf, tickOf, type Shape } from './shape.js'
 import { LAST_MS } from './time.js'
 
+/** The node fields of each preset. */
+export interface PresetFields {
+  standard: 'node'
+  twitter: 'datacenter' | 'worker'
+  simple: 'worker' | 'datacenter'
+  leaf: 'worker'
+  shardingsphere: 'worker'
+  baidu: 'worker'
+  sonyflake: 'machine'
+  discord: 'worker' | 'process'
+  instagram: 'shard'
+  game: 'server'
+  game16: 'server'
+  js53: 'node'
+}
+
+/** The name of a preset. */
+export type Preset = keyof PresetFields
+
+/** An integer of a layout: a number up to 53 bits, which all of a preset have; a wider one is a bigint. */
+export type Integer<P extends string = string> = P extends Preset ? number : number | bigint
+
+/** The node fields by their names, from the most significant. */
+export type Fields<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : { readonly [field: string]: number | bigint }
+
 /**
- * What an ID is made of; each node field is a property by its name.
+ * What an ID is made of; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
  *
  * A field of up to 53 bits is a number, a wider one a bigint.
  */
-export interface Parts {
+export type Parts<P extends string = string> = {
   /** The ID, in decimal. */
   readonly id: string
   /** The instant at which the ID's tick starts. */
   readonly time: Date
   /** The raw time field: ticks since the layout's epoch. */
-  readonly tick: number | bigint
+  readonly tick: Integer<P>
   /** The counter within the tick. */
-  readonly sequence: number | bigint
+  readonly sequence: Integer<P>
   /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
-  /** A node field. */
-  readonly [field: string]: string | number | bigint | boolean | Date
-}
+  /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
+  readonly fields: Fields<P>
+} & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
+
+/** The widths of the node fields by their names, from the most significant. */
+export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
 /** What an ID is put together from: every node field by its name, the time and the sequence. */
-export interface Composition {
+export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
   /** The counter within the tick. */
   sequence: number | bigint
-  /** A node field. */
-  [field: string]: number | bigint | Date
-}
+} & (P extends Preset ? { [field in PresetFields[P]]: number | bigint } : { [field: string]: number | bigint | Date })
 
 const shapes = new WeakMap<object, Shape>()
 
@@ -49,14 +75,19 @@ export function shapeOf(layout: unknown, name: string): Shape {
  * layout.nodes                           // 1024n
  * layout.fields                          // { business: 4, machine: 6 }
  */
-export class Layout {
+export class Layout<P extends string = string> {
+  /** The canonical text, which parses to the same layout: by it `deepEqual` and test runners compare. */
+  declare readonly text: string
+
   /**
    * Parses a layout's text or a preset's name.
    *
    * @throws {FrazilError} `LAYOUT_INVALID` when it cannot exist, and why; `SPEC` or `OUT_OF_RANGE` for an unknown preset or a bad epoch.
    */
-  constructor(text: string) {
-    shapes.set(this, parseLayout(string('text', text, 'LAYOUT_INVALID')))
+  constructor(text: P) {
+    const shape = parseLayout(string('text', text, 'LAYOUT_INVALID'))
+    shapes.set(this, shape)
+    Object.defineProperty(this, 'text', { value: showLayout(shape), enumerable: true })
   }
 
   /**
@@ -64,7 +95,7 @@ export class Layout {
    *
    * @throws {FrazilError} `ID_INVALID` for what is no ID, or has more bits than the layout.
    */
-  decode(id: IdLike): Parts {
+  decode(id: IdLike): Parts<P> {
     const shape = shapeOf(this, 'this')
     const number = idNumber('id', id)
     const looksRounded = number > 2n ** 53n && String(Number(number)) === String(number)
@@ -88,7 +119,9 @@ export class Layout {
       values[name] = integer(BigInt.asUintN(bits, number >> BigInt(shift)), bits)
     }
     const { sequence, ...fields } = values
-    return { id: String(number), time: new Date(time), tick: integer(tick, shape.timeBits), ...fields, sequence: sequence!, looksRounded }
+    const parts = { id: String(number), time: new Date(time), tick: integer(tick, shape.timeBits), ...fields, sequence: sequence!, looksRounded }
+    // Not listed: they are there by their names.
+    return Object.defineProperty(parts, 'fields', { value: fields }) as unknown as Parts<P>
   }
 
   /**
@@ -100,7 +133,7 @@ export class Layout {
    * @throws {FrazilError} `OUT_OF_RANGE` when a value does not fit its field, `UNKNOWN_KEY` for a field that the layout has not,
    * `NODE_MISSING` for one that is not given, `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
    */
-  compose(parts: Composition): string {
+  compose(parts: Composition<P>): string {
     const shape = shapeOf(this, 'this')
     let time: number | undefined
     const values = new Map<string, bigint>()
@@ -140,12 +173,17 @@ export class Layout {
   }
 
   /** Whether two layouts are the same: fields, tick and epoch. */
-  equals(other: Layout): boolean {
+  equals(other: Layout<any>): boolean {
     return showLayout(shapeOf(this, 'this')) === showLayout(shapeOf(other, 'other'))
   }
 
-  /** The canonical text, which parses to the same layout. */
+  /** As `text`. */
   toString(): string {
+    return showLayout(shapeOf(this, 'this'))
+  }
+
+  /** As `text`: what JSON has of a layout, `new Layout(...)` takes. */
+  toJSON(): string {
     return showLayout(shapeOf(this, 'this'))
   }
 
@@ -161,12 +199,12 @@ export class Layout {
   }
 
   /** The width of each node field, from the most significant. */
-  get fields(): Record<string, number> {
+  get fields(): Widths<P> {
     const fields: Record<string, number> = {}
     for (const { name, bits } of nodeFields(shapeOf(this, 'this'))) {
       fields[name] = bits
     }
-    return fields
+    return fields as Widths<P>
   }
 
   /** The IDs that one generator can mint in a second, sustained. */

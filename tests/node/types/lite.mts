@@ -1,7 +1,7 @@
 // frazil/lite has the addon's types where it has its names.
 import * as frazil from 'frazil'
 import { FrazilError, Layout, compareIds, formatId, isId, parseId } from 'frazil/lite'
-import type { Composition, ErrorCode, IdLike, Instant, Parts, TextFormat } from 'frazil/lite'
+import type { Composition, ErrorCode, IdLike, Instant, Parts, PresetFields, TextFormat } from 'frazil/lite'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 export const same: [
@@ -11,7 +11,10 @@ export const same: [
   Same<TextFormat, frazil.TextFormat>,
   Same<typeof formatId, typeof frazil.formatId>,
   Same<typeof parseId, typeof frazil.parseId>,
-] = [true, true, true, true, true, true]
+  Same<PresetFields, frazil.PresetFields>,
+  Same<Parts, frazil.Parts>,
+  Same<Parts<'twitter'>, frazil.Parts<'twitter'>>,
+] = [true, true, true, true, true, true, true, true, true]
 
 // One for the other, both ways.
 export const layouts: [frazil.Layout, Layout] = [new Layout('twitter'), new frazil.Layout('twitter')]
@@ -26,6 +29,10 @@ if (isId(given, new Layout('twitter'), new Date())) {
 function use(id: IdLike): number {
   return [id, 5n, '7'].sort(compareIds).length
 }
+
+export const worker: number = new Layout('twitter').decode('1').worker
+// @ts-expect-error: of another preset
+new Layout('twitter').decode('1').machine
 
 // @ts-expect-error: frazil makes them
 new FrazilError('ID_INVALID', 'no')

@@ -1,6 +1,7 @@
 // Every declaration in use; each line under @ts-expect-error must not compile.
 import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
 import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
+import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
 import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
 import { closeOnSigterm } from 'frazil'
 import type { BufferedOptions, Patience, SegmentOptions, Waiting } from 'frazil'
@@ -84,13 +85,13 @@ const dates: (Date | undefined)[] = [layout.epoch, layout.expiresAt]
 
 const row: ErrorRow | undefined = errors[0]
 const code: ErrorCode | undefined = row?.code
-const texts: string[] = [version, formatId(1n, 'hex'), parseId('1', 'decimal')]
+const texts: string[] = [version, formatId(1n, 'hex'), parseId('1', 'decimal'), parseId('1')]
 try {
   ids.next()
 } catch (error) {
   if (error instanceof FrazilError && error.code === 'WOULD_BLOCK') {
     const wait: number | undefined = error.retryAfterMs
-    const details: (number | string)[] = [error.number, error.written, error.message, wait ?? 0]
+    const details: (number | string)[] = [error.number, error.written ?? 0, error.message, wait ?? 0]
     details.length
   }
 }
@@ -99,6 +100,8 @@ const others: string[] = [objectId(), minObjectId(0), maxObjectId(new Date()), u
 const object: ObjectIdParts = decodeObjectId(text)
 const made: [string, Date, number, number, number, number] = [object.id, object.time, object.random, object.counter, object.machine, object.process]
 const uuidMade: Date = uuidTime(text)
+export const uuidBounds: string[] = [uuid7(0), uuid7(new Date()), uuid7Min(0), uuid7Max(new Date()), uuidFromBytes(uuidBytes(text))]
+export const version7 = (given: unknown): number => isUuid(given) ? uuidVersion(given) : 0
 
 // @ts-expect-error: a number is not a spec
 new Snowflake(7)
@@ -122,8 +125,12 @@ ids.fill(new Float64Array(1))
 ids.text('base64')
 // @ts-expect-error: a lease is read
 lease!.node = 1
-// @ts-expect-error: frazil makes its errors
+// @ts-expect-error: an error has a code
 new FrazilError()
+// @ts-expect-error: one of the table's
+new FrazilError('NO_SUCH')
+// @ts-expect-error: and says no more than errors do
+new FrazilError('SPEC', 'no', { retry: 5 })
 // @ts-expect-error: the table is not to be changed
 errors.push()
 // @ts-expect-error: the sequence is missing
@@ -161,3 +168,11 @@ ids.next({ signal })
 ids.nextAsync({ maxWaitMs: '5' })
 // @ts-expect-error That is no signal.
 ids.nextAsync({ signal: 'abort' })
+
+// Errors for tests.
+export const errorsMade: FrazilError[] = [
+  new FrazilError('SPEC'), new FrazilError('WOULD_BLOCK', 'busy', { retryAfterMs: 5, cause: new Error() }), new FrazilError('EXHAUSTED', undefined, { written: 5 }),
+]
+
+// Every endless iterator.
+export const endless: IterableIterator<string> = ids[Symbol.iterator]()

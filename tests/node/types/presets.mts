@@ -1,0 +1,79 @@
+// What the compiler knows of a preset: its fields, in and out; each line under @ts-expect-error must not compile.
+import { Buffered, Layout, Snowflake } from 'frazil'
+import type { Composition, Fields, Options, Parts, Preset, PresetFields } from 'frazil'
+
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+
+const ids = new Snowflake('twitter', { datacenter: 1, worker: 'hostname+1', rollback: 'wait:5ms', maxWaitMs: 5 })
+const typed: Snowflake<'twitter'> = ids
+const parts = ids.layout.decode(ids.next())
+export const numbers: number[] = [parts.worker, parts.datacenter, parts.sequence, parts.tick, parts.fields.worker, ids.node, ids.fields.datacenter]
+export const widths: number = ids.layout.fields.datacenter
+export const composed: string = ids.layout.compose({ time: 0, sequence: 0, datacenter: 1, worker: 1n })
+export const same: [Same<typeof parts, Parts<'twitter'>>, Same<typeof parts.fields, Fields<'twitter'>>] = [true, true]
+
+// A line that begins with the preset, and what waits.
+export const line: Snowflake<'twitter'> = new Snowflake('twitter datacenter=1 worker=7')
+export const machine: number = new Snowflake('sonyflake machine=7').layout.decode('1').machine
+export const opened: Promise<Snowflake<'game'>> = Snowflake.open('game', { server: 4711, signal: { aborted: false, addEventListener() {}, removeEventListener() {} } })
+export const ring: Promise<number> = Buffered.open('standard', { node: 7, size: 64 }).then(ids => ids.layout.decode(ids.next()).node)
+export const layout: number = new Layout('discord').decode('1').process
+
+// What is not known to the compiler takes and gives any field.
+const spec: string = 'layout="time:41@1ms shop:10 sequence:12"'
+const any = new Snowflake(spec, { shop: 1 })
+export const shop: number | bigint | undefined = any.layout.decode('1').fields['shop']
+export const own = new Snowflake(undefined, { layout: new Layout('time:41@1ms shop:10 sequence:12'), shop: 1 })
+export const written = new Snowflake('layout="time:41@1ms shop:10 sequence:12"', { shop: 1 }).layout.decode('1')['shop']
+
+// One of a preset where any will do.
+const general: Snowflake = typed
+export const generals: [Snowflake, Layout, Parts, Composition] = [general, ids.layout, parts, { time: 0, sequence: 0, datacenter: 1, worker: 1 } satisfies Composition<'twitter'>]
+export const everyPreset: { [P in Preset]: PresetFields[P][] } = {
+  standard: ['node'], twitter: ['datacenter', 'worker'], simple: ['worker', 'datacenter'], leaf: ['worker'], shardingsphere: ['worker'], baidu: ['worker'],
+  sonyflake: ['machine'], discord: ['worker', 'process'], instagram: ['shard'], game: ['server'], game16: ['server'], js53: ['node'],
+}
+
+// A class that extends: what open takes is what its constructor does.
+class Orders extends Snowflake<'twitter'> {
+  constructor(readonly shop: number) {
+    super('twitter', { datacenter: 1, worker: shop })
+  }
+
+  override next = (): string => `order-${this.shop}`
+}
+export const orders: Promise<Orders> = Orders.open(7)
+
+const options: Options<'twitter'> = { worker: 1 }
+options.datacenter = 2
+
+// @ts-expect-error: a name that is nearly right
+new Snowflake('twitter', { datacentre: 1, worker: 7 })
+// @ts-expect-error: a key that is nearly right
+new Snowflake('twitter', { rolback: 'error' })
+// @ts-expect-error: another preset's field
+Snowflake.open('game', { worker: 1 })
+// @ts-expect-error: another preset's field, behind a line
+new Snowflake('twitter datacenter=1', { machine: 1 })
+// @ts-expect-error: a field is no boolean
+new Snowflake('twitter', { worker: true })
+// @ts-expect-error: another preset's part
+parts.machine
+// @ts-expect-error: and among the fields
+parts.fields.machine
+// @ts-expect-error: parts are read
+parts.worker = 1
+// @ts-expect-error: a field is missing
+ids.layout.compose({ time: 0, sequence: 0, worker: 1 })
+// @ts-expect-error: a field too many
+ids.layout.compose({ time: 0, sequence: 0, datacenter: 1, worker: 1, machine: 1 })
+// @ts-expect-error: another preset's generator
+export const wrong: Snowflake<'game'> = ids
+// @ts-expect-error: another preset's parts
+export const wrongParts: Parts<'game'> = parts
+// @ts-expect-error: the constructor takes a number
+Orders.open('seven')
+// @ts-expect-error: a ring of another preset
+Buffered.open('standard', { worker: 7 })
+// @ts-expect-error: no such preset
+export const none: PresetFields['twiter'] = 'worker'
