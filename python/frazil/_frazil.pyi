@@ -601,7 +601,12 @@ class Parts:
     def __hash__(self) -> int: ...
 
 class FrazilError(Exception):
-    """Any refusal of frazil: the base of a class for each kind."""
+    """Any refusal of frazil: the base of a class for each kind.
+
+    Most kinds also are what Python itself would raise: ValueError for what was given, TypeError for its type, TimeoutError for what did not
+    come in time, ConnectionError, PermissionError and OSError for a store, RuntimeError for a handle that is not to be used any more. So a bad
+    ID in a validator of Pydantic is a validation error.
+    """
 
     code: int
     """The kind's stable number, for example 203."""
@@ -612,31 +617,31 @@ class FrazilError(Exception):
     written: int
     """How many IDs `fill` had written when it failed."""
 
-class SpecError(FrazilError):
+class SpecError(FrazilError, ValueError):
     """101 SPEC: The spec line, or a value in it, cannot be understood."""
 
-class UnknownKeyError(FrazilError):
+class UnknownKeyError(FrazilError, ValueError):
     """102 UNKNOWN_KEY: The spec or the call names a key or a field that does not exist here."""
 
 class OutOfRangeError(FrazilError, ValueError):
     """103 OUT_OF_RANGE: A value lies outside the range that its argument allows."""
 
-class LayoutInvalidError(FrazilError):
+class LayoutInvalidError(FrazilError, ValueError):
     """104 LAYOUT_INVALID: The layout cannot exist: too many bits, a bad name, a bad tick."""
 
-class IdInvalidError(FrazilError):
+class IdInvalidError(FrazilError, ValueError):
     """105 ID_INVALID: The text or number is not an ID of this layout."""
 
 class WrongTypeError(FrazilError, TypeError):
     """106 WRONG_TYPE: An argument has the wrong type, or is null."""
 
-class ClosedError(FrazilError):
+class ClosedError(FrazilError, RuntimeError):
     """107 CLOSED: The handle has been closed."""
 
-class LayoutExpiredError(FrazilError):
+class LayoutExpiredError(FrazilError, ValueError):
     """201 LAYOUT_EXPIRED: The instant lies past the last one that the layout's time field can hold."""
 
-class BeforeEpochError(FrazilError):
+class BeforeEpochError(FrazilError, ValueError):
     """202 BEFORE_EPOCH: The instant lies before the layout's epoch."""
 
 class ClockBackError(FrazilError):
@@ -645,16 +650,16 @@ class ClockBackError(FrazilError):
 class ExhaustedError(FrazilError):
     """204 EXHAUSTED: The tick's sequence is used up, and the exhausted policy allows no more."""
 
-class WouldBlockError(FrazilError):
+class WouldBlockError(FrazilError, TimeoutError):
     """205 WOULD_BLOCK: The call would wait longer than it may here; the error says for how long."""
 
-class ClockNotSetError(FrazilError):
+class ClockNotSetError(FrazilError, RuntimeError):
     """206 CLOCK_NOT_SET: The manual clock has not been given a time yet."""
 
 class ClockSkewError(FrazilError):
     """207 CLOCK_SKEW: This machine's clock is too far from the store's."""
 
-class NodeMissingError(FrazilError):
+class NodeMissingError(FrazilError, ValueError):
     """301 NODE_MISSING: No node number was given, and no store to lease one from."""
 
 class NodeInUseError(FrazilError):
@@ -666,44 +671,44 @@ class NoFreeNodeError(FrazilError):
 class LeaseExhaustedError(FrazilError):
     """304 LEASE_EXHAUSTED: The lease's bound is reached and the store could not extend it."""
 
-class ForkedError(FrazilError):
+class ForkedError(FrazilError, RuntimeError):
     """305 FORKED: The process forked, and the parent owns this generator's node number."""
 
-class ConflictError(FrazilError):
+class ConflictError(FrazilError, RuntimeError):
     """306 CONFLICT: The node number is open in this process with other policies."""
 
-class StoreUnreachableError(FrazilError):
+class StoreUnreachableError(FrazilError, ConnectionError):
     """401 STORE_UNREACHABLE: The store does not answer."""
 
-class StoreAuthError(FrazilError):
+class StoreAuthError(FrazilError, PermissionError):
     """402 STORE_AUTH: The store refuses the credentials."""
 
-class StoreReadonlyError(FrazilError):
+class StoreReadonlyError(FrazilError, OSError):
     """403 STORE_READONLY: The store does not take writes."""
 
-class StoreCorruptError(FrazilError):
+class StoreCorruptError(FrazilError, OSError):
     """404 STORE_CORRUPT: A record of the store cannot be read."""
 
-class StoreChangedError(FrazilError):
+class StoreChangedError(FrazilError, OSError):
     """405 STORE_CHANGED: The store is not the one that held the leases: wiped, restored or replaced."""
 
-class StoreUnsuitableError(FrazilError):
+class StoreUnsuitableError(FrazilError, OSError):
     """406 STORE_UNSUITABLE: The store cannot keep what a lease needs."""
 
-class LayoutMismatchError(FrazilError):
+class LayoutMismatchError(FrazilError, ValueError):
     """407 LAYOUT_MISMATCH: The namespace is used with another layout."""
 
-class StoreNotBuiltError(FrazilError):
+class StoreNotBuiltError(FrazilError, NotImplementedError):
     """408 STORE_NOT_BUILT: This build has no client for the store."""
 
-class TagMissingError(FrazilError):
+class TagMissingError(FrazilError, LookupError):
     """501 TAG_MISSING: The segment's tag does not exist in the store."""
 
-class SegmentExhaustedError(FrazilError):
+class SegmentExhaustedError(FrazilError, TimeoutError):
     """502 SEGMENT_EXHAUSTED: The next range did not arrive in time."""
 
-class SegmentMismatchError(FrazilError):
+class SegmentMismatchError(FrazilError, ValueError):
     """503 SEGMENT_MISMATCH: The store's record of the tag has another increment or offset than the spec."""
 
-class InternalError(FrazilError):
+class InternalError(FrazilError, RuntimeError):
     """901 INTERNAL: A defect of frazil: a panic that was caught at the border."""

@@ -4,7 +4,7 @@ use crate::error::{OrRaise, guard, refuse};
 use crate::layout::Layout;
 use frazil::{ErrorKind, Id, TextFormat};
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -70,7 +70,7 @@ where
     T: FromPyObject<'a, 'py, Error = PyErr>,
 {
     let py = value.py();
-    let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)));
+    let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)?));
     // An equal value is refused alike in JavaScript, whose only numbers are floats.
     if value.cast::<PyFloat>().is_ok_and(|float| float.value().fract() != 0.0) {
         return outside();
@@ -165,9 +165,19 @@ fn pairs(
 
 /// An object's buffer, held as long as the result lives.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
-    // An array of ctypes leaves the strides out; a memoryview of it adds them.
-    let view = PyUntypedBuffer::get(object).or_else(|_| PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any()));
-    view.or_else(|_| wrong_buffer(object))
+    let py = object.py();
+    let has_none = |error: &PyErr| {
+        error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py)
+    };
+    let view = match PyUntypedBuffer::get(object) {
+        // An array of ctypes leaves the strides out; a memoryview of it adds them.
+        Err(error) if has_none(&error) => PyMemoryView::from(object).and_then(|view| PyUntypedBuffer::get(view.as_any())),
+        view => view,
+    };
+    match view {
+        Err(error) if has_none(&error) => wrong_buffer(object),
+        view => view,
+    }
 }
 
 /// The memory of a buffer that `fill` can write to; it stays valid while the buffer is held.
@@ -200,13 +210,16 @@ pub(crate) fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) 
 }
 
 /// What the user gave, for a message.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 60;
-    let Ok(text) = value.repr() else {
-        return "(a number too long to print)".to_owned();
+    let text = match value.repr() {
+        Ok(text) => text,
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => return Ok("(a number too long to print)".to_owned()),
+        // Of another sort are those that end a program: KeyboardInterrupt.
+        Err(error) => return Err(error),
     };
     let text = text.to_string_lossy();
-    text.char_indices().nth(LONGEST).map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end]))
+    Ok(text.char_indices().nth(LONGEST).map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end])))
 }
 
 /// ASCII text, without a pass through the UTF-8 decoder.
@@ -234,7 +247,11 @@ static TIMES: PyOnceLock<Times> = PyOnceLock::new();
 fn times(py: Python<'_>) -> PyResult<&Times> {
     TIMES.get_or_try_init(py, || {
         let module = py.import("datetime")?;
-        let (datetime, timedelta) = (module.getattr("datetime")?, module.getattr("timedelta")?);
+        // While a test has frozen the time, a class of the test's stands there, whose base the real one is.
+        let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;
+        let real = |class: &Bound<'_, PyAny>| class.getattr("__module__").and_then(|name| name.eq("datetime")).unwrap_or(false);
+        let datetime = bases.iter().find(real).expect("the datetimes of Python descend from its own class");
+        let timedelta = module.getattr("timedelta")?;
         let utc = module.getattr("timezone")?.getattr("utc")?;
         let millisecond = timedelta.call1((0, 0, 1000))?;
         let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
@@ -266,7 +283,7 @@ pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     match number.extract::<f64>() {
         Ok(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
         Err(error) if !error.is_instance_of::<PyOverflowError>(py) => Err(error),
-        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value))),
+        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value)?)),
     }
 }
 

@@ -116,6 +116,34 @@ def test_every_error(name):
     assert (type(again), str(again), again.retry_after) == (type(error), str(error), error.retry_after)
 
 
+FAMILIES = {
+    ValueError: "SPEC UNKNOWN_KEY OUT_OF_RANGE LAYOUT_INVALID ID_INVALID LAYOUT_EXPIRED BEFORE_EPOCH NODE_MISSING LAYOUT_MISMATCH SEGMENT_MISMATCH",
+    TypeError: "WRONG_TYPE",
+    TimeoutError: "WOULD_BLOCK SEGMENT_EXHAUSTED",
+    ConnectionError: "STORE_UNREACHABLE",
+    PermissionError: "STORE_AUTH",
+    OSError: "STORE_READONLY STORE_CORRUPT STORE_CHANGED STORE_UNSUITABLE",
+    NotImplementedError: "STORE_NOT_BUILT",
+    LookupError: "TAG_MISSING",
+    RuntimeError: "CLOSED CLOCK_NOT_SET FORKED CONFLICT INTERNAL",
+    None: "CLOCK_BACK EXHAUSTED CLOCK_SKEW NODE_IN_USE NO_FREE_NODE LEASE_EXHAUSTED",
+}
+
+
+def test_every_error_is_what_python_would_raise():
+    expected = {name: family for family, names in FAMILIES.items() for name in names.split()}
+    # A new kind needs a decision.
+    assert sorted(expected) == sorted(name for _, name, _ in frazil.ERRORS)
+    for _, name, _ in frazil.ERRORS:
+        kind = getattr(frazil, "".join(map(str.capitalize, name.split("_"))) + "Error")
+        bases = (frazil.FrazilError, expected[name]) if expected[name] else (frazil.FrazilError,)
+        assert kind.__bases__ == bases
+        error = kind("why")
+        assert (str(error), error.written, error.retry_after) == ("why", 0, None)
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (kind, "why")
+
+
 def refused(kind, call, *arguments, **keywords):
     with pytest.raises(kind) as raised:
         call(*arguments, **keywords)
