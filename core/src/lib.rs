@@ -140,7 +140,7 @@ mod wait;
 
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
-pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
+pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 pub use notice::on_wait;

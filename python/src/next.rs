@@ -127,7 +127,7 @@ pub(crate) fn batch_async<'py, M: Mint>(
 }
 
 /// The size of a batch; the core refuses one that is too large.
-fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
     if number > MAX_BATCH {
         ids.try_batch(number, Duration::ZERO).or_raise(count.py())?;
@@ -137,24 +137,32 @@ fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// Fills an object's buffer; how many IDs it holds.
 pub(crate) fn fill_buffer<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    fill_memory(ids, buffer, max, |written| written)
+}
+
+/// Fills a buffer that nobody sees unless it is full.
+pub(crate) fn fill_whole<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    fill_memory(ids, buffer, max, |_| 0)
+}
+
+fn fill_memory<I: Ids>(
+    ids: &I,
+    buffer: &Bound<'_, PyAny>,
+    max: Option<&Bound<'_, PyAny>>,
+    counted: impl Fn(usize) -> usize,
+) -> PyResult<usize> {
     let max = timeout(max)?;
     let view = convert::buffer(buffer)?;
     let (start, count) = convert::int64s(&view, buffer)?;
     // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
     // held; that nobody else uses them meanwhile is the caller's part, as documented.
     let memory = unsafe { std::slice::from_raw_parts_mut(start, count) };
-    fill(buffer.py(), ids, memory, max, |written| written)?;
+    fill(buffer.py(), ids, memory, max, counted)?;
     Ok(count)
 }
 
 /// Fills memory with IDs; `counted` is how many of those that are there the exception's `written` counts.
-fn fill<I: Ids>(
-    py: Python<'_>,
-    ids: &I,
-    buffer: &mut [i64],
-    timeout: Option<Duration>,
-    counted: impl Fn(usize) -> usize,
-) -> PyResult<()> {
+fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Duration>, counted: impl Fn(usize) -> usize) -> PyResult<()> {
     let raise = |raised: PyErr, written| {
         let counted = raised.value(py).setattr("written", counted(written));
         counted.err().unwrap_or(raised)

@@ -81,7 +81,7 @@ NATURAL = {
     "OUT_OF_RANGE": lambda: frazil.Snowflake("twitter datacenter=1 worker=32"),
     "LAYOUT_INVALID": lambda: frazil.Layout("time:37@1ms server:20 sequence:16 epoch:0"),
     "ID_INVALID": lambda: TWITTER.decode(-1),
-    "WRONG_TYPE": lambda: TWITTER.decode("1"),
+    "WRONG_TYPE": lambda: TWITTER.decode(b"1"),
     "CLOSED": closed,
     "LAYOUT_EXPIRED": lambda: frazil.Snowflake("baidu worker=1"),
     "BEFORE_EPOCH": lambda: TWITTER.min_id(at(0)),
@@ -157,9 +157,12 @@ def test_wrong_types():
         given = type(value).__name__
         assert given in refused(frazil.WrongTypeError, ids.batch, value)
         assert given in refused(frazil.WrongTypeError, ids.batch_async, value)
-        assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
-        assert given in refused(frazil.WrongTypeError, ids.observe, value)
-        assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
+        # An ID may be a decimal str.
+        if value != "7":
+            assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
+            assert given in refused(frazil.WrongTypeError, ids.observe, value)
+            assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
+            assert "ids[1] must be an int or a decimal str" in refused(frazil.WrongTypeError, TWITTER.decode_many, [1, value])
         for name in PARTS:
             assert name in refused(frazil.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
     for value in NOT_TEXT:
@@ -216,6 +219,9 @@ def test_strange_strings():
     for text in ["", " ", "\0", "7\0", "é", "７", "1" * 1_000_000, "-1", "+1", "1_000", NOT_UNICODE]:
         for form in ("decimal", "base62", "base32", "hex"):
             refused(frazil.IdInvalidError, frazil.parse_id, text, form)
+        for call in (frazil.parse_id, TWITTER.decode, open_manual().observe, lambda text: frazil.format_id(text, "hex")):
+            refused(frazil.IdInvalidError, call, text)
+        refused(frazil.IdInvalidError, TWITTER.decode_many, [1, text])
         refused(frazil.OutOfRangeError, frazil.format_id, 1, text)
     for text in ["\0", "é", "x" * 1_000_000, "twitter\0", "twitter worker", "=", "worker==", "twitter worker='1", NOT_UNICODE]:
         refused(frazil.FrazilError, frazil.Snowflake, text)
@@ -265,12 +271,12 @@ def test_wrong_buffers():
         [0] * 4,
         bytes(32),
         bytearray(32),
-        array.array("Q", [0] * 4),
         array.array("i", [0] * 4),
         array.array("d", [0] * 4),
         memoryview(array.array("q", [0] * 8))[::2],
         memoryview(array.array("q", [0] * 8)).toreadonly(),
-        numpy.zeros(4, dtype=numpy.uint64),
+        numpy.zeros(4, dtype=numpy.uint32),
+        numpy.zeros(4, dtype=">u8"),
         numpy.zeros(4, dtype=numpy.int32),
         numpy.zeros(4, dtype=numpy.float64),
         numpy.zeros(4, dtype=">i8"),

@@ -50,6 +50,11 @@ thread_local! {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn uuid4() -> Result<Uuid> {
+    Ok(Builder::from_random_bytes(random_bytes()?).into_uuid())
+}
+
+/// 128 random bits that nobody else gets.
+fn random_bytes() -> Result<[u8; 16]> {
     let bytes = AHEAD.try_with(|ahead| {
         let mut ahead = ahead.borrow_mut();
         let ahead = ahead.get_or_insert_with(|| Box::new(Ahead::new()));
@@ -57,7 +62,7 @@ pub fn uuid4() -> Result<Uuid> {
         ahead.take()
     });
     // A thread that ends has none any more.
-    Ok(Builder::from_random_bytes(bytes.unwrap_or_else(|_| random())?).into_uuid())
+    bytes.unwrap_or_else(|_| random())
 }
 
 /// A new version 7 UUID: the time in milliseconds, then 74 random bits.
@@ -94,6 +99,70 @@ pub fn uuid7() -> Result<Uuid> {
     Ok(version7(maker.last))
 }
 
+/// A version 7 UUID of an instant in Unix milliseconds, with 74 random bits: for what has a time of its own, such as rows that are moved.
+///
+/// Those of one millisecond are in no order.
+///
+/// # Errors
+/// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970 or after the year 10889; `INTERNAL` when the operating system gives
+/// no random bytes.
+///
+/// # Example
+/// ```
+/// assert_eq!(frazil::uuid_unix_ms(frazil::uuid7_at(1645557742000)?)?, 1645557742000);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid7_at(unix_ms: i64) -> Result<Uuid> {
+    Ok(version7(stamp(unix_ms)? | u128::from_be_bytes(random_bytes()?) >> (128 - FREE_BITS)))
+}
+
+/// The smallest version 7 UUID of a millisecond (Unix ms): `id >= uuid7_min(t)` in a query.
+///
+/// # Errors
+/// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` as for [`uuid7_at`].
+///
+/// # Example
+/// ```
+/// assert_eq!(frazil::uuid7_min(1645557742000)?.to_string(), "017f22e2-79b0-7000-8000-000000000000");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid7_min(unix_ms: i64) -> Result<Uuid> {
+    Ok(version7(stamp(unix_ms)?))
+}
+
+/// The largest version 7 UUID of a millisecond (Unix ms): `id <= uuid7_max(t)` in a query.
+///
+/// # Errors
+/// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` as for [`uuid7_at`].
+///
+/// # Example
+/// ```
+/// assert_eq!(frazil::uuid7_max(1645557742000)?.to_string(), "017f22e2-79b0-7fff-bfff-ffffffffffff");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn uuid7_max(unix_ms: i64) -> Result<Uuid> {
+    Ok(version7(stamp(unix_ms)? | ((1 << FREE_BITS) - 1)))
+}
+
+/// The stamp alone, where the bits of a version 7 UUID have it.
+fn stamp(unix_ms: i64) -> Result<u128> {
+    match unix_ms {
+        0..=LAST_STAMP => Ok((unix_ms as u128) << FREE_BITS),
+        ..0 => Err(before_1970(unix_ms)),
+        _ => Err(after_the_last(unix_ms)),
+    }
+}
+
+fn before_1970(unix_ms: i64) -> Error {
+    let why = format!("{} is before the first instant of a UUID, 1970-01-01T00:00:00Z", show_instant(unix_ms));
+    Error::new(ErrorKind::BeforeEpoch, why)
+}
+
+fn after_the_last(unix_ms: i64) -> Error {
+    let why = format!("{} is after the last instant of a UUID, {LAST_STAMP} ms", show_instant(unix_ms));
+    Error::new(ErrorKind::LayoutExpired, why)
+}
+
 /// Whether the clock shows a later millisecond than the last UUID's.
 fn is_later(now_ms: i64, last: u128) -> bool {
     now_ms as u128 > last >> FREE_BITS
@@ -102,8 +171,7 @@ fn is_later(now_ms: i64, last: u128) -> bool {
 /// The stamp and the free bits of the UUID after `last`.
 fn after(last: u128, now_ms: i64, random: u128) -> Result<u128> {
     if now_ms < 0 {
-        let why = format!("{} is before the first instant of a UUID, 1970-01-01T00:00:00Z", show_instant(now_ms));
-        return Err(Error::new(ErrorKind::BeforeEpoch, why));
+        return Err(before_1970(now_ms));
     }
     let next = if is_later(now_ms, last) {
         // The top bit stays free, so that what is added within the millisecond finds room.
@@ -112,8 +180,7 @@ fn after(last: u128, now_ms: i64, random: u128) -> Result<u128> {
         last + 1 + u128::from(random as u32)
     };
     if now_ms > LAST_STAMP || next >> FREE_BITS > LAST_STAMP as u128 {
-        let why = format!("{} is after the last instant of a UUID, {LAST_STAMP} ms", show_instant(now_ms));
-        return Err(Error::new(ErrorKind::LayoutExpired, why));
+        return Err(after_the_last(now_ms));
     }
     Ok(next)
 }
@@ -208,6 +275,23 @@ mod tests {
         assert_eq!(next, full);
         assert!(version7(next) > version7(full - 1));
         assert_eq!(uuid_unix_ms(version7(next)), Ok(NOW + 1));
+    }
+
+    #[test]
+    fn an_instant_s_uuids_lie_between_its_bounds() {
+        for unix_ms in [0, 1, NOW, LAST_STAMP] {
+            let (low, high) = (uuid7_min(unix_ms).unwrap(), uuid7_max(unix_ms).unwrap());
+            let made: Vec<_> = (0..100).map(|_| uuid7_at(unix_ms).unwrap()).collect();
+            assert!(made.iter().all(|id| (low..=high).contains(id) && id.get_version() == Some(Version::SortRand)));
+            assert!(made.windows(2).all(|two| two[0] != two[1]));
+            // Each of the 74 bits is set in some of them.
+            assert_eq!(made.iter().fold(low, |bits, id| Uuid::from_u128(bits.as_u128() | id.as_u128())), high);
+            assert!(unix_ms == 0 || uuid7_max(unix_ms - 1).unwrap() < low);
+        }
+        for make in [uuid7_at, uuid7_min, uuid7_max] {
+            assert_eq!(make(-1).unwrap_err().kind(), ErrorKind::BeforeEpoch);
+            assert_eq!(make(LAST_STAMP + 1).unwrap_err().kind(), ErrorKind::LayoutExpired);
+        }
     }
 
     #[test]

@@ -1,0 +1,115 @@
+//! numpy's arrays: new IDs, and IDs taken apart. numpy is imported where they are asked for.
+
+use crate::convert::{self, named_id, wrong_type};
+use crate::error::{OrRaise, refuse};
+use crate::next::{self, Ids};
+use frazil::{ErrorKind, Id, Layout};
+use pyo3::buffer::{Element, PyBuffer};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+
+/// A new int64 array of so many IDs: all or nothing.
+pub(crate) fn array<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let array = empty(count.py(), next::count(ids, count)?)?;
+    next::fill_whole(ids, &array, max)?;
+    Ok(array)
+}
+
+/// The times, the node fields, the sequences and the ticks of many IDs: an array of each, by its name.
+pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let py = ids.py();
+    let ids = ids_in(ids)?;
+    let fields = layout.node_fields().iter().chain([layout.sequence()]);
+    let mut columns = vec![vec![0; ids.len()]; layout.node_fields().len() + 3];
+    py.detach(|| {
+        let [times, ticks, values @ ..] = &mut columns[..] else { unreachable!("there are a time, a tick and a sequence") };
+        for (at, id) in ids.iter().enumerate() {
+            let (tick, unix_ms) = layout.time_of(*id)?;
+            (times[at], ticks[at]) = (unix_ms, tick as i64);
+        }
+        for (field, column) in fields.clone().zip(values) {
+            for (value, id) in column.iter_mut().zip(&ids) {
+                *value = field.of(*id) as i64;
+            }
+        }
+        Ok(())
+    })
+    .or_raise(py)?;
+
+    let mut columns = columns.into_iter();
+    let mut next = || columns.next().map(|column| filled(py, &column)).expect("there is a column for each name");
+    let (times, ticks) = (next()?.call_method1("view", ("datetime64[ms]",))?, next()?);
+    let parts = PyDict::new(py);
+    parts.set_item("time", times)?;
+    for field in fields {
+        parts.set_item(field.name(), next()?)?;
+    }
+    parts.set_item("tick", ticks)?;
+    Ok(parts)
+}
+
+/// The IDs of an array, or of anything that can be iterated over.
+fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
+    const WANTED: &str = "a one-dimensional array of int64 or uint64, or an iterable of ints or decimal strs";
+    let py = ids.py();
+    // These can be iterated over, and hold no IDs.
+    if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() || ids.is_instance_of::<PyByteArray>() {
+        return wrong_type("ids", ids, WANTED);
+    }
+    // A column of a table is no buffer, and has one.
+    let array = if ids.hasattr("__array__")? { &py.import("numpy")?.call_method1("asarray", (ids,))? } else { ids };
+    if let Some(numbers) = numbers::<i64>(array)? {
+        return numbers.into_iter().map(Id::new).collect::<frazil::Result<_>>().or_raise(py);
+    }
+    if let Some(numbers) = numbers::<u64>(array)? {
+        // The object is looked at again for the error alone.
+        let id = |(at, number): (usize, u64)| match i64::try_from(number) {
+            Ok(number) => Id::new(number).or_raise(py),
+            Err(_) => named_id(&format!("ids[{at}]"), number.into_pyobject(py)?.as_any()),
+        };
+        return numbers.into_iter().enumerate().map(id).collect();
+    }
+    if of_floats(array)? {
+        let why =
+            "ids is an array of floats, which are no IDs but rounded ones. Where values are missing, leave them out before: ids.dropna()";
+        return refuse(py, ErrorKind::WrongType, why);
+    }
+    let each = match array.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return wrong_type("ids", ids, WANTED),
+        each => each?,
+    };
+    each.enumerate().map(|(at, id)| named_id_at(at, &id?)).collect()
+}
+
+/// Whether it is an array of floats, which a column with missing values may have become.
+fn of_floats(array: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Some(kind) = array.getattr_opt("dtype")?.map(|dtype| dtype.getattr_opt("kind")).transpose()?.flatten() else { return Ok(false) };
+    kind.eq("f")
+}
+
+/// The name of what is refused is put together where it is needed.
+fn named_id_at(at: usize, id: &Bound<'_, PyAny>) -> PyResult<Id> {
+    convert::id_in(id).or_else(|_| named_id(&format!("ids[{at}]"), id))
+}
+
+/// The numbers of a buffer of this type, with one dimension.
+fn numbers<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
+    match PyBuffer::<T>::get(array) {
+        Ok(buffer) if buffer.dimensions() == 1 => buffer.to_vec(array.py()).map(Some),
+        Ok(_) => wrong_type("ids", array, "one-dimensional"),
+        // It has no buffer, or one of another type.
+        Err(error) if convert::is_no_buffer(array.py(), &error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn empty(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
+    py.import("numpy")?.call_method1("empty", (count, "int64"))
+}
+
+fn filled<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, PyAny>> {
+    let array = empty(py, numbers.len())?;
+    PyBuffer::<i64>::get(&array)?.copy_from_slice(py, numbers)?;
+    Ok(array)
+}
