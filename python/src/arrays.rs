@@ -4,8 +4,9 @@ use crate::convert::{self, named_id, wrong_type};
 use crate::error::{OrRaise, refuse};
 use crate::next::{self, Ids};
 use frazil::{ErrorKind, Id, Layout};
-use pyo3::buffer::{Element, PyBuffer};
-use pyo3::exceptions::PyTypeError;
+use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
@@ -59,6 +60,9 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
     }
     // A column of a table is no buffer, and has one.
     let array = if ids.hasattr("__array__")? { &py.import("numpy")?.call_method1("asarray", (ids,))? } else { ids };
+    if is_gone(ids)? {
+        return wrong_type("ids", ids, WANTED);
+    }
     if let Some(numbers) = numbers::<i64>(array)? {
         return numbers.into_iter().map(Id::new).collect::<frazil::Result<_>>().or_raise(py);
     }
@@ -80,6 +84,21 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
         each => each?,
     };
     each.enumerate().map(|(at, id)| named_id_at(at, &id?)).collect()
+}
+
+/// Whether it is memory that was released: what is iterated over there says so in words of its own.
+fn is_gone(ids: &Bound<'_, PyAny>) -> PyResult<bool> {
+    // SAFETY: the object is alive, and the thread attached.
+    if unsafe { ffi::PyObject_CheckBuffer(ids.as_ptr()) } == 0 || ids.hasattr("__array__")? {
+        return Ok(false);
+    }
+    match PyUntypedBuffer::get(ids) {
+        Ok(_) => Ok(false),
+        // An array of ctypes has no strides, and is there.
+        Err(error) if error.is_instance_of::<PyValueError>(ids.py()) => Ok(true),
+        Err(error) if convert::is_no_buffer(ids.py(), &error) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether it is an array of floats, which a column with missing values may have become.

@@ -377,8 +377,11 @@ pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
 }
 
 fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    if !value.call_method0("utcoffset")?.is_none() {
-        return Ok(());
+    match value.call_method0("utcoffset") {
+        Ok(offset) if offset.is_none() => {}
+        // The datetime that stands for a missing one, pandas.NaT.
+        Err(error) if error.is_instance_of::<PyValueError>(value.py()) => return wrong_type(name, value, "an aware datetime"),
+        offset => return offset.map(drop),
     }
     let why = format!("{name} is a naive datetime, which names no instant: give it a zone, such as tzinfo=timezone.utc");
     refuse(value.py(), ErrorKind::WrongType, why)
@@ -388,11 +391,13 @@ fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
 pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
     let number = if value.is_instance(times(py)?.timedelta.bind(py))? { &value.call_method0("total_seconds")? } else { value };
+    const WANTED: &str = "an int or a float of seconds, a timedelta, or None";
     if number.is_instance_of::<PyBool>() || !(number.is_instance_of::<PyFloat>() || number.hasattr("__index__")?) {
-        return wrong_type("timeout", value, "an int or a float of seconds, a timedelta, or None");
+        return wrong_type("timeout", value, WANTED);
     }
     match number.extract::<f64>() {
         Ok(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type("timeout", value, WANTED),
         Err(error) if !error.is_instance_of::<PyOverflowError>(py) => Err(error),
         _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value)?)),
     }

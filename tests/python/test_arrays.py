@@ -1,6 +1,7 @@
 """Many IDs at once: numpy's arrays, and columns of tables."""
 
 import array
+import ctypes
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -103,6 +104,11 @@ def test_what_holds_no_ids():
     refused(frazil.IdInvalidError, numpy.array([1, 2**63], dtype=numpy.uint64), r"ids\[1\]=9223372036854775808 is out of range")
     with pytest.raises(frazil.IdInvalidError, match="more bits"):
         frazil.Layout("js53").decode_many([KNOWN])
+
+    view = memoryview(array.array("q", [KNOWN]))
+    view.release()
+    refused(frazil.WrongTypeError, view, "ids must be .* not memoryview")
+    assert TWITTER.decode_many((ctypes.c_int64 * 2)(1, 2))["sequence"].tolist() == [1, 2]
 
     def breaks():
         yield 1

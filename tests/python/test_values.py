@@ -8,6 +8,7 @@ import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
 import frazil
+import pandas
 import pytest
 from conftest import at, open_manual
 from test_generator import in_new_process
@@ -158,6 +159,11 @@ def test_times_as_options(tmp_path):
         assert ids.layout.epoch == datetime(2025, 3, 1, tzinfo=UTC)
     with pytest.raises(frazil.WrongTypeError, match="naive"):
         frazil.Snowflake("standard", node=1, epoch=datetime(2025, 3, 1))
+    # A missing one is a datetime, too.
+    for call in (TWITTER.min_id, frazil.uuid7, lambda time: frazil.Snowflake("standard", node=1, epoch=time)):
+        with pytest.raises(frazil.WrongTypeError, match="an aware datetime, not NaTType"):
+            call(pandas.NaT)
+    assert TWITTER.min_id(pandas.Timestamp("2025-03-01", tz="UTC")) == TWITTER.min_id(datetime(2025, 3, 1, tzinfo=UTC))
     with pytest.raises(frazil.SpecError, match="finer than a millisecond"):
         frazil.Snowflake("standard", node=1, epoch=datetime(2025, 3, 1, 0, 0, 0, 1, tzinfo=UTC))
     for edge in (datetime.min.replace(tzinfo=hour), datetime.max.replace(tzinfo=UTC)):
