@@ -22,7 +22,15 @@ pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyRe
     let py = ids.py();
     let ids = ids_in(ids)?;
     let fields = layout.node_fields().iter().chain([layout.sequence()]);
-    let mut columns = vec![vec![0; ids.len()]; layout.node_fields().len() + 3];
+    let arrays: Vec<_> = (0..layout.node_fields().len() + 3).map(|_| empty(py, ids.len())).collect::<PyResult<_>>()?;
+    let views: Vec<_> = arrays.iter().map(convert::buffer).collect::<PyResult<_>>()?;
+    let column = |(view, array)| {
+        let (start, count) = convert::int64s(view, array)?;
+        // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `views` holds their memory; each array
+        // is new, its own memory, and nobody else's.
+        Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
+    };
+    let mut columns: Vec<&mut [i64]> = views.iter().zip(&arrays).map(column).collect::<PyResult<_>>()?;
     py.detach(|| {
         let [times, ticks, values @ ..] = &mut columns[..] else { unreachable!("there are a time, a tick and a sequence") };
         for (at, id) in ids.iter().enumerate() {
@@ -37,16 +45,14 @@ pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyRe
         Ok(())
     })
     .or_raise(py)?;
+    drop(views);
 
-    let mut columns = columns.into_iter();
-    let mut next = || columns.next().map(|column| filled(py, &column)).expect("there is a column for each name");
-    let (times, ticks) = (next()?.call_method1("view", ("datetime64[ms]",))?, next()?);
     let parts = PyDict::new(py);
-    parts.set_item("time", times)?;
-    for field in fields {
-        parts.set_item(field.name(), next()?)?;
+    parts.set_item("time", arrays[0].call_method1("view", ("datetime64[ms]",))?)?;
+    for (field, values) in fields.zip(&arrays[2..]) {
+        parts.set_item(field.name(), values)?;
     }
-    parts.set_item("tick", ticks)?;
+    parts.set_item("tick", &arrays[1])?;
     Ok(parts)
 }
 
@@ -125,10 +131,4 @@ fn numbers<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
 
 fn empty(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
     py.import("numpy")?.call_method1("empty", (count, "int64"))
-}
-
-fn filled<'py>(py: Python<'py>, numbers: &[i64]) -> PyResult<Bound<'py, PyAny>> {
-    let array = empty(py, numbers.len())?;
-    PyBuffer::<i64>::get(&array)?.copy_from_slice(py, numbers)?;
-    Ok(array)
 }

@@ -149,10 +149,12 @@ fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 fn duration(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let part = |name: &str| value.getattr(name)?.extract::<i64>();
     let (days, seconds, microseconds) = (part("days")?, part("seconds")?, part("microseconds")?);
+    // Those of pandas have more.
+    let nanoseconds = value.getattr_opt("nanoseconds")?.map_or(Ok(0), |part| part.extract::<i64>())?;
     let ms = (i128::from(days) * 86_400 + i128::from(seconds)) * 1000 + i128::from(microseconds / 1000);
-    Ok(match microseconds % 1000 {
+    Ok(match microseconds % 1000 * 1000 + nanoseconds {
         0 => format!("{ms}ms"),
-        rest => format!("{ms}.{rest:03}ms"),
+        rest => format!("{ms}.{rest:06}ms"),
     })
 }
 

@@ -248,3 +248,24 @@ def test_others_run_while_much_is_filled(fill):
         thread.join()
         sys.setswitchinterval(interval)
     assert during > 10
+
+
+@pytest.mark.parametrize("call", ["ids.fill(memory)", "ids.batch(20_000)", "ids.layout.decode_many(memory)", "ids.array(20_000)"])
+def test_the_interpreter_ends_while_much_is_made(call):
+    code = f"""
+import threading, numpy, frazil
+ids = frazil.Snowflake("standard", node=1, exhausted="ahead:1h")
+memory, running = numpy.full(1_000_000, ids.next()), threading.Barrier(4)
+
+def go_on():
+    {call}
+    running.wait()
+    while True:
+        {call}
+
+for _ in range(3):
+    threading.Thread(target=go_on, daemon=True).start()
+running.wait()
+"""
+    for _ in range(4):
+        assert in_new_process(code) == ""

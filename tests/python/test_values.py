@@ -177,7 +177,14 @@ def test_times_as_options(tmp_path):
     assert ids.spec.endswith("window=9000ms renew=1500ms lag=0ms")
     orders = frazil.Segment("orders", store=store, wait=timedelta(seconds=2))
     assert "wait=2000ms" in orders.spec and orders.next() == 1
-    for bad in (timedelta(seconds=-1), timedelta(microseconds=500), timedelta(microseconds=-1), timedelta.max, timedelta.min):
+    for bad in (
+        pandas.Timedelta(1, "ns"),
+        timedelta(seconds=-1),
+        timedelta(microseconds=500),
+        timedelta(microseconds=-1),
+        timedelta.max,
+        timedelta.min,
+    ):
         with pytest.raises((frazil.SpecError, frazil.OutOfRangeError), match="lag="):
             frazil.Snowflake("standard", node=1, lag=bad)
     with pytest.raises(frazil.WrongTypeError, match="worker must be"):
