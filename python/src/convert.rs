@@ -278,6 +278,11 @@ pub(crate) fn is_no_buffer(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py)
 }
 
+/// A new int64 array of numpy, which is imported where it is asked for.
+pub(crate) fn new_array(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
+    py.import("numpy")?.call_method1("empty", (count, "int64"))
+}
+
 /// The formats of buffers of integers; those that have 64 bits are taken. An ID is the same number with a sign and without.
 const INTEGERS: &[u8] = b"qlnQLN";
 

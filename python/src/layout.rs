@@ -1,6 +1,7 @@
 //! `Layout` and `Parts`.
 
-use crate::arrays;
+mod many;
+
 use crate::convert::{self, id_in, unix_ms};
 use crate::error::{OrRaise, guard};
 use frazil::ErrorKind;
@@ -37,7 +38,7 @@ impl Layout {
     /// (datetime64[ms], in UTC), each node field, `sequence`, `tick`.
     #[pyo3(signature = (ids, /))]
     fn decode_many<'py>(&self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        guard(ids.py(), || arrays::decode_many(&self.0, ids))
+        guard(ids.py(), || many::decode_many(&self.0, ids))
     }
 
     /// Puts an ID together: an aware datetime, a sequence, and every node field by name. Raises

@@ -1,6 +1,5 @@
 //! `frazil._frazil`, the native part of the Python package: conversion only; the core decides.
 
-mod arrays;
 mod convert;
 mod error;
 mod layout;
@@ -8,7 +7,6 @@ mod lease;
 mod next;
 mod numbers;
 mod object_id;
-mod pickled;
 mod snowflake;
 mod uuid;
 mod wait;
@@ -57,7 +55,7 @@ fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // Not with `add`, which would make them the package's own names.
     module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
     module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
-    module.setattr("_reopen", wrap_pyfunction!(pickled::_reopen, module)?)?;
+    module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
     module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;
     module.setattr("_Ends", py.get_type::<wait::Ends>())?;
     once(py)

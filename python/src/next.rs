@@ -127,7 +127,7 @@ pub(crate) fn batch_async<'py, M: Mint>(
 }
 
 /// The size of a batch; the core refuses one that is too large.
-pub(crate) fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
     if number > MAX_BATCH {
         ids.try_batch(number, Duration::ZERO).or_raise(count.py())?;
@@ -140,9 +140,11 @@ pub(crate) fn fill_buffer<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Optio
     fill_memory(ids, buffer, max, |written| written)
 }
 
-/// Fills a buffer that nobody sees unless it is full.
-pub(crate) fn fill_whole<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
-    fill_memory(ids, buffer, max, |_| 0)
+/// A numpy array of so many IDs: all or nothing.
+pub(crate) fn array<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let array = convert::new_array(count.py(), self::count(ids, count)?)?;
+    fill_memory(ids, &array, max, |_| 0)?;
+    Ok(array)
 }
 
 fn fill_memory<I: Ids>(

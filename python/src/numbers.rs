@@ -1,12 +1,12 @@
 //! `Segment`, `Tickets`, `Buffered`: numbers that a thread prepares ahead. What they have in common is `Numbers`.
 
+use crate::convert;
 use crate::error::{OrRaise, exception, guard};
 use crate::layout::Layout;
 use crate::lease;
 use crate::next::{self, Mint, next_id};
-use crate::pickled::{self, Reduced};
+use crate::snowflake::pickled::{self, Reduced};
 use crate::wait::{self, Call, Limit, Opened, finish};
-use crate::{arrays, convert};
 use frazil::{EVENT_LOOP_PATIENCE, Supply, Wait};
 use pyo3::PyClass;
 use pyo3::exceptions::PyTypeError;
@@ -99,7 +99,7 @@ impl Numbers {
     /// A numpy array of `count` numbers: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
     fn array<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(count.py(), || arrays::array(&*self.0, count, timeout))
+        guard(count.py(), || next::array(&*self.0, count, timeout))
     }
 
     /// Fills a writable, C-contiguous int64 or uint64 buffer with numbers and returns how many; an exception's `written`

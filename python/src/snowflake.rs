@@ -1,13 +1,15 @@
 //! `Snowflake`: open, batch, fill, properties. `next` and `text` themselves are in `next.rs`.
 
+pub(crate) mod pickled;
+
+use crate::convert;
 use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
 use crate::next::{self, Mint, next_id};
-use crate::pickled::{self, Reduced};
 use crate::wait::{self, Call, Limit, Opened, finish};
-use crate::{arrays, convert};
 use frazil::{EVENT_LOOP_PATIENCE, Wait};
+use pickled::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
@@ -81,7 +83,7 @@ impl Snowflake {
     /// A numpy array of `count` ascending IDs: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
     fn array<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(count.py(), || arrays::array(&*self.0, count, timeout))
+        guard(count.py(), || next::array(&*self.0, count, timeout))
     }
 
     /// Fills a writable, C-contiguous int64 or uint64 buffer with ascending IDs and returns how many; an exception's

@@ -1,8 +1,7 @@
-//! numpy's arrays: new IDs, and IDs taken apart. numpy is imported where they are asked for.
+//! Many IDs taken apart, with numpy, which is imported where it is asked for.
 
 use crate::convert::{self, named_id, wrong_type};
 use crate::error::{OrRaise, refuse};
-use crate::next::{self, Ids};
 use frazil::{ErrorKind, Id, Layout};
 use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -10,19 +9,12 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
-/// A new int64 array of so many IDs: all or nothing.
-pub(crate) fn array<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    let array = empty(count.py(), next::count(ids, count)?)?;
-    next::fill_whole(ids, &array, max)?;
-    Ok(array)
-}
-
 /// The times, the node fields, the sequences and the ticks of many IDs: an array of each, by its name.
 pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let py = ids.py();
     let ids = ids_in(ids)?;
     let fields = layout.node_fields().iter().chain([layout.sequence()]);
-    let arrays: Vec<_> = (0..layout.node_fields().len() + 3).map(|_| empty(py, ids.len())).collect::<PyResult<_>>()?;
+    let arrays: Vec<_> = (0..layout.node_fields().len() + 3).map(|_| convert::new_array(py, ids.len())).collect::<PyResult<_>>()?;
     let views: Vec<_> = arrays.iter().map(convert::buffer).collect::<PyResult<_>>()?;
     let column = |(view, array)| {
         let (start, count) = convert::int64s(view, array)?;
@@ -127,8 +119,4 @@ fn numbers<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
         Err(error) if convert::is_no_buffer(array.py(), &error) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-fn empty(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
-    py.import("numpy")?.call_method1("empty", (count, "int64"))
 }
