@@ -283,18 +283,32 @@ pub(crate) fn new_array(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAn
     py.import("numpy")?.call_method1("empty", (count, "int64"))
 }
 
-/// The formats of buffers of integers; those that have 64 bits are taken. An ID is the same number with a sign and without.
-const INTEGERS: &[u8] = b"qlnQLN";
+/// An integer of 64 bits in the machine's order. An ID is the same number with a sign and without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Integer {
+    Signed,
+    Unsigned,
+}
+
+/// What integers a buffer holds; `None` for anything else.
+pub(crate) fn integers(buffer: &PyUntypedBuffer) -> Option<Integer> {
+    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
+    let kind = match buffer.format().to_bytes() {
+        [kind] => kind,
+        [order, kind] if native.contains(order) => kind,
+        _ => return None,
+    };
+    match kind {
+        _ if buffer.item_size() != size_of::<i64>() => None,
+        b'q' | b'l' | b'n' => Some(Integer::Signed),
+        b'Q' | b'L' | b'N' => Some(Integer::Unsigned),
+        _ => None,
+    }
+}
 
 /// The memory of a buffer that `fill` can write to; it stays valid while the buffer is held.
 pub(crate) fn int64s(buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyResult<(*mut i64, usize)> {
-    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
-    let of_integers = match buffer.format().to_bytes() {
-        [kind] => INTEGERS.contains(kind),
-        [order, kind] => native.contains(order) && INTEGERS.contains(kind),
-        _ => false,
-    };
-    if !of_integers || buffer.item_size() != size_of::<i64>() || buffer.readonly() || !buffer.is_c_contiguous() {
+    if integers(buffer).is_none() || buffer.readonly() || !buffer.is_c_contiguous() {
         return wrong_buffer(object);
     }
     // An empty buffer may point anywhere.

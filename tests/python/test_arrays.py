@@ -55,6 +55,13 @@ def test_many_are_decoded_as_one_is(text):
         lambda ids: numpy.array(ids)[::-1][::-1],
         lambda ids: numpy.array(ids, dtype=object),
         lambda ids: numpy.array([str(id) for id in ids]),
+        lambda ids: numpy.array(ids, dtype=">i8"),
+        lambda ids: numpy.array(ids, dtype=">u8"),
+        lambda ids: numpy.array(ids, dtype="<u8"),
+        lambda ids: numpy.frombuffer(b"x" + numpy.array(ids).tobytes(), dtype=numpy.uint8)[1:].view(numpy.int64),
+        lambda ids: numpy.ma.masked_array(ids, mask=False),
+        lambda ids: (ctypes.c_int64 * len(ids))(*ids),
+        lambda ids: (ctypes.c_uint64.__ctype_be__ * len(ids))(*ids),
         lambda ids: array.array("q", ids),
         lambda ids: array.array("Q", ids),
         lambda ids: memoryview(array.array("q", ids)),
@@ -98,6 +105,7 @@ def test_what_holds_no_ids():
         refused(frazil.WrongTypeError, floats, r"ids is an array of floats.*ids.dropna\(\)")
     refused(frazil.WrongTypeError, pandas.Series([KNOWN, pandas.NA], dtype=object), r"ids\[1\] must be an int or a decimal str, not NAType")
     refused(frazil.WrongTypeError, numpy.array(["2025-01-01"], dtype="datetime64[ms]"), r"ids\[0\] must be")
+    refused(frazil.WrongTypeError, numpy.ma.masked_array([KNOWN, KNOWN], mask=[False, True]), "ids has masked values")
     refused(frazil.IdInvalidError, ["1", "x"], "x")
     refused(frazil.IdInvalidError, [1, -1], "-1")
     refused(frazil.IdInvalidError, numpy.array([1, -1]), "-1 is negative")

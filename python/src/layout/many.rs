@@ -1,11 +1,10 @@
 //! Many IDs taken apart, with numpy, which is imported where it is asked for.
 
-use crate::convert::{self, named_id, wrong_type};
+use crate::convert::{self, Integer, named_id, wrong_type};
 use crate::error::{OrRaise, refuse};
 use frazil::{ErrorKind, Id, Layout};
 use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
 
@@ -57,20 +56,26 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
         return wrong_type("ids", ids, WANTED);
     }
     // A column of a table is no buffer, and has one.
-    let array = if ids.hasattr("__array__")? { &py.import("numpy")?.call_method1("asarray", (ids,))? } else { ids };
-    if is_gone(ids)? {
-        return wrong_type("ids", ids, WANTED);
-    }
-    if let Some(numbers) = numbers::<i64>(array)? {
-        return numbers.into_iter().map(Id::new).collect::<frazil::Result<_>>().or_raise(py);
-    }
-    if let Some(numbers) = numbers::<u64>(array)? {
-        // The object is looked at again for the error alone.
-        let id = |(at, number): (usize, u64)| match i64::try_from(number) {
-            Ok(number) => Id::new(number).or_raise(py),
-            Err(_) => named_id(&format!("ids[{at}]"), number.into_pyobject(py)?.as_any()),
-        };
-        return numbers.into_iter().enumerate().map(id).collect();
+    let array = if ids.hasattr("__array__")? { &as_array(ids)? } else { ids };
+    match PyUntypedBuffer::get(array).map(|buffer| (convert::integers(&buffer), buffer.dimensions())) {
+        Ok((Some(_), dimensions)) if dimensions != 1 => return wrong_type("ids", ids, "one-dimensional"),
+        Ok((Some(Integer::Signed), _)) => {
+            if let Some(numbers) = copied::<i64>(array)? {
+                return numbers.into_iter().map(Id::new).collect::<frazil::Result<_>>().or_raise(py);
+            }
+        }
+        Ok((Some(Integer::Unsigned), _)) => {
+            if let Some(numbers) = copied::<u64>(array)? {
+                return numbers.into_iter().enumerate().map(|(at, number)| unsigned(py, at, number)).collect();
+            }
+        }
+        Ok((None, _)) => {}
+        // Memory that was released can be iterated over no more, either. An array of numpy may have no buffer, and be there.
+        Err(error) if error.is_instance_of::<PyValueError>(py) && array.is(ids) && !ids.hasattr("__array__")? => {
+            return wrong_type("ids", ids, WANTED);
+        }
+        Err(error) if convert::is_no_buffer(py, &error) => {}
+        Err(error) => return Err(error),
     }
     if of_floats(array)? {
         let why =
@@ -84,19 +89,31 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
     each.enumerate().map(|(at, id)| named_id_at(at, &id?)).collect()
 }
 
-/// Whether it is memory that was released: what is iterated over there says so in words of its own.
-fn is_gone(ids: &Bound<'_, PyAny>) -> PyResult<bool> {
-    // SAFETY: the object is alive, and the thread attached.
-    if unsafe { ffi::PyObject_CheckBuffer(ids.as_ptr()) } == 0 || ids.hasattr("__array__")? {
-        return Ok(false);
-    }
-    match PyUntypedBuffer::get(ids) {
-        Ok(_) => Ok(false),
-        // An array of ctypes has no strides, and is there.
-        Err(error) if error.is_instance_of::<PyValueError>(ids.py()) => Ok(true),
-        Err(error) if convert::is_no_buffer(ids.py(), &error) => Ok(false),
+/// The numbers of a buffer of such numbers; `None` where they do not lie as a processor reads them, and are iterated over.
+fn copied<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
+    match PyBuffer::<T>::get(array) {
+        Ok(buffer) => buffer.to_vec(array.py()).map(Some),
+        Err(error) if convert::is_no_buffer(array.py(), &error) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn unsigned(py: Python<'_>, at: usize, number: u64) -> PyResult<Id> {
+    match i64::try_from(number) {
+        Ok(number) => Id::new(number).or_raise(py),
+        Err(_) => named_id(&format!("ids[{at}]"), number.into_pyobject(py)?.as_any()),
+    }
+}
+
+/// What numpy makes of an array, or of a column of a table.
+fn as_array<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let numpy = ids.py().import("numpy")?;
+    let ndarray = numpy.getattr("ndarray")?;
+    // What is masked stands there all the same.
+    if ids.is_instance(&ndarray)? && !ids.get_type().is(&ndarray) && numpy.getattr("ma")?.call_method1("is_masked", (ids,))?.is_truthy()? {
+        return refuse(ids.py(), ErrorKind::WrongType, "ids has masked values: leave them out before, ids.compressed()");
+    }
+    numpy.call_method1("asarray", (ids,))
 }
 
 /// Whether it is an array of floats, which a column with missing values may have become.
@@ -108,15 +125,4 @@ fn of_floats(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The name of what is refused is put together where it is needed.
 fn named_id_at(at: usize, id: &Bound<'_, PyAny>) -> PyResult<Id> {
     convert::id_in(id).or_else(|_| named_id(&format!("ids[{at}]"), id))
-}
-
-/// The numbers of a buffer of this type, with one dimension.
-fn numbers<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
-    match PyBuffer::<T>::get(array) {
-        Ok(buffer) if buffer.dimensions() == 1 => buffer.to_vec(array.py()).map(Some),
-        Ok(_) => wrong_type("ids", array, "one-dimensional"),
-        // It has no buffer, or one of another type.
-        Err(error) if convert::is_no_buffer(array.py(), &error) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
