@@ -364,6 +364,14 @@ impl Snowflake {
     ///
     /// # Errors
     /// `SPEC` where the line hides what may be a secret: `store=env:NAME` names it instead; and for `detached` without a store.
+    ///
+    /// # Example
+    /// ```
+    /// let ids = frazil::Snowflake::open("standard node=7")?;
+    /// assert_eq!(ids.portable_spec()?, "standard node=7");
+    /// assert!(ids.is_for_one_process(), "another process would give the same IDs out");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
     pub fn portable_spec(&self) -> Result<String> {
         self.spec.portable()
     }

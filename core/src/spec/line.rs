@@ -76,3 +76,37 @@ fn quoted(value: &str) -> String {
     }
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn what_may_be_written_down() {
+        for line in ["standard node=7", "leaf store=env:NOWHERE", "orders store=\"file:/a env:B\"", "twitter store=memory detached=true"] {
+            assert_eq!(Spec::parse(line).unwrap().portable().as_deref(), Ok(line));
+        }
+        let refused = |line| Spec::parse(line).unwrap().portable().unwrap_err();
+        for line in [
+            "standard store=redis://me:secret@a/0",
+            "standard store=postgresql://a/b?password=secret",
+            "orders store=\"file:/a mysql://me:secret@a/b\"",
+            "standard namespace=redis://:secret@a",
+        ] {
+            let error = refused(line);
+            assert_eq!(error.kind(), ErrorKind::Spec);
+            assert!(error.to_string().contains("env:NAME") && !error.to_string().contains("secret@"), "{error}");
+        }
+        assert!(refused("standard node=7 detached=true").to_string().contains("detached=true"));
+    }
+
+    #[test]
+    fn what_is_one_process_s() {
+        let is = |line| Spec::parse(line).unwrap().is_for_one_process();
+        assert!(is("standard node=7") && is("standard store=memory") && is("orders store=\"file:/a memory\""));
+        // What a variable holds is not known here.
+        assert!(is("standard store=env:NOWHERE_AT_ALL"));
+        assert!(!is("standard store=local") && !is("orders store=redis://a") && !is("standard node=7 store=file:/a"));
+    }
+}
