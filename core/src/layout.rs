@@ -70,6 +70,18 @@ impl Field {
         (1 << self.bits) - 1
     }
 
+    /// The field's value in an ID of its layout.
+    ///
+    /// # Example
+    /// ```
+    /// let layout = frazil::Layout::parse("twitter")?;
+    /// assert_eq!(layout.node_field("worker")?.of("1541815603606036480".parse()?), 26);
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn of(&self, id: Id) -> u64 {
+        self.get(id.get() as u64)
+    }
+
     fn get(&self, bits: u64) -> u64 {
         (bits >> self.shift) & self.max()
     }
@@ -177,6 +189,26 @@ impl Layout {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn decode(&self, id: Id) -> Result<Parts> {
+        let (tick, unix_ms) = self.time_of(id)?;
+        let bits = id.get() as u64;
+        let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
+        let node = self.node_of(self.0.node_fields.iter().map(|field| field.get(bits)));
+        Ok(Parts::new(id, tick, unix_ms, node, fields, self.0.sequence.get(bits)))
+    }
+
+    /// The raw time field of an ID, and the instant in Unix milliseconds at which that tick starts: with [`Field::of`], what
+    /// [`decode`](Layout::decode) gives, without allocating.
+    ///
+    /// # Errors
+    /// As [`decode`](Layout::decode).
+    ///
+    /// # Example
+    /// ```
+    /// let layout = frazil::Layout::parse("twitter")?;
+    /// assert_eq!(layout.time_of("1541815603606036480".parse()?)?, (367597485448, 1656432460105));
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn time_of(&self, id: Id) -> Result<(u64, i64)> {
         let bits = id.get() as u64;
         let allowed = self.time_shift() + self.0.time_bits;
         if bits >> allowed != 0 {
@@ -187,9 +219,7 @@ impl Layout {
         if unix_ms > LAST_MS {
             return Err(foreign(id, format_args!("has a time after the year 9999 in this layout")));
         }
-        let fields = self.0.node_fields.iter().map(|field| (field.name.clone(), field.get(bits))).collect();
-        let node = self.node_of(self.0.node_fields.iter().map(|field| field.get(bits)));
-        Ok(Parts::new(id, tick, unix_ms, node, fields, self.0.sequence.get(bits)))
+        Ok((tick, unix_ms))
     }
 
     /// Puts an ID together: the tick that holds an instant (Unix ms), every node field, a sequence.

@@ -244,6 +244,20 @@ impl Numbers {
     pub fn spec(&self) -> String {
         self.shared.spec.to_string()
     }
+
+    /// The canonical spec line for who opens the same elsewhere: for a pickle, or a message to another process.
+    ///
+    /// # Errors
+    /// `SPEC` where the line hides what may be a secret: `store=env:NAME` names it instead; and for `detached` without a store.
+    pub fn portable_spec(&self) -> Result<String> {
+        self.shared.spec.portable()
+    }
+
+    /// Whether what was opened is known to this process alone: another process that opens the same spec gives the same numbers out. There
+    /// is no store, or one in memory.
+    pub fn is_for_one_process(&self) -> bool {
+        self.shared.spec.is_for_one_process()
+    }
 }
 
 impl fmt::Debug for Numbers {

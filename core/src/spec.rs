@@ -119,6 +119,15 @@ impl Spec {
     /// The options of [`Numbers::open`](crate::Numbers::open) that a language may take as a list: [`list`](Spec::list) makes a value of one.
     pub const LISTS: [&str; 2] = ["store", "offset"];
 
+    /// The options that take a duration: a language may take its own type for one.
+    pub const DURATIONS: [&str; 4] = ["window", "renew", "lag", "wait"];
+
+    /// The options that take an instant: a language may take its own type for one.
+    pub const INSTANTS: [&str; 1] = ["epoch"];
+
+    /// The options of a generator that are no node fields.
+    pub const KEYS: &'static [&'static str] = KEYS;
+
     /// The value of an option that is given as a list.
     ///
     /// # Errors

@@ -24,6 +24,5 @@ except ImportError as _error:
         path=_error.path,
     ) from _error
 
-from . import _exit as _exit  # what it does at the program's end comes after what the program registers from here on
 from ._frazil import *
 from ._frazil import __all__ as __all__

@@ -1,16 +1,12 @@
-"""What is still leased at the interpreter's exit is given back, and on SIGTERM, if the program wants that.
+"""What is still leased is given back on SIGTERM, as at the interpreter's exit, if the program wants that.
 
 Without that a node number that is held by a global would have to wait for its bound. A forked child gives back what it has leased
 itself, and nothing of its parent's; a generator that it has not used yet stays open, as it has nothing to give back.
 """
 
-import atexit
-
 from . import _frazil
 
 _handler_before = None
-
-atexit.register(_frazil._close_all)
 
 
 def close_on_sigterm():

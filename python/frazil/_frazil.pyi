@@ -7,10 +7,11 @@ to share between threads.
 
 import datetime
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, final
+from typing import Any, Final, Literal, Self, SupportsIndex, TypeAlias, TypedDict, Unpack, final
 
+import numpy
 from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
@@ -63,6 +64,8 @@ __all__ = [
     "parse_id",
     "uuid4",
     "uuid7",
+    "uuid7_max",
+    "uuid7_min",
     "uuid_time",
 ]
 
@@ -72,14 +75,68 @@ ERRORS: Final[tuple[tuple[int, str, str], ...]]
 """The error table: code, name and meaning of each kind, in the order of the codes."""
 
 _Format: TypeAlias = Literal["decimal", "base62", "base32", "hex"]
-_Option: TypeAlias = str | SupportsIndex | bool | Layout | None
+# numpy says that its arrays are buffers from Python 3.12 on.
+_Memory: TypeAlias = Buffer | numpy.ndarray[Any, Any]
+_Id: TypeAlias = SupportsIndex | str
 _Timeout: TypeAlias = float | datetime.timedelta | None
-_Listed: TypeAlias = _Option | list[str] | tuple[str, ...] | list[int] | tuple[int, ...]
+_Number: TypeAlias = SupportsIndex | str | None
+_Duration: TypeAlias = str | datetime.timedelta | None
+_Stores: TypeAlias = str | list[str] | tuple[str, ...] | None
+_Numbers: TypeAlias = _Number | list[int] | tuple[int, ...] | list[str] | tuple[str, ...]
+
+class _Options(TypedDict, total=False):
+    """A generator's options: the node fields of the presets, and the keys of the spec line. None is as if it were not given."""
+
+    node: _Number
+    datacenter: _Number
+    worker: _Number
+    machine: _Number
+    process: _Number
+    shard: _Number
+    server: _Number
+    fields: Mapping[str, _Number] | None
+    """Node fields of a layout of your own, by name."""
+    layout: str | Layout | None
+    epoch: str | SupportsIndex | datetime.datetime | None
+    """An aware datetime, or Unix milliseconds, or text as in the spec line."""
+    store: str | None
+    namespace: str | None
+    lease: str | None
+    window: _Duration
+    renew: _Duration
+    rollback: str | None
+    exhausted: str | None
+    start: str | None
+    lag: _Duration
+    after: _Id | None
+    clock: str | None
+    detached: bool | str | None
+
+class _RingOptions(_Options, total=False):
+    """A generator's options, and the ring's."""
+
+    size: _Number
+    refill: _Number
+    empty: str | None
+
+class _TicketsOptions(TypedDict, total=False):
+    store: _Stores
+    namespace: str | None
+    start: _Number
+    wait: _Duration
+
+class _SegmentOptions(_TicketsOptions, total=False):
+    table: str | None
+    step: _Number
+    increment: _Number
+    offset: _Numbers
 
 def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
 
 def _close_all() -> None: ...
+def _lease(*fields: Any) -> Lease: ...
+def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def close_on_sigterm() -> None:
     """Gives leased numbers back on SIGTERM, and then does what the program did before: its handler is called, or SIGTERM ends it.
 
@@ -91,17 +148,17 @@ def close_on_sigterm() -> None:
     Raises OutOfRangeError on another thread than the main one.
     """
 
-def format_id(id: SupportsIndex, format: _Format, /) -> str:
+def format_id(id: _Id, format: _Format, /) -> str:
     """The text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
 
-    Raises IdInvalidError for a number outside 0 to 2^63 - 1.
+    The ID is an int, or its decimal text. Raises IdInvalidError for a number outside 0 to 2^63 - 1.
 
     >>> frazil.format_id(1541815603606036480, "base62")
     '1ptWyK4WgZU'
     """
 
-def parse_id(text: str, format: _Format, /) -> int:
-    """The ID that a text form stands for; in decimal also the number without padding.
+def parse_id(text: str, format: _Format = "decimal", /) -> int:
+    """The ID that a text form stands for; in decimal, which is meant where none is named, also the number without padding.
 
     Raises IdInvalidError for a wrong length, a bad character, or a number above 2^63 - 1.
 
@@ -116,14 +173,30 @@ def uuid4() -> uuid.UUID:
     4
     """
 
-def uuid7() -> uuid.UUID:
+def uuid7(time: datetime.datetime | None = None, /) -> uuid.UUID:
     """A new version 7 UUID: the time in milliseconds, then random bits.
 
     Strictly increasing within the process over all threads, also after the clock went back; a forked child begins
-    anew. Raises BeforeEpochError and LayoutExpiredError for a clock before 1970 or after the year 10889.
+    anew. With an aware datetime it has that time, for rows that have one already, and is in no order among those of the same millisecond.
+    Raises BeforeEpochError and LayoutExpiredError for a time before 1970 or after the year 10889.
 
     >>> frazil.uuid7() < frazil.uuid7()
     True
+    """
+
+def uuid7_min(time: datetime.datetime, /) -> uuid.UUID:
+    """The smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7_min(t)` in a query.
+
+    Raises BeforeEpochError for an instant before 1970.
+
+    >>> frazil.uuid7_min(datetime.datetime(2022, 2, 22, 19, 22, 22, tzinfo=datetime.timezone.utc))
+    UUID('017f22e2-79b0-7000-8000-000000000000')
+    """
+
+def uuid7_max(time: datetime.datetime, /) -> uuid.UUID:
+    """The largest version 7 UUID of the millisecond that holds an instant: `id <= uuid7_max(t)` in a query.
+
+    Raises BeforeEpochError for an instant before 1970.
     """
 
 def uuid_time(id: uuid.UUID | str, /) -> datetime.datetime:
@@ -198,6 +271,10 @@ class Snowflake:
     around waits. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s): it raises
     WouldBlockError, and the async forms wait without holding up the loop.
 
+    `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of a layout of your own.
+    A copy is the same generator. A pickle holds the spec, and opens the same: in another process only where a store tells the two
+    apart (else ForkedError there), and never with a secret in it (SpecError: write store="env:NAME").
+
     `timeout` limits how long a call waits, from when it is made: seconds, or a timedelta; 0 means not at all, infinity as long as it takes.
     When it is over the call raises WouldBlockError, and so it does at once where the next ID is known to come later. Where `timeout` is given, a
     call waits that long in a running event loop, too. Ctrl-C, and whatever a signal's handler raises, ends a wait on the main thread; `close` ends
@@ -208,9 +285,9 @@ class Snowflake:
     7
     """
 
-    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Option) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Self: ...
     @classmethod
-    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Option) -> Coroutine[Any, Any, Snowflake]:
+    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
         """Opens a generator without holding up an event loop; the arguments are the constructor's.
 
         A number that a cancelled call got is given back.
@@ -226,6 +303,9 @@ class Snowflake:
         LeaseExhaustedError when the store was away for longer than the lease reaches.
         """
 
+    def __reduce__(self) -> tuple[Any, tuple[type[Any], str, str | None]]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any, /) -> Self: ...
     def __call__(self) -> int:
         """The same as `next`: a generator serves where a callable default is wanted."""
 
@@ -242,10 +322,13 @@ class Snowflake:
     def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
         """A list of ascending IDs, without holding up an event loop: all or nothing."""
 
-    def fill(self, buffer: Buffer, /, *, timeout: _Timeout = None) -> int:
+    def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
+        """A new numpy array of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; ImportError without numpy."""
+
+    def fill(self, buffer: _Memory, /, *, timeout: _Timeout = None) -> int:
         """Fills a buffer with ascending IDs, without a copy, and returns how many.
 
-        The buffer is writable, C-contiguous, and holds int64 in native order: an array('q'), a numpy array, a
+        The buffer is writable, C-contiguous, and holds int64 or uint64 in native order: an array('q'), a numpy array, a
         memoryview of them. No other thread may use it meanwhile. Raises as `next` does; the exception's `written`
         says how many are there already.
 
@@ -263,8 +346,10 @@ class Snowflake:
     def set_time(self, time: datetime.datetime, /) -> None:
         """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
 
-    def observe(self, id: SupportsIndex, /) -> None:
+    def observe(self, id: _Id, /) -> None:
         """Never issues an ID at or below this one from now on: `after=` at run time, to take over from another generator.
+
+        The ID is an int, or its decimal text.
 
         Every call that begins later, in any thread, gives a larger ID; one that lies below the next ID changes nothing, except
         that a sequence number may be skipped. Raises OutOfRangeError for an ID further ahead of the clock than D of
@@ -333,7 +418,7 @@ class Numbers:
     """
 
     @classmethod
-    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Coroutine[Any, Any, Self]:
+    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Any) -> Coroutine[Any, Any, Self]:
         """Opens without holding up an event loop; the arguments are the constructor's.
 
         >>> orders = await frazil.Segment.open("orders", store="local")
@@ -347,6 +432,9 @@ class Numbers:
         event loop and after `timeout`.
         """
 
+    def __reduce__(self) -> tuple[Any, tuple[type[Any], str, str | None]]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any, /) -> Self: ...
     def __call__(self) -> int:
         """The same as `next`: it serves where a callable default is wanted."""
 
@@ -363,7 +451,10 @@ class Numbers:
     def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
         """A list of numbers, without holding up an event loop: all or nothing."""
 
-    def fill(self, buffer: Buffer, /, *, timeout: _Timeout = None) -> int:
+    def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
+        """A new numpy array of numbers, 0 to 16,777,216 of them: all or nothing. As `batch`; ImportError without numpy."""
+
+    def fill(self, buffer: _Memory, /, *, timeout: _Timeout = None) -> int:
         """Fills a buffer with numbers, without a copy, and returns how many.
 
         The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many are there already.
@@ -422,7 +513,12 @@ class Segment(Numbers):
     (1, 2, 3)
     """
 
-    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_SegmentOptions]) -> Self: ...
+    @classmethod
+    def open(  # type: ignore[override]
+        cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_SegmentOptions]
+    ) -> Coroutine[Any, Any, Self]:
+        """Opens without holding up an event loop; the arguments are the constructor's."""
 
 @final
 class Tickets(Numbers):
@@ -434,7 +530,12 @@ class Tickets(Numbers):
     >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
     """
 
-    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_TicketsOptions]) -> Self: ...
+    @classmethod
+    def open(  # type: ignore[override]
+        cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_TicketsOptions]
+    ) -> Coroutine[Any, Any, Self]:
+        """Opens without holding up an event loop; the arguments are the constructor's."""
 
 @final
 class Buffered(Numbers):
@@ -451,7 +552,13 @@ class Buffered(Numbers):
     7
     """
 
-    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: _Listed) -> Self: ...
+    def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_RingOptions]) -> Self: ...
+    @classmethod
+    def open(  # type: ignore[override]
+        cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_RingOptions]
+    ) -> Coroutine[Any, Any, Self]:
+        """Opens without holding up an event loop; the arguments are the constructor's."""
+
     @property
     def layout(self) -> Layout:
         """The generator's layout."""
@@ -493,6 +600,11 @@ class Lease:
     def left(self) -> int | None:
         """How many disposable numbers were left when this one was taken."""
 
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+
 @final
 class Layout:
     """How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
@@ -506,11 +618,22 @@ class Layout:
     """
 
     def __new__(cls, text: str, /) -> Self: ...
-    def decode(self, id: SupportsIndex, /) -> Parts:
-        """Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.
+    def decode(self, id: _Id, /) -> Parts:
+        """Takes an ID apart: an int, or its decimal text. Raises IdInvalidError when it has more bits than the layout.
 
         >>> frazil.Layout("twitter").decode(1541815603606036480).worker
         26
+        """
+
+    def decode_many(self, ids: _Memory | Iterable[_Id], /) -> dict[str, numpy.ndarray[tuple[int], numpy.dtype[Any]]]:
+        """Takes many IDs apart, with numpy: an array of each part by its name, as in `Parts._asdict()`.
+
+        The IDs are an array of int64 or uint64, or an iterable of what `decode` takes. `time` is datetime64[ms] in UTC, the others are int64.
+        Raises WrongTypeError for an array of floats, which is what missing values make of a column (leave them out before), and for
+        anything that holds no IDs; IdInvalidError as `decode`; ImportError without numpy.
+
+        >>> frazil.Layout("twitter").decode_many(["1541815603606036480"])["worker"]
+        array([26])
         """
 
     def compose(self, time: datetime.datetime, /, *, sequence: SupportsIndex, **fields: SupportsIndex) -> int:
@@ -566,10 +689,21 @@ class Layout:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[type[Layout], tuple[str]]: ...
 
 @final
 class Parts:
-    """What an ID is made of. Each node field is an attribute by its name: `parts.worker`. Immutable."""
+    """What an ID is made of. Each node field is an attribute by its name: `parts.worker`. Immutable.
+
+    Parts of one layout sort like their IDs; those of another are never equal, and TypeError to sort.
+
+    >>> match frazil.Layout("twitter").decode(1541815603606036480):
+    ...     case frazil.Parts(time, worker=26):
+    ...         print(time)
+    2022-06-28 16:07:40.105000+00:00
+    """
+
+    __match_args__: Final = ("time", "fields", "sequence", "tick")
 
     @property
     def id(self) -> int:
@@ -595,13 +729,26 @@ class Parts:
     def looks_rounded(self) -> bool:
         """Whether the ID looks as if a JavaScript number had rounded it: a hint, which one ID in 256 gives by chance."""
 
+    def _asdict(self) -> dict[str, Any]:
+        """The time, each node field, the sequence and the tick by name: a row of a table."""
+
     def __getattr__(self, name: str, /) -> int: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+    def __lt__(self, other: Parts, /) -> bool: ...
+    def __le__(self, other: Parts, /) -> bool: ...
+    def __gt__(self, other: Parts, /) -> bool: ...
+    def __ge__(self, other: Parts, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, tuple[int]]: ...
 
 class FrazilError(Exception):
-    """Any refusal of frazil: the base of a class for each kind."""
+    """Any refusal of frazil: the base of a class for each kind.
+
+    Most kinds also are what Python itself would raise: ValueError for what was given, TypeError for its type, TimeoutError for what did not
+    come in time, ConnectionError, PermissionError and OSError for a store, RuntimeError for a handle that is not to be used any more. So a bad
+    ID in a validator of Pydantic is a validation error.
+    """
 
     code: int
     """The kind's stable number, for example 203."""
@@ -612,31 +759,31 @@ class FrazilError(Exception):
     written: int
     """How many IDs `fill` had written when it failed."""
 
-class SpecError(FrazilError):
+class SpecError(FrazilError, ValueError):
     """101 SPEC: The spec line, or a value in it, cannot be understood."""
 
-class UnknownKeyError(FrazilError):
+class UnknownKeyError(FrazilError, ValueError):
     """102 UNKNOWN_KEY: The spec or the call names a key or a field that does not exist here."""
 
 class OutOfRangeError(FrazilError, ValueError):
     """103 OUT_OF_RANGE: A value lies outside the range that its argument allows."""
 
-class LayoutInvalidError(FrazilError):
+class LayoutInvalidError(FrazilError, ValueError):
     """104 LAYOUT_INVALID: The layout cannot exist: too many bits, a bad name, a bad tick."""
 
-class IdInvalidError(FrazilError):
+class IdInvalidError(FrazilError, ValueError):
     """105 ID_INVALID: The text or number is not an ID of this layout."""
 
 class WrongTypeError(FrazilError, TypeError):
     """106 WRONG_TYPE: An argument has the wrong type, or is null."""
 
-class ClosedError(FrazilError):
+class ClosedError(FrazilError, RuntimeError):
     """107 CLOSED: The handle has been closed."""
 
-class LayoutExpiredError(FrazilError):
+class LayoutExpiredError(FrazilError, ValueError):
     """201 LAYOUT_EXPIRED: The instant lies past the last one that the layout's time field can hold."""
 
-class BeforeEpochError(FrazilError):
+class BeforeEpochError(FrazilError, ValueError):
     """202 BEFORE_EPOCH: The instant lies before the layout's epoch."""
 
 class ClockBackError(FrazilError):
@@ -645,16 +792,16 @@ class ClockBackError(FrazilError):
 class ExhaustedError(FrazilError):
     """204 EXHAUSTED: The tick's sequence is used up, and the exhausted policy allows no more."""
 
-class WouldBlockError(FrazilError):
+class WouldBlockError(FrazilError, TimeoutError):
     """205 WOULD_BLOCK: The call would wait longer than it may here; the error says for how long."""
 
-class ClockNotSetError(FrazilError):
+class ClockNotSetError(FrazilError, RuntimeError):
     """206 CLOCK_NOT_SET: The manual clock has not been given a time yet."""
 
 class ClockSkewError(FrazilError):
     """207 CLOCK_SKEW: This machine's clock is too far from the store's."""
 
-class NodeMissingError(FrazilError):
+class NodeMissingError(FrazilError, ValueError):
     """301 NODE_MISSING: No node number was given, and no store to lease one from."""
 
 class NodeInUseError(FrazilError):
@@ -666,44 +813,44 @@ class NoFreeNodeError(FrazilError):
 class LeaseExhaustedError(FrazilError):
     """304 LEASE_EXHAUSTED: The lease's bound is reached and the store could not extend it."""
 
-class ForkedError(FrazilError):
+class ForkedError(FrazilError, RuntimeError):
     """305 FORKED: The process forked, and the parent owns this generator's node number."""
 
-class ConflictError(FrazilError):
+class ConflictError(FrazilError, RuntimeError):
     """306 CONFLICT: The node number is open in this process with other policies."""
 
-class StoreUnreachableError(FrazilError):
+class StoreUnreachableError(FrazilError, ConnectionError):
     """401 STORE_UNREACHABLE: The store does not answer."""
 
-class StoreAuthError(FrazilError):
+class StoreAuthError(FrazilError, PermissionError):
     """402 STORE_AUTH: The store refuses the credentials."""
 
-class StoreReadonlyError(FrazilError):
+class StoreReadonlyError(FrazilError, OSError):
     """403 STORE_READONLY: The store does not take writes."""
 
-class StoreCorruptError(FrazilError):
+class StoreCorruptError(FrazilError, OSError):
     """404 STORE_CORRUPT: A record of the store cannot be read."""
 
-class StoreChangedError(FrazilError):
+class StoreChangedError(FrazilError, OSError):
     """405 STORE_CHANGED: The store is not the one that held the leases: wiped, restored or replaced."""
 
-class StoreUnsuitableError(FrazilError):
+class StoreUnsuitableError(FrazilError, OSError):
     """406 STORE_UNSUITABLE: The store cannot keep what a lease needs."""
 
-class LayoutMismatchError(FrazilError):
+class LayoutMismatchError(FrazilError, ValueError):
     """407 LAYOUT_MISMATCH: The namespace is used with another layout."""
 
-class StoreNotBuiltError(FrazilError):
+class StoreNotBuiltError(FrazilError, NotImplementedError):
     """408 STORE_NOT_BUILT: This build has no client for the store."""
 
-class TagMissingError(FrazilError):
+class TagMissingError(FrazilError, LookupError):
     """501 TAG_MISSING: The segment's tag does not exist in the store."""
 
-class SegmentExhaustedError(FrazilError):
+class SegmentExhaustedError(FrazilError, TimeoutError):
     """502 SEGMENT_EXHAUSTED: The next range did not arrive in time."""
 
-class SegmentMismatchError(FrazilError):
+class SegmentMismatchError(FrazilError, ValueError):
     """503 SEGMENT_MISMATCH: The store's record of the tag has another increment or offset than the spec."""
 
-class InternalError(FrazilError):
+class InternalError(FrazilError, RuntimeError):
     """901 INTERNAL: A defect of frazil: a panic that was caught at the border."""

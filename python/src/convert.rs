@@ -4,11 +4,13 @@ use crate::error::{OrRaise, guard, refuse};
 use crate::layout::Layout;
 use frazil::{ErrorKind, Id, TextFormat};
 use pyo3::buffer::PyUntypedBuffer;
-use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMapping, PyMemoryView, PyString, PyTuple};
+use std::convert::Infallible;
+use std::fmt;
 use std::time::Duration;
 
 /// `format_id(id, format, /)`: the text of an ID, of fixed width.
@@ -19,13 +21,30 @@ pub(crate) fn format_id<'py>(id: &Bound<'py, PyAny>, format: &Bound<'py, PyAny>)
     guard(py, || id_text(py, id_in(id)?, text_format(format)?))
 }
 
-/// `parse_id(text, format, /)`: the ID that a text form stands for.
+/// The form of a text, which need not be given.
+pub(crate) enum Format<'a, 'py> {
+    Decimal,
+    Given(Borrowed<'a, 'py, PyAny>),
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Format<'a, 'py> {
+    type Error = Infallible;
+
+    fn extract(format: Borrowed<'a, 'py, PyAny>) -> Result<Self, Infallible> {
+        Ok(Format::Given(format))
+    }
+}
+
+/// `parse_id(text, format='decimal', /)`: the ID that a text form stands for.
 #[pyfunction]
-#[pyo3(signature = (text, format, /))]
-pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: &Bound<'_, PyAny>) -> PyResult<i64> {
+#[pyo3(signature = (text, format = Format::Decimal, /), text_signature = "(text, format='decimal', /)")]
+pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: Format<'_, '_>) -> PyResult<i64> {
     let py = text.py();
     guard(py, || {
-        let format = text_format(format)?;
+        let format = match format {
+            Format::Decimal => TextFormat::Decimal,
+            Format::Given(format) => text_format(&format)?,
+        };
         Ok(Id::parse(string("text", text, ErrorKind::IdInvalid)?, format).or_raise(py)?.get())
     })
 }
@@ -52,8 +71,16 @@ pub(crate) fn id_text(py: Python<'_>, id: Id, format: TextFormat) -> PyResult<Bo
 
 /// An ID.
 pub(crate) fn id_in(id: &Bound<'_, PyAny>) -> PyResult<Id> {
-    let allowed = format!("0 to {}", i64::MAX);
-    Id::new(integer("id", id, ErrorKind::IdInvalid, &allowed)?).or_raise(id.py())
+    named_id("id", id)
+}
+
+/// An ID, under the name that an error calls it.
+pub(crate) fn named_id(name: &str, id: &Bound<'_, PyAny>) -> PyResult<Id> {
+    let py = id.py();
+    if id.is_instance_of::<PyString>() {
+        return string(name, id, ErrorKind::IdInvalid)?.parse().or_raise(py);
+    }
+    Id::new(integer_or(name, id, ErrorKind::IdInvalid, format_args!("0 to {}", i64::MAX), "an int or a decimal str")?).or_raise(py)
 }
 
 /// A number that the core takes as `u64` or `usize`.
@@ -61,26 +88,32 @@ pub(crate) fn number<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>, allow
 where
     T: FromPyObject<'a, 'py, Error = PyErr>,
 {
-    integer(name, value, ErrorKind::OutOfRange, allowed)
+    integer_or(name, value, ErrorKind::OutOfRange, format_args!("{allowed}"), "an int")
 }
 
-/// An `int`, or what converts to one without loss; `beyond` is the kind of one that does not fit.
-fn integer<'a, 'py, T>(name: &str, value: &'a Bound<'py, PyAny>, beyond: ErrorKind, allowed: &str) -> PyResult<T>
+/// An `int`, or what converts to one without loss; `beyond` is the kind of one that does not fit, `wanted` says what the argument may be.
+fn integer_or<'a, 'py, T>(
+    name: &str,
+    value: &'a Bound<'py, PyAny>,
+    beyond: ErrorKind,
+    allowed: fmt::Arguments<'_>,
+    wanted: &str,
+) -> PyResult<T>
 where
     T: FromPyObject<'a, 'py, Error = PyErr>,
 {
     let py = value.py();
-    let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)));
+    let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)?));
     // An equal value is refused alike in JavaScript, whose only numbers are floats.
     if value.cast::<PyFloat>().is_ok_and(|float| float.value().fract() != 0.0) {
         return outside();
     }
     if value.is_instance_of::<PyBool>() {
-        return wrong_type(name, value, "an int");
+        return wrong_type(name, value, wanted);
     }
     match value.extract::<T>() {
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => outside(),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type(name, value, "an int"),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type(name, value, wanted),
         result => result,
     }
 }
@@ -95,7 +128,47 @@ pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorK
 
 /// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
 fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    single(key, value, "a str, an int, a bool, a Layout or None")
+    const ALLOWED: &str = "a str, an int, a bool, a Layout or None";
+    let times = times(value.py())?;
+    if frazil::Spec::DURATIONS.contains(&key) {
+        if value.is_instance(times.timedelta.bind(value.py()))? {
+            return duration(value).map(Some);
+        }
+        return single(key, value, "a str, a timedelta or None");
+    }
+    if frazil::Spec::INSTANTS.contains(&key) {
+        if value.is_instance(times.datetime.bind(value.py()))? {
+            return instant(key, value).map(Some);
+        }
+        return single(key, value, "a str, an int of Unix milliseconds, an aware datetime or None");
+    }
+    single(key, value, ALLOWED)
+}
+
+/// A timedelta as the spec line writes it; the core refuses one that is negative, or finer than a millisecond.
+fn duration(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let part = |name: &str| value.getattr(name)?.extract::<i64>();
+    let (days, seconds, microseconds) = (part("days")?, part("seconds")?, part("microseconds")?);
+    // Those of pandas have more.
+    let nanoseconds = value.getattr_opt("nanoseconds")?.map_or(Ok(0), |part| part.extract::<i64>())?;
+    let ms = (i128::from(days) * 86_400 + i128::from(seconds)) * 1000 + i128::from(microseconds / 1000);
+    Ok(match microseconds % 1000 * 1000 + nanoseconds {
+        0 => format!("{ms}ms"),
+        rest => format!("{ms}.{rest:06}ms"),
+    })
+}
+
+/// A datetime as the spec line writes it; the core refuses one that is finer than a millisecond.
+fn instant(key: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let py = value.py();
+    check_aware(key, value)?;
+    match value.call_method1("astimezone", (times(py)?.utc.bind(py),)) {
+        Ok(utc) => utc.call_method0("isoformat")?.extract(),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            refuse(py, ErrorKind::OutOfRange, format!("{key}={} is out of range: the years 1 to 9999 in UTC", shown(value)?))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option<String>> {
@@ -114,7 +187,7 @@ fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option
     if value.is_instance_of::<PyFloat>() || !value.hasattr("__index__")? {
         return wrong_type(key, value, allowed);
     }
-    Ok(Some(integer::<i128>(key, value, ErrorKind::OutOfRange, "a 128-bit integer at most").map(|n| n.to_string())?))
+    Ok(Some(number::<i128>(key, value, "a 128-bit integer at most").map(|n| n.to_string())?))
 }
 
 /// An option that may be a list.
@@ -156,8 +229,31 @@ fn pairs(
     let mut pairs = Vec::new();
     for (key, value) in options.into_iter().flatten() {
         let key = string("the key of an option", &key, ErrorKind::Spec)?.to_owned();
-        if let Some(value) = text(&key, &value)? {
+        if key == FIELDS && !value.is_none() {
+            pairs.extend(own_fields(&value)?);
+        } else if let Some(value) = text(&key, &value)? {
             pairs.push((key, value));
+        }
+    }
+    Ok(pairs)
+}
+
+/// The option that holds node fields: their names are no keywords that a type checker knows.
+const FIELDS: &str = "fields";
+
+fn own_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    let Ok(fields) = fields.cast::<PyMapping>() else {
+        return wrong_type(FIELDS, fields, "a dict of node fields");
+    };
+    let mut pairs = Vec::new();
+    for field in fields.items()? {
+        let (name, value) = field.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        let name = string("the name of a field", &name, ErrorKind::UnknownKey)?.to_owned();
+        if frazil::Spec::KEYS.contains(&name.as_str()) {
+            return refuse(fields.py(), ErrorKind::UnknownKey, format!("fields: {name} is a key of its own, and no node field"));
+        }
+        if let Some(value) = option(&name, &value)? {
+            pairs.push((name, value));
         }
     }
     Ok(pairs)
@@ -165,20 +261,54 @@ fn pairs(
 
 /// An object's buffer, held as long as the result lives.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
-    // An array of ctypes leaves the strides out; a memoryview of it adds them.
-    let view = PyUntypedBuffer::get(object).or_else(|_| PyUntypedBuffer::get(PyMemoryView::from(object)?.as_any()));
-    view.or_else(|_| wrong_buffer(object))
+    let has_none = |error: &PyErr| is_no_buffer(object.py(), error);
+    let view = match PyUntypedBuffer::get(object) {
+        // An array of ctypes leaves the strides out; a memoryview of it adds them.
+        Err(error) if has_none(&error) => PyMemoryView::from(object).and_then(|view| PyUntypedBuffer::get(view.as_any())),
+        view => view,
+    };
+    match view {
+        Err(error) if has_none(&error) => wrong_buffer(object),
+        view => view,
+    }
+}
+
+/// Whether it says that an object has no buffer, or none of the sort that was asked for; other errors are of whoever made the object.
+pub(crate) fn is_no_buffer(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py)
+}
+
+/// A new int64 array of numpy, which is imported where it is asked for.
+pub(crate) fn new_array(py: Python<'_>, count: usize) -> PyResult<Bound<'_, PyAny>> {
+    py.import("numpy")?.call_method1("empty", (count, "int64"))
+}
+
+/// An integer of 64 bits in the machine's order. An ID is the same number with a sign and without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Integer {
+    Signed,
+    Unsigned,
+}
+
+/// What integers a buffer holds; `None` for anything else.
+pub(crate) fn integers(buffer: &PyUntypedBuffer) -> Option<Integer> {
+    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
+    let kind = match buffer.format().to_bytes() {
+        [kind] => kind,
+        [order, kind] if native.contains(order) => kind,
+        _ => return None,
+    };
+    match kind {
+        _ if buffer.item_size() != size_of::<i64>() => None,
+        b'q' | b'l' | b'n' => Some(Integer::Signed),
+        b'Q' | b'L' | b'N' => Some(Integer::Unsigned),
+        _ => None,
+    }
 }
 
 /// The memory of a buffer that `fill` can write to; it stays valid while the buffer is held.
 pub(crate) fn int64s(buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyResult<(*mut i64, usize)> {
-    let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
-    let signed = match buffer.format().to_bytes() {
-        [kind] => b"qln".contains(kind),
-        [order, kind] => native.contains(order) && b"qln".contains(kind),
-        _ => false,
-    };
-    if !signed || buffer.item_size() != size_of::<i64>() || buffer.readonly() || !buffer.is_c_contiguous() {
+    if integers(buffer).is_none() || buffer.readonly() || !buffer.is_c_contiguous() {
         return wrong_buffer(object);
     }
     // An empty buffer may point anywhere.
@@ -190,7 +320,7 @@ pub(crate) fn int64s(buffer: &PyUntypedBuffer, object: &Bound<'_, PyAny>) -> PyR
 }
 
 fn wrong_buffer<T>(object: &Bound<'_, PyAny>) -> PyResult<T> {
-    wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 in native order, such as array('q')")
+    wrong_type("buffer", object, "a writable, C-contiguous, aligned buffer of int64 or uint64 in native order, such as array('q')")
 }
 
 /// Refuses a value of another type.
@@ -200,13 +330,16 @@ pub(crate) fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) 
 }
 
 /// What the user gave, for a message.
-fn shown(value: &Bound<'_, PyAny>) -> String {
+fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 60;
-    let Ok(text) = value.repr() else {
-        return "(a number too long to print)".to_owned();
+    let text = match value.repr() {
+        Ok(text) => text,
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => return Ok("(a number too long to print)".to_owned()),
+        // Of another sort are those that end a program: KeyboardInterrupt.
+        Err(error) => return Err(error),
     };
     let text = text.to_string_lossy();
-    text.char_indices().nth(LONGEST).map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end]))
+    Ok(text.char_indices().nth(LONGEST).map_or_else(|| text.to_string(), |(end, _)| format!("{}...", &text[..end])))
 }
 
 /// ASCII text, without a pass through the UTF-8 decoder.
@@ -226,6 +359,7 @@ struct Times {
     datetime: Py<PyAny>,
     timedelta: Py<PyAny>,
     millisecond: Py<PyAny>,
+    utc: Py<PyAny>,
     epoch: Py<PyAny>,
 }
 
@@ -234,11 +368,21 @@ static TIMES: PyOnceLock<Times> = PyOnceLock::new();
 fn times(py: Python<'_>) -> PyResult<&Times> {
     TIMES.get_or_try_init(py, || {
         let module = py.import("datetime")?;
-        let (datetime, timedelta) = (module.getattr("datetime")?, module.getattr("timedelta")?);
+        // While a test has frozen the time, a class of the test's stands there, whose base the real one is.
+        let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;
+        let real = |class: &Bound<'_, PyAny>| class.getattr("__module__").and_then(|name| name.eq("datetime")).unwrap_or(false);
+        let datetime = bases.iter().find(real).expect("the datetimes of Python descend from its own class");
+        let timedelta = module.getattr("timedelta")?;
         let utc = module.getattr("timezone")?.getattr("utc")?;
         let millisecond = timedelta.call1((0, 0, 1000))?;
-        let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, utc))?;
-        Ok(Times { datetime: datetime.unbind(), timedelta: timedelta.unbind(), millisecond: millisecond.unbind(), epoch: epoch.unbind() })
+        let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, &utc))?;
+        Ok(Times {
+            datetime: datetime.unbind(),
+            timedelta: timedelta.unbind(),
+            millisecond: millisecond.unbind(),
+            utc: utc.unbind(),
+            epoch: epoch.unbind(),
+        })
     })
 }
 
@@ -249,24 +393,34 @@ pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     if !value.is_instance(times.datetime.bind(py))? {
         return wrong_type(name, value, "an aware datetime");
     }
-    if value.call_method0("utcoffset")?.is_none() {
-        let why = format!("{name} is a naive datetime, which names no instant: give it a zone, such as tzinfo=timezone.utc");
-        return refuse(py, ErrorKind::WrongType, why);
-    }
+    check_aware(name, value)?;
     value.sub(times.epoch.bind(py))?.floor_div(times.millisecond.bind(py))?.extract()
+}
+
+fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match value.call_method0("utcoffset") {
+        Ok(offset) if offset.is_none() => {}
+        // The datetime that stands for a missing one, pandas.NaT.
+        Err(error) if error.is_instance_of::<PyValueError>(value.py()) => return wrong_type(name, value, "an aware datetime"),
+        offset => return offset.map(drop),
+    }
+    let why = format!("{name} is a naive datetime, which names no instant: give it a zone, such as tzinfo=timezone.utc");
+    refuse(value.py(), ErrorKind::WrongType, why)
 }
 
 /// A `timeout=`: seconds, or a timedelta. Infinity is as long as there is.
 pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let py = value.py();
     let number = if value.is_instance(times(py)?.timedelta.bind(py))? { &value.call_method0("total_seconds")? } else { value };
+    const WANTED: &str = "an int or a float of seconds, a timedelta, or None";
     if number.is_instance_of::<PyBool>() || !(number.is_instance_of::<PyFloat>() || number.hasattr("__index__")?) {
-        return wrong_type("timeout", value, "an int or a float of seconds, a timedelta, or None");
+        return wrong_type("timeout", value, WANTED);
     }
     match number.extract::<f64>() {
         Ok(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type("timeout", value, WANTED),
         Err(error) if !error.is_instance_of::<PyOverflowError>(py) => Err(error),
-        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value))),
+        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value)?)),
     }
 }
 

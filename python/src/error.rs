@@ -2,48 +2,77 @@
 //! into one of them.
 
 use frazil::{Error, ErrorKind};
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyConnectionError, PyException, PyLookupError, PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,
+    PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The class of each kind, in the order of `ErrorKind::ALL`.
-static CLASSES: PyOnceLock<Vec<Py<PyType>>> = PyOnceLock::new();
+/// What a process has once: classes that an import made stay those that are raised, however often the module is imported.
+static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+
+struct Classes {
+    base: Py<PyType>,
+    /// In the order of `ErrorKind::ALL`.
+    of_kinds: Vec<Py<PyType>>,
+}
 
 /// Adds `FrazilError`, a class for each kind, and the table `ERRORS` to the module.
 pub(crate) fn export(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
-    let defaults = PyDict::new(py);
-    defaults.set_item("code", 0)?;
-    defaults.set_item("name", "")?;
-    defaults.set_item("retry_after", py.None())?;
-    defaults.set_item("written", 0)?;
-    let bases = PyTuple::new(py, [py.get_type::<PyException>()])?;
-    let base = new_class(py, "FrazilError", "Any refusal of frazil: the base of a class for each kind.", &bases, defaults)?;
-    module.add("FrazilError", &base)?;
-
-    let mut classes = Vec::new();
-    for kind in ErrorKind::ALL {
-        let attributes = PyDict::new(py);
-        attributes.set_item("code", kind.code())?;
-        attributes.set_item("name", kind.name())?;
-        let bases = match kind {
-            ErrorKind::WrongType => PyTuple::new(py, [base.clone(), py.get_type::<PyTypeError>()])?,
-            ErrorKind::OutOfRange => PyTuple::new(py, [base.clone(), py.get_type::<PyValueError>()])?,
-            _ => PyTuple::new(py, [base.clone()])?,
-        };
-        let name = class_name(kind.name());
-        let class = new_class(py, &name, kind.meaning(), &bases, attributes)?;
-        module.add(name.as_str(), &class)?;
-        classes.push(class.unbind());
+    let classes = CLASSES.get_or_try_init(py, || Classes::new(py))?;
+    module.add("FrazilError", &classes.base)?;
+    for (kind, class) in ErrorKind::ALL.iter().zip(&classes.of_kinds) {
+        module.add(class_name(kind.name()).as_str(), class)?;
     }
-    // A second import of the module in the same interpreter keeps the first one's classes.
-    let _ = CLASSES.set(py, classes);
-
     let rows = ErrorKind::ALL.iter().map(|kind| (kind.code(), kind.name(), kind.meaning()));
     module.add("ERRORS", PyTuple::new(py, rows.collect::<Vec<_>>())?)
+}
+
+impl Classes {
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let defaults = PyDict::new(py);
+        defaults.set_item("code", 0)?;
+        defaults.set_item("name", "")?;
+        defaults.set_item("retry_after", py.None())?;
+        defaults.set_item("written", 0)?;
+        let bases = PyTuple::new(py, [py.get_type::<PyException>()])?;
+        let base = new_class(py, "FrazilError", "Any refusal of frazil: the base of a class for each kind.", &bases, defaults)?;
+        let of_kind = |kind: &ErrorKind| {
+            let attributes = PyDict::new(py);
+            attributes.set_item("code", kind.code())?;
+            attributes.set_item("name", kind.name())?;
+            let bases = PyTuple::new(py, [Some(base.clone()), family(py, *kind)].into_iter().flatten().collect::<Vec<_>>())?;
+            Ok(new_class(py, &class_name(kind.name()), kind.meaning(), &bases, attributes)?.unbind())
+        };
+        let of_kinds = ErrorKind::ALL.iter().map(of_kind).collect::<PyResult<_>>()?;
+        Ok(Classes { base: base.unbind(), of_kinds })
+    }
+}
+
+/// The class of Python's own that a kind also is: what the language raises where something like it happens.
+///
+/// `None` where it raises nothing of the sort: clocks, and node numbers that others hold.
+fn family(py: Python<'_>, kind: ErrorKind) -> Option<Bound<'_, PyType>> {
+    use ErrorKind as Kind;
+    Some(match kind {
+        Kind::Spec | Kind::UnknownKey | Kind::OutOfRange | Kind::LayoutInvalid | Kind::IdInvalid => py.get_type::<PyValueError>(),
+        Kind::LayoutExpired | Kind::BeforeEpoch | Kind::NodeMissing => py.get_type::<PyValueError>(),
+        Kind::LayoutMismatch | Kind::SegmentMismatch => py.get_type::<PyValueError>(),
+        Kind::WrongType => py.get_type::<PyTypeError>(),
+        Kind::WouldBlock | Kind::SegmentExhausted => py.get_type::<PyTimeoutError>(),
+        Kind::StoreUnreachable => py.get_type::<PyConnectionError>(),
+        Kind::StoreAuth => py.get_type::<PyPermissionError>(),
+        Kind::StoreReadonly | Kind::StoreCorrupt | Kind::StoreChanged | Kind::StoreUnsuitable => py.get_type::<PyOSError>(),
+        Kind::StoreNotBuilt => py.get_type::<PyNotImplementedError>(),
+        Kind::TagMissing => py.get_type::<PyLookupError>(),
+        Kind::Closed | Kind::ClockNotSet | Kind::Forked | Kind::Conflict | Kind::Internal => py.get_type::<PyRuntimeError>(),
+        _ => return None,
+    })
 }
 
 /// `CLOCK_BACK` is raised as `ClockBackError`.
@@ -68,7 +97,7 @@ fn new_class<'py>(
 /// The exception of a core error.
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let build = || {
-        let classes = CLASSES.get(py).expect("the module is imported");
+        let classes = &CLASSES.get(py).expect("the module is imported").of_kinds;
         let at = ErrorKind::ALL.iter().position(|kind| *kind == error.kind()).expect("ALL has every kind");
         let exception = classes[at].bind(py).call1((error.to_string(),))?;
         if let Some(wait) = error.retry_after() {

@@ -1,11 +1,15 @@
 //! `Layout` and `Parts`.
 
+mod many;
+
 use crate::convert::{self, id_in, unix_ms};
 use crate::error::{OrRaise, guard};
 use frazil::ErrorKind;
+use pyo3::IntoPyObjectExt;
+use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How the 63 bits of an ID are split: a preset's name, or text such as "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
@@ -27,7 +31,14 @@ impl Layout {
     /// Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.
     #[pyo3(signature = (id, /))]
     fn decode(&self, id: &Bound<'_, PyAny>) -> PyResult<Parts> {
-        guard(id.py(), || Ok(Parts(self.0.decode(id_in(id)?).or_raise(id.py())?)))
+        guard(id.py(), || Ok(Parts { parts: self.0.decode(id_in(id)?).or_raise(id.py())?, layout: self.0.clone() }))
+    }
+
+    /// Takes many IDs apart: an array of int64 or uint64, or an iterable of what `decode` takes. A dict of numpy's arrays: `time`
+    /// (datetime64[ms], in UTC), each node field, `sequence`, `tick`.
+    #[pyo3(signature = (ids, /))]
+    fn decode_many<'py>(&self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        guard(ids.py(), || many::decode_many(&self.0, ids))
     }
 
     /// Puts an ID together: an aware datetime, a sequence, and every node field by name. Raises
@@ -110,6 +121,10 @@ impl Layout {
         guard(py, || self.0.expires_at_ms().map(|end| convert::datetime(py, end)).transpose())
     }
 
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyType>, (String,))> {
+        guard(py, || Ok((py.get_type::<Layout>(), (self.0.to_string(),))))
+    }
+
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         self.text(py)
     }
@@ -119,67 +134,104 @@ impl Layout {
     }
 }
 
-/// What an ID is made of: each node field is an attribute by its name.
-#[pyclass(frozen, eq, module = "frazil")]
-#[derive(PartialEq)]
-pub(crate) struct Parts(frazil::Parts);
+/// What an ID is made of: each node field is an attribute by its name. Parts of one layout sort like their IDs.
+#[pyclass(frozen, module = "frazil")]
+pub(crate) struct Parts {
+    parts: frazil::Parts,
+    layout: frazil::Layout,
+}
 
 #[pymethods]
 impl Parts {
+    /// What stands in a pattern without a name.
+    #[classattr]
+    #[pyo3(name = "__match_args__")]
+    const MATCH_ARGS: (&'static str, &'static str, &'static str, &'static str) = ("time", "fields", "sequence", "tick");
+
     /// The ID that was taken apart.
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(self.0.id().get()))
+        guard(py, || Ok(self.parts.id().get()))
     }
 
     /// The instant at which the ID's tick starts, in UTC.
     #[getter]
     fn time<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        guard(py, || convert::datetime(py, self.0.unix_ms()))
+        guard(py, || convert::datetime(py, self.parts.unix_ms()))
     }
 
     /// The raw time field: ticks since the layout's epoch.
     #[getter]
     fn tick(&self, py: Python<'_>) -> PyResult<u64> {
-        guard(py, || Ok(self.0.tick()))
+        guard(py, || Ok(self.parts.tick()))
     }
 
     /// The counter within the tick.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-        guard(py, || Ok(self.0.sequence()))
+        guard(py, || Ok(self.parts.sequence()))
     }
 
     /// The node fields by name, from the most significant.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        guard(py, || convert::dict(py, self.0.fields()))
+        guard(py, || convert::dict(py, self.parts.fields()))
     }
 
     /// Whether the ID looks as if a JavaScript number had rounded it: a hint, not a proof.
     #[getter]
     fn looks_rounded(&self, py: Python<'_>) -> PyResult<bool> {
-        guard(py, || Ok(self.0.id().looks_rounded()))
+        guard(py, || Ok(self.parts.id().looks_rounded()))
+    }
+
+    /// The time, each node field, the sequence and the tick by name.
+    fn _asdict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        guard(py, || {
+            let parts = PyDict::new(py);
+            parts.set_item("time", convert::datetime(py, self.parts.unix_ms())?)?;
+            parts.update(convert::dict(py, self.parts.fields())?.as_mapping())?;
+            parts.set_item("sequence", self.parts.sequence())?;
+            parts.set_item("tick", self.parts.tick())?;
+            Ok(parts)
+        })
     }
 
     fn __getattr__(&self, name: &Bound<'_, PyString>) -> PyResult<u64> {
         guard(name.py(), || {
-            let field = name.to_str().ok().and_then(|name| self.0.field(name));
+            let field = name.to_str().ok().and_then(|name| self.parts.field(name));
             field.ok_or_else(|| PyAttributeError::new_err(format!("these parts have no field {}", name.to_string_lossy())))
+        })
+    }
+
+    /// Those of another layout are neither the same, nor before or after.
+    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, operation: CompareOp) -> PyResult<Bound<'py, PyAny>> {
+        let py = other.py();
+        guard(py, || {
+            let other = other.cast::<Parts>().ok().map(Bound::get).filter(|other| self.layout == other.layout);
+            match (other, operation) {
+                (Some(other), _) => operation.matches(self.parts.id().cmp(&other.parts.id())).into_bound_py_any(py),
+                (None, CompareOp::Eq) => false.into_bound_py_any(py),
+                (None, CompareOp::Ne) => true.into_bound_py_any(py),
+                (None, _) => Ok(py.NotImplemented().into_bound(py)),
+            }
         })
     }
 
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.0.id().hash(&mut hasher);
+        self.parts.id().hash(&mut hasher);
         hasher.finish()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (i64,))> {
+        guard(py, || Ok((Bound::new(py, Layout(self.layout.clone()))?.getattr("decode")?, (self.parts.id().get(),))))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || {
-            let time = convert::datetime(py, self.0.unix_ms())?.repr()?;
-            let fields: String = self.0.fields().map(|(name, value)| format!("{name}={value}, ")).collect();
-            Ok(format!("Parts(time={time}, {fields}sequence={}, tick={})", self.0.sequence(), self.0.tick()))
+            let time = convert::datetime(py, self.parts.unix_ms())?.repr()?;
+            let fields: String = self.parts.fields().map(|(name, value)| format!("{name}={value}, ")).collect();
+            Ok(format!("Parts(time={time}, {fields}sequence={}, tick={})", self.parts.sequence(), self.parts.tick()))
         })
     }
 }

@@ -5,9 +5,10 @@ use crate::error::{exception, guard};
 use crate::next::{Ids, Mint};
 
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::EVENT_LOOP_PATIENCE;
+use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,57 +18,105 @@ const DROP_PATIENCE: Duration = Duration::from_millis(200);
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A leased node number and how it stands, as it was when `ids.lease` was read.
-#[pyclass(frozen, module = "frazil")]
-pub(crate) struct Lease(pub(crate) frazil::Lease);
+#[pyclass(frozen, eq, module = "frazil")]
+#[derive(PartialEq)]
+pub(crate) struct Lease {
+    node: u64,
+    bound_ms: Option<i64>,
+    store: String,
+    namespace: String,
+    healthy: bool,
+    last_error: Option<Error>,
+    left: Option<u64>,
+}
+
+/// What a pickle of a lease holds; an error by its number and its text.
+type Fields = (u64, Option<i64>, String, String, bool, Option<(i32, String)>, Option<u64>);
+
+impl From<frazil::Lease> for Lease {
+    fn from(lease: frazil::Lease) -> Self {
+        let frazil::Lease { node, bound_ms, store, namespace, healthy, last_error, left, .. } = lease;
+        Lease { node, bound_ms, store, namespace, healthy, last_error, left }
+    }
+}
+
+/// The lease that a pickle holds.
+#[pyfunction]
+#[pyo3(signature = (*fields))]
+pub(crate) fn _lease(py: Python<'_>, fields: Fields) -> PyResult<Lease> {
+    guard(py, || {
+        let (node, bound_ms, store, namespace, healthy, last_error, left) = fields;
+        let error = |(code, why): (i32, String)| {
+            let kind = ErrorKind::ALL.iter().find(|kind| kind.code() == code);
+            Error::new(kind.copied().unwrap_or(ErrorKind::Internal), why)
+        };
+        Ok(Lease { node, bound_ms, store, namespace, healthy, last_error: last_error.map(error), left })
+    })
+}
 
 #[pymethods]
 impl Lease {
     /// The node number: all node fields side by side.
     #[getter]
     fn node(&self) -> u64 {
-        self.0.node
+        self.node
     }
 
     /// The last instant whose IDs the lease covers as it stands, in UTC; None for a disposable number, which has no end.
     #[getter]
     fn bound<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        guard(py, || self.0.bound_ms.map(|ms| convert::datetime(py, ms)).transpose())
+        guard(py, || self.bound_ms.map(|ms| convert::datetime(py, ms)).transpose())
     }
 
     /// The store, without its credentials.
     #[getter]
     fn store(&self) -> &str {
-        &self.0.store
+        &self.store
     }
 
     /// What separates applications in the store.
     #[getter]
     fn namespace(&self) -> &str {
-        &self.0.namespace
+        &self.namespace
     }
 
     /// Whether the last attempt to reach the store went well.
     #[getter]
     fn healthy(&self) -> bool {
-        self.0.healthy
+        self.healthy
     }
 
     /// Why it did not.
     #[getter]
     fn last_error(&self, py: Python<'_>) -> Option<PyErr> {
-        self.0.last_error.as_ref().map(|error| exception(py, error))
+        self.last_error.as_ref().map(|error| exception(py, error))
     }
 
     /// How many disposable numbers were left when this one was taken.
     #[getter]
     fn left(&self) -> Option<u64> {
-        self.0.left
+        self.left
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.node, self.bound_ms, &self.store, &self.namespace).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Fields)> {
+        guard(py, || {
+            let error = self.last_error.as_ref().map(|error| (error.kind().code(), error.to_string()));
+            let (store, namespace) = (self.store.clone(), self.namespace.clone());
+            let fields = (self.node, self.bound_ms, store, namespace, self.healthy, error, self.left);
+            Ok((py.import("frazil._frazil")?.getattr("_lease")?, fields))
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || {
             let bound = self.bound(py)?.map_or_else(|| Ok("None".to_owned()), |bound| bound.repr().map(|text| text.to_string()))?;
-            let frazil::Lease { node, store, namespace, healthy, .. } = &self.0;
+            let Lease { node, store, namespace, healthy, .. } = self;
             Ok(format!("Lease(node={node}, bound={bound}, store={store:?}, namespace={namespace:?}, healthy={})", capital(*healthy)))
         })
     }

@@ -11,7 +11,12 @@ mod snowflake;
 mod uuid;
 mod wait;
 
+use numbers::Numbers;
+use pyo3::exceptions::PyImportError;
+use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use snowflake::Snowflake;
 use std::ffi::OsString;
 use std::io::{stderr, stdout};
 
@@ -24,38 +29,66 @@ fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
 
 /// 64-bit, time-ordered, globally unique IDs.
 #[pymodule(gil_used = false)]
-mod _frazil {
-    use super::*;
+fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    // Before all else: classes that a subinterpreter has made are nobody's once it is gone.
+    only_in_the_main_interpreter(py)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::export(module)?;
+    module.add_class::<layout::Layout>()?;
+    module.add_class::<layout::Parts>()?;
+    module.add_class::<lease::Lease>()?;
+    module.add_class::<numbers::Numbers>()?;
+    module.add_class::<numbers::Buffered>()?;
+    module.add_class::<numbers::Segment>()?;
+    module.add_class::<numbers::Tickets>()?;
+    module.add_class::<object_id::ObjectId>()?;
+    module.add_class::<Snowflake>()?;
+    module.add_function(wrap_pyfunction!(convert::format_id, module)?)?;
+    module.add_function(wrap_pyfunction!(convert::parse_id, module)?)?;
+    module.add_function(wrap_pyfunction!(lease::close_on_sigterm, module)?)?;
+    module.add_function(wrap_pyfunction!(uuid::uuid_time, module)?)?;
+    module.add_function(wrap_pyfunction!(uuid::uuid4, module)?)?;
+    module.add_function(wrap_pyfunction!(uuid::uuid7, module)?)?;
+    module.add_function(wrap_pyfunction!(uuid::uuid7_max, module)?)?;
+    module.add_function(wrap_pyfunction!(uuid::uuid7_min, module)?)?;
+    // Not with `add`, which would make them the package's own names.
+    module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
+    module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
+    module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
+    module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;
+    module.setattr("_Ends", py.get_type::<wait::Ends>())?;
+    once(py)
+}
 
-    #[pymodule_export]
-    use super::convert::{format_id, parse_id};
-    #[pymodule_export]
-    use super::layout::{Layout, Parts};
-    #[pymodule_export]
-    use super::lease::{Lease, close_on_sigterm};
-    #[pymodule_export]
-    use super::numbers::{Buffered, Numbers, Segment, Tickets};
-    #[pymodule_export]
-    use super::object_id::ObjectId;
-    #[pymodule_export]
-    use super::snowflake::Snowflake;
-    #[pymodule_export]
-    use super::uuid::{uuid_time, uuid4, uuid7};
-
-    #[pymodule_init]
-    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        // Not with `add`, which would make it one of the package's own names.
-        module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
-        module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;
-        module.setattr("_Ends", module.py().get_type::<wait::Ends>())?;
+/// What a second import, of a program that has purged `sys.modules`, leaves as it is.
+fn once(py: Python<'_>) -> PyResult<()> {
+    static DONE: PyOnceLock<()> = PyOnceLock::new();
+    DONE.get_or_try_init(py, || {
         wait::log_starts();
-        error::export(module)?;
         next::export_text::<Snowflake>(
-            module.py(),
+            py,
             c"text($self, format, /)\n--\n\nA new ID as text of a fixed width: \"decimal\", \"base62\", \"base32\" or \"hex\".",
         )?;
-        next::export::<Snowflake>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
-        next::export::<Numbers>(module.py(), c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")
+        next::export::<Snowflake>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
+        next::export::<Numbers>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")?;
+        // What it does at the program's end comes after what the program registers from here on.
+        let close_all = wrap_pyfunction!(lease::close_all, py)?;
+        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
+    })
+    .map(drop)
+}
+
+/// # Errors
+/// ImportError in a subinterpreter, also one that is the first to import the module.
+fn only_in_the_main_interpreter(py: Python<'_>) -> PyResult<()> {
+    const WHY: &str = "frazil's native module is for a process's main interpreter, and this is a subinterpreter. \
+                       Import it there; under mod_wsgi say: WSGIApplicationGroup %{GLOBAL}";
+    // SAFETY: the thread is attached.
+    let number = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    match number {
+        0 => Ok(()),
+        -1 => Err(PyErr::fetch(py)),
+        _ => Err(PyImportError::new_err(WHY)),
     }
 }

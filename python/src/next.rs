@@ -15,6 +15,9 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Up to so many IDs are a matter of microseconds, for which the GIL is not let go.
+const AT_ONCE: usize = 4096;
+
 /// What the core's handles have in common.
 pub(crate) trait Ids: Send + Sync + 'static {
     fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id>;
@@ -108,7 +111,7 @@ pub(crate) fn next_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'
 /// A list of so many IDs: all or nothing.
 pub(crate) fn batch<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
     let mut batch = vec![0; self::count(ids, count)?];
-    fill(count.py(), ids, &mut batch, timeout(max)?)?;
+    fill(count.py(), ids, &mut batch, timeout(max)?, |_| 0)?;
     PyList::new(count.py(), batch)
 }
 
@@ -134,30 +137,52 @@ fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// Fills an object's buffer; how many IDs it holds.
 pub(crate) fn fill_buffer<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    fill_memory(ids, buffer, max, |written| written)
+}
+
+/// A numpy array of so many IDs: all or nothing.
+pub(crate) fn array<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    let array = convert::new_array(count.py(), self::count(ids, count)?)?;
+    fill_memory(ids, &array, max, |_| 0)?;
+    Ok(array)
+}
+
+fn fill_memory<I: Ids>(
+    ids: &I,
+    buffer: &Bound<'_, PyAny>,
+    max: Option<&Bound<'_, PyAny>>,
+    counted: impl Fn(usize) -> usize,
+) -> PyResult<usize> {
     let max = timeout(max)?;
     let view = convert::buffer(buffer)?;
     let (start, count) = convert::int64s(&view, buffer)?;
     // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
     // held; that nobody else uses them meanwhile is the caller's part, as documented.
     let memory = unsafe { std::slice::from_raw_parts_mut(start, count) };
-    fill(buffer.py(), ids, memory, max)?;
+    fill(buffer.py(), ids, memory, max, counted)?;
     Ok(count)
 }
 
-/// Fills memory with IDs; the exception's `written` counts all that are there.
-fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Duration>) -> PyResult<()> {
-    let already = match ids.try_fill(buffer, Duration::ZERO) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => error.written(),
-        Err(error) => return Err(exception(py, &error)),
-        Ok(()) => return Ok(()),
+/// Fills memory with IDs; `counted` is how many of those that are there the exception's `written` counts.
+fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Duration>, counted: impl Fn(usize) -> usize) -> PyResult<()> {
+    let raise = |raised: PyErr, written| {
+        let counted = raised.value(py).setattr("written", counted(written));
+        counted.err().unwrap_or(raised)
     };
+    let first = if buffer.len() > AT_ONCE { 0 } else { buffer.len() };
+    let already = match ids.try_fill(&mut buffer[..first], Duration::ZERO) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => error.written(),
+        Err(error) => return Err(raise(exception(py, &error), error.written())),
+        Ok(()) => first,
+    };
+    if already == buffer.len() {
+        return Ok(());
+    }
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
     let rest = &mut buffer[already..];
-    limit.wait(py, |wait| ids.try_fill(rest, wait))?.map_err(|error| {
-        let raised = limit.exception(py, &error, "await ids.batch_async(n)");
-        let written = raised.value(py).setattr("written", already + error.written());
-        written.err().unwrap_or(raised)
-    })
+    limit
+        .wait(py, |wait| ids.try_fill(rest, wait))?
+        .map_err(|error| raise(limit.exception(py, &error, "await ids.batch_async(n)"), already + error.written()))
 }
 
 /// Puts `next` on the class; `doc` begins with its signature.

@@ -5,6 +5,7 @@ use crate::error::{OrRaise, exception, guard};
 use crate::layout::Layout;
 use crate::lease;
 use crate::next::{self, Mint, next_id};
+use crate::snowflake::pickled::{self, Reduced};
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Supply, Wait};
 use pyo3::PyClass;
@@ -95,7 +96,13 @@ impl Numbers {
         guard(numbers.py(), || next::batch_async(numbers, count, timeout))
     }
 
-    /// Fills a writable, C-contiguous int64 buffer with numbers and returns how many; an exception's `written`
+    /// A numpy array of `count` numbers: all or nothing.
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn array<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(count.py(), || next::array(&*self.0, count, timeout))
+    }
+
+    /// Fills a writable, C-contiguous int64 or uint64 buffer with numbers and returns how many; an exception's `written`
     /// says how many are there. No other thread may use the buffer meanwhile.
     #[pyo3(signature = (buffer, /, *, timeout=None))]
     fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
@@ -142,6 +149,23 @@ impl Numbers {
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || Ok(self.0.spec()))
+    }
+
+    /// A pickle holds the spec.
+    fn __reduce__<'py>(numbers: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let inner = &numbers.get().0;
+        guard(numbers.py(), || pickled::reduce(numbers.get_type(), inner.portable_spec(), inner.is_for_one_process()))
+    }
+
+    /// A copy is the same object.
+    fn __copy__<'py>(numbers: &Bound<'py, Self>) -> Bound<'py, Self> {
+        numbers.clone()
+    }
+
+    /// A copy is the same object.
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__<'py>(numbers: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        numbers.clone()
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {

@@ -1,5 +1,7 @@
 //! `Snowflake`: open, batch, fill, properties. `next` and `text` themselves are in `next.rs`.
 
+pub(crate) mod pickled;
+
 use crate::convert;
 use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
@@ -7,6 +9,7 @@ use crate::lease::{self, Lease};
 use crate::next::{self, Mint, next_id};
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Wait};
+use pickled::Reduced;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
@@ -77,7 +80,13 @@ impl Snowflake {
         guard(ids.py(), || next::batch_async(ids, count, timeout))
     }
 
-    /// Fills a writable, C-contiguous int64 buffer with ascending IDs and returns how many; an exception's
+    /// A numpy array of `count` ascending IDs: all or nothing.
+    #[pyo3(signature = (count, /, *, timeout=None))]
+    fn array<'py>(&self, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(count.py(), || next::array(&*self.0, count, timeout))
+    }
+
+    /// Fills a writable, C-contiguous int64 or uint64 buffer with ascending IDs and returns how many; an exception's
     /// `written` says how many are there. No other thread may use the buffer meanwhile.
     #[pyo3(signature = (buffer, /, *, timeout=None))]
     fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
@@ -130,7 +139,7 @@ impl Snowflake {
     /// The leased node number and how it stands; None for one that is given without a store.
     #[getter]
     fn lease(&self, py: Python<'_>) -> PyResult<Option<Lease>> {
-        guard(py, || Ok(self.0.lease().map(Lease)))
+        guard(py, || Ok(self.0.lease().map(Lease::from)))
     }
 
     /// The layout.
@@ -155,6 +164,23 @@ impl Snowflake {
     #[getter]
     fn spec(&self, py: Python<'_>) -> PyResult<String> {
         guard(py, || Ok(self.0.spec()))
+    }
+
+    /// A pickle holds the spec.
+    fn __reduce__<'py>(ids: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        let inner = &ids.get().0;
+        guard(ids.py(), || pickled::reduce(ids.get_type(), inner.portable_spec(), inner.is_for_one_process()))
+    }
+
+    /// A copy is the same generator.
+    fn __copy__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
+        ids.clone()
+    }
+
+    /// A copy is the same generator.
+    #[pyo3(signature = (_memo, /))]
+    fn __deepcopy__<'py>(ids: &Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        ids.clone()
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {

@@ -1,6 +1,6 @@
 //! UUIDs, as the standard library's `uuid.UUID`.
 
-use crate::convert::{self, wrong_type};
+use crate::convert::{self, unix_ms, wrong_type};
 use crate::error::{OrRaise, guard};
 use frazil::ErrorKind;
 use pyo3::ffi;
@@ -16,10 +16,33 @@ pub(crate) fn uuid4(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     guard(py, || object(py, frazil::uuid4().or_raise(py)?))
 }
 
-/// `uuid7()`: a new version 7 UUID, the time in ms and random bits; strictly increasing within the process.
+/// `uuid7(time=None, /)`: a new version 7 UUID, the time in ms and random bits; strictly increasing within the process, unless a time is given.
 #[pyfunction]
-pub(crate) fn uuid7(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    guard(py, || object(py, frazil::uuid7().or_raise(py)?))
+#[pyo3(signature = (time=None, /))]
+pub(crate) fn uuid7<'py>(py: Python<'py>, time: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    guard(py, || {
+        let id = match time {
+            None => frazil::uuid7(),
+            Some(time) => frazil::uuid7_at(unix_ms("time", time)?),
+        };
+        object(py, id.or_raise(py)?)
+    })
+}
+
+/// `uuid7_min(time, /)`: the smallest version 7 UUID of the millisecond that holds an instant: `id >= uuid7_min(t)` in a query.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub(crate) fn uuid7_min<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = time.py();
+    guard(py, || object(py, frazil::uuid7_min(unix_ms("time", time)?).or_raise(py)?))
+}
+
+/// `uuid7_max(time, /)`: the largest version 7 UUID of the millisecond that holds an instant: `id <= uuid7_max(t)` in a query.
+#[pyfunction]
+#[pyo3(signature = (time, /))]
+pub(crate) fn uuid7_max<'py>(time: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = time.py();
+    guard(py, || object(py, frazil::uuid7_max(unix_ms("time", time)?).or_raise(py)?))
 }
 
 /// `uuid_time(id, /)`: the time in a UUID of version 7, 6 or 1.

@@ -81,7 +81,7 @@ NATURAL = {
     "OUT_OF_RANGE": lambda: frazil.Snowflake("twitter datacenter=1 worker=32"),
     "LAYOUT_INVALID": lambda: frazil.Layout("time:37@1ms server:20 sequence:16 epoch:0"),
     "ID_INVALID": lambda: TWITTER.decode(-1),
-    "WRONG_TYPE": lambda: TWITTER.decode("1"),
+    "WRONG_TYPE": lambda: TWITTER.decode(b"1"),
     "CLOSED": closed,
     "LAYOUT_EXPIRED": lambda: frazil.Snowflake("baidu worker=1"),
     "BEFORE_EPOCH": lambda: TWITTER.min_id(at(0)),
@@ -116,6 +116,34 @@ def test_every_error(name):
     assert (type(again), str(again), again.retry_after) == (type(error), str(error), error.retry_after)
 
 
+FAMILIES = {
+    ValueError: "SPEC UNKNOWN_KEY OUT_OF_RANGE LAYOUT_INVALID ID_INVALID LAYOUT_EXPIRED BEFORE_EPOCH NODE_MISSING LAYOUT_MISMATCH SEGMENT_MISMATCH",
+    TypeError: "WRONG_TYPE",
+    TimeoutError: "WOULD_BLOCK SEGMENT_EXHAUSTED",
+    ConnectionError: "STORE_UNREACHABLE",
+    PermissionError: "STORE_AUTH",
+    OSError: "STORE_READONLY STORE_CORRUPT STORE_CHANGED STORE_UNSUITABLE",
+    NotImplementedError: "STORE_NOT_BUILT",
+    LookupError: "TAG_MISSING",
+    RuntimeError: "CLOSED CLOCK_NOT_SET FORKED CONFLICT INTERNAL",
+    None: "CLOCK_BACK EXHAUSTED CLOCK_SKEW NODE_IN_USE NO_FREE_NODE LEASE_EXHAUSTED",
+}
+
+
+def test_every_error_is_what_python_would_raise():
+    expected = {name: family for family, names in FAMILIES.items() for name in names.split()}
+    # A new kind needs a decision.
+    assert sorted(expected) == sorted(name for _, name, _ in frazil.ERRORS)
+    for _, name, _ in frazil.ERRORS:
+        kind = getattr(frazil, "".join(map(str.capitalize, name.split("_"))) + "Error")
+        bases = (frazil.FrazilError, expected[name]) if expected[name] else (frazil.FrazilError,)
+        assert kind.__bases__ == bases
+        error = kind("why")
+        assert (str(error), error.written, error.retry_after) == ("why", 0, None)
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (kind, "why")
+
+
 def refused(kind, call, *arguments, **keywords):
     with pytest.raises(kind) as raised:
         call(*arguments, **keywords)
@@ -129,9 +157,12 @@ def test_wrong_types():
         given = type(value).__name__
         assert given in refused(frazil.WrongTypeError, ids.batch, value)
         assert given in refused(frazil.WrongTypeError, ids.batch_async, value)
-        assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
-        assert given in refused(frazil.WrongTypeError, ids.observe, value)
-        assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
+        # An ID may be a decimal str.
+        if value != "7":
+            assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
+            assert given in refused(frazil.WrongTypeError, ids.observe, value)
+            assert given in refused(frazil.WrongTypeError, frazil.format_id, value, "hex")
+            assert "ids[1] must be an int or a decimal str" in refused(frazil.WrongTypeError, TWITTER.decode_many, [1, value])
         for name in PARTS:
             assert name in refused(frazil.WrongTypeError, TWITTER.compose, NOW, **{**PARTS, name: value})
     for value in NOT_TEXT:
@@ -188,6 +219,9 @@ def test_strange_strings():
     for text in ["", " ", "\0", "7\0", "é", "７", "1" * 1_000_000, "-1", "+1", "1_000", NOT_UNICODE]:
         for form in ("decimal", "base62", "base32", "hex"):
             refused(frazil.IdInvalidError, frazil.parse_id, text, form)
+        for call in (frazil.parse_id, TWITTER.decode, open_manual().observe, lambda text: frazil.format_id(text, "hex")):
+            refused(frazil.IdInvalidError, call, text)
+        refused(frazil.IdInvalidError, TWITTER.decode_many, [1, text])
         refused(frazil.OutOfRangeError, frazil.format_id, 1, text)
     for text in ["\0", "é", "x" * 1_000_000, "twitter\0", "twitter worker", "=", "worker==", "twitter worker='1", NOT_UNICODE]:
         refused(frazil.FrazilError, frazil.Snowflake, text)
@@ -237,12 +271,12 @@ def test_wrong_buffers():
         [0] * 4,
         bytes(32),
         bytearray(32),
-        array.array("Q", [0] * 4),
         array.array("i", [0] * 4),
         array.array("d", [0] * 4),
         memoryview(array.array("q", [0] * 8))[::2],
         memoryview(array.array("q", [0] * 8)).toreadonly(),
-        numpy.zeros(4, dtype=numpy.uint64),
+        numpy.zeros(4, dtype=numpy.uint32),
+        numpy.zeros(4, dtype=">u8"),
         numpy.zeros(4, dtype=numpy.int32),
         numpy.zeros(4, dtype=numpy.float64),
         numpy.zeros(4, dtype=">i8"),

@@ -2,11 +2,9 @@
 
 import array
 import asyncio
-import copy
 import ctypes
 import inspect
 import os
-import pickle
 import subprocess
 import sys
 import threading
@@ -369,13 +367,6 @@ def test_with_closes(node):
 def test_a_bound_method_keeps_its_generator(node):
     mint = frazil.Snowflake("standard", node=node).next
     assert ascends([mint() for _ in range(100)])
-
-
-def test_no_copies(node):
-    ids = frazil.Snowflake("standard", node=node)
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError):
-            duplicate(ids)
 
 
 def test_signatures_are_readable():

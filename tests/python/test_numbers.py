@@ -3,10 +3,8 @@
 import array
 import asyncio
 import contextlib
-import copy
 import gc
 import json
-import pickle
 import shutil
 import socket
 import subprocess
@@ -583,7 +581,7 @@ def test_numbers_of_wrong_types(namespace):
         None,
         [0] * 4,
         bytes(32),
-        array.array("Q", [0] * 4),
+        array.array("I", [0] * 4),
         memoryview(array.array("q", [0] * 8))[::2],
         numpy.zeros(4, dtype=">i8"),
         read_only,
@@ -594,9 +592,6 @@ def test_numbers_of_wrong_types(namespace):
         frazil.Numbers.next(frazil.Snowflake("standard node=1", detached=True))
     with pytest.raises(AttributeError):
         orders.layout  # noqa: B018
-    for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError):
-            duplicate(orders)
     # All that, and not one number was spent.
     assert orders.next() == 1
 

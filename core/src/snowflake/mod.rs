@@ -360,6 +360,28 @@ impl Snowflake {
         self.spec.to_string()
     }
 
+    /// The canonical spec line for who opens the same elsewhere: for a pickle, or a message to another process.
+    ///
+    /// # Errors
+    /// `SPEC` where the line hides what may be a secret: `store=env:NAME` names it instead; and for `detached` without a store.
+    ///
+    /// # Example
+    /// ```
+    /// let ids = frazil::Snowflake::open("standard node=7")?;
+    /// assert_eq!(ids.portable_spec()?, "standard node=7");
+    /// assert!(ids.is_for_one_process(), "another process would give the same IDs out");
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn portable_spec(&self) -> Result<String> {
+        self.spec.portable()
+    }
+
+    /// Whether what was opened is known to this process alone: another process that opens the same spec gives the same numbers out. There
+    /// is no store, or one in memory.
+    pub fn is_for_one_process(&self) -> bool {
+        self.spec.is_for_one_process()
+    }
+
     #[inline(always)]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)

@@ -1,9 +1,46 @@
 //! How a spec is shown: the canonical line, in which no secret stands.
 
-use super::{KEYS, Spec};
+use super::{KEYS, Spec, spec_error};
+use crate::error::Result;
 use crate::preset::STANDARD;
-use crate::secret;
+use crate::secret::{self, Secret};
 use std::fmt;
+
+impl Spec {
+    /// The canonical line for who opens the same elsewhere: for a pickle, or a message to another process.
+    ///
+    /// # Errors
+    /// `SPEC` where the line hides what may be a secret, and where a state of its own cannot be opened a second time.
+    pub(crate) fn portable(&self) -> Result<String> {
+        let hides = |(key, value): &(String, Secret)| shown_value(key, value) != value.expose();
+        if let Some((key, value)) = self.pairs.iter().find(|pair| hides(pair)) {
+            let shown = shown_value(key, value);
+            let why = format!(
+                "{key}={shown} may hold a secret, which would be written where the line goes: name an environment variable that holds it, {key}=env:NAME"
+            );
+            return Err(spec_error(why));
+        }
+        if self.has_own_state() {
+            let why = "detached=true without a store is a state of its own, which cannot be opened a second time: leave it out";
+            return Err(spec_error(why.to_owned()));
+        }
+        Ok(self.to_string())
+    }
+
+    /// Whether what the line opens is known to this process alone, so that another process that opens it gives the same numbers out:
+    /// there is no store, or one in memory.
+    pub(crate) fn is_for_one_process(&self) -> bool {
+        self.values("store").ok().flatten().is_none_or(|stores| stores.iter().any(|store| store == "memory"))
+    }
+
+    fn has_own_state(&self) -> bool {
+        self.value("detached").is_ok_and(|flag| flag.as_deref() == Some("true")) && !self.pairs.iter().any(|(key, _)| key == "store")
+    }
+}
+
+fn shown_value(key: &str, value: &Secret) -> String {
+    if key == "store" { secret::addresses(value.expose()) } else { secret::misplaced(value.expose()).into_owned() }
+}
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,8 +58,7 @@ impl fmt::Display for Spec {
             if at > 0 || key != "layout" {
                 f.write_str(" ")?;
             }
-            let shown = if key == "store" { secret::addresses(value.expose()) } else { secret::misplaced(value.expose()).into_owned() };
-            write!(f, "{key}={}", quoted(&shown))?;
+            write!(f, "{key}={}", quoted(&shown_value(key, value)))?;
         }
         Ok(())
     }
@@ -39,4 +75,38 @@ fn quoted(value: &str) -> String {
         return value.to_owned();
     }
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn what_may_be_written_down() {
+        for line in ["standard node=7", "leaf store=env:NOWHERE", "orders store=\"file:/a env:B\"", "twitter store=memory detached=true"] {
+            assert_eq!(Spec::parse(line).unwrap().portable().as_deref(), Ok(line));
+        }
+        let refused = |line| Spec::parse(line).unwrap().portable().unwrap_err();
+        for line in [
+            "standard store=redis://me:secret@a/0",
+            "standard store=postgresql://a/b?password=secret",
+            "orders store=\"file:/a mysql://me:secret@a/b\"",
+            "standard namespace=redis://:secret@a",
+        ] {
+            let error = refused(line);
+            assert_eq!(error.kind(), ErrorKind::Spec);
+            assert!(error.to_string().contains("env:NAME") && !error.to_string().contains("secret@"), "{error}");
+        }
+        assert!(refused("standard node=7 detached=true").to_string().contains("detached=true"));
+    }
+
+    #[test]
+    fn what_is_one_process_s() {
+        let is = |line| Spec::parse(line).unwrap().is_for_one_process();
+        assert!(is("standard node=7") && is("standard store=memory") && is("orders store=\"file:/a memory\""));
+        // What a variable holds is not known here.
+        assert!(is("standard store=env:NOWHERE_AT_ALL"));
+        assert!(!is("standard store=local") && !is("orders store=redis://a") && !is("standard node=7 store=file:/a"));
+    }
 }
