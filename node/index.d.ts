@@ -385,9 +385,9 @@ export class Snowflake<P extends string = string> {
    * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
    * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */
-  readonly next: (options?: Patience) => string
+  next(options?: Patience): string
   /** The next ID as a bigint. Otherwise as `next`. */
-  readonly nextBigInt: (options?: Patience) => bigint
+  nextBigInt(options?: Patience): bigint
   /**
    * Ascending IDs: all or nothing, at most 16,777,216.
    *
@@ -409,7 +409,7 @@ export class Snowflake<P extends string = string> {
   /** Ascending IDs, waiting off the event loop if they must: all or nothing. It ends as `nextAsync`; the IDs made until then are not used. */
   batchAsync(count: number, options?: Waiting): Promise<string[]>
   /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
-  readonly text: (format: TextFormat, options?: Patience) => string
+  text(format: TextFormat, options?: Patience): string
   /**
    * How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
    * `Number.MAX_SAFE_INTEGER` is reported.
@@ -518,9 +518,9 @@ export abstract class Numbers {
    * @throws {FrazilError} Segments and tickets: `SEGMENT_EXHAUSTED` when none came in time, or none are left below 2^63; `TAG_MISSING`,
    * `SEGMENT_MISMATCH`, `STORE_*`. A ring: as its generator. `WOULD_BLOCK`; `CLOSED`.
    */
-  readonly next: (options?: Patience) => string
+  next(options?: Patience): string
   /** The next number as a bigint. */
-  readonly nextBigInt: (options?: Patience) => bigint
+  nextBigInt(options?: Patience): bigint
   /**
    * So many numbers: all or nothing, at most 16,777,216.
    *

@@ -74,12 +74,11 @@ class Layout {
   }
 
   decode(id) {
-    const parts = native.layoutDecode(this, id)
-    const fields = { ...parts.fields }
-    const { time, tick, sequence, looksRounded } = parts
-    const own = { id: parts.id, time: new Date(time), tick, ...fields, sequence, looksRounded }
+    const parts = { ...native.layoutDecode(this, id) }
+    parts.time = new Date(parts.time)
+    const { id: text, time, tick, sequence, looksRounded, ...fields } = parts
     // Not listed: they are there by their names.
-    return Object.defineProperty(own, 'fields', { value: fields })
+    return Object.defineProperty(parts, 'fields', { value: fields })
   }
 
   compose(parts) {

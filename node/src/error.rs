@@ -44,10 +44,11 @@ pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
     Ok(mark)
 }
 
-/// Has people warned, as far as there is somebody to tell.
+/// Has people warned. Where a program has taken away what does that, nothing is lost but the warning.
 pub(crate) fn warn(env: &Env, text: String) -> Result<()> {
-    let process: Object<'_> = env.get_global()?.get_named_property("process")?;
-    let emit: Function<'_, FnArgs<(String, Object<'_>)>, Unknown<'_>> = process.get_named_property("emitWarning")?;
+    type Emit<'a> = Function<'a, FnArgs<(String, Object<'a>)>, Unknown<'a>>;
+    let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
+    let Ok(emit) = process.get_named_property::<Emit<'_>>("emitWarning") else { return Ok(()) };
     let mut kind = Object::new(env)?;
     kind.set("type", "FrazilWarning")?;
     kind.set("code", "FRAZIL_WAIT")?;

@@ -90,11 +90,9 @@ pub fn layout_decode<'a>(env: &'a Env, this: Unknown<'_>, id: Unknown<'_>) -> Re
         object.set("id", parts.id().to_string())?;
         object.set("time", parts.unix_ms() as f64)?;
         object.set("tick", convert::integer(parts.tick(), layout.time_bits()))?;
-        let mut fields = Object::new(env)?;
         for (field, (name, value)) in layout.node_fields().iter().zip(parts.fields()) {
-            fields.set(name, convert::integer(value, field.bits()))?;
+            object.set(name, convert::integer(value, field.bits()))?;
         }
-        object.set("fields", fields)?;
         object.set("sequence", convert::integer(parts.sequence(), layout.sequence().bits()))?;
         object.set("looksRounded", parts.id().looks_rounded())?;
         Ok(object)

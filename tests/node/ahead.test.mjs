@@ -188,3 +188,28 @@ test('a script that its time-out ends in the middle of a call shifts nothing', (
     last = minted[3]
   }
 })
+
+test('a lease that is given back in the middle of a piece, and a handle that is closed by a callback', async () => {
+  const ids = await Snowflake.open('layout="time:31@1s node:10 sequence:20 epoch:2020-01-01" store=memory namespace=node-ahead')
+  const minted = []
+  const nodes = new Set()
+  for (let round = 0; round < 8; round++) {
+    // Some more each time, so that a piece is given up at another place.
+    for (let nth = 0; nth < 18 + round * 3; nth++) {
+      const id = nth % 5 === 4 ? parseId(ids.text('hex'), 'hex') : ids.next()
+      minted.push(id)
+      assert.equal(ids.layout.decode(id).node, ids.node)
+    }
+    nodes.add(ids.node)
+    await ids.renew()
+    minted.push(await ids.nextAsync())
+  }
+  assertAscending(minted)
+  assert.ok(nodes.size > 1, `${[...nodes]}`)
+
+  const { next } = ids
+  next()
+  next()
+  refused('CLOSED', () => ids.next({ get maxWaitMs() { ids.close(); return 0 } }))
+  refused('CLOSED', next)
+})

@@ -336,7 +336,9 @@ test('buffered', async () => {
   }
   await inTime(take([], 8))
   refused('EXHAUSTED', () => refusing.next(), 'empty')
-  await rejected('EXHAUSTED', Buffered.open(tick, { size: 4, empty: 'wait:100ms' }), 'no ID came within 1')
+  const late = await rejected('EXHAUSTED', Buffered.open(tick, { size: 4, empty: 'wait:100ms' }))
+  const [, waited] = /no ID came within (\d+) ms/.exec(late.message) ?? assert.fail(late.message)
+  assert.ok(waited >= 100, late.message)
   clock.setTime(START + 1)
   const next = []
   await inTime(take(next, 8))

@@ -1,7 +1,7 @@
 // What users install: the types, the two entries, the command. tests/package installs it.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -93,7 +93,14 @@ test('the declared presets have the fields of the real ones', () => {
 
 test('the types hold in strict TypeScript, from ESM and CommonJS', async () => {
   const tsc = join(here, 'node_modules/typescript/bin/tsc')
-  await run(process.execPath, [tsc, '--project', join(here, 'types')]).catch(error => assert.fail(error.stdout))
+  const [, example] = /```ts\n([^]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8'))
+  const copy = join(here, 'types/readme.mts')
+  writeFileSync(copy, example)
+  try {
+    await run(process.execPath, [tsc, '--project', join(here, 'types')]).catch(error => assert.fail(error.stdout))
+  } finally {
+    rmSync(copy)
+  }
 })
 
 test('the command lists node numbers, and says what is wrong', async () => {

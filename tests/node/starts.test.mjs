@@ -148,4 +148,15 @@ describe('starts that tell', { concurrency: true }, () => {
     assert.equal(heard.length, 2, heard)
     assert.ok(heard[0].includes('namespace=copy-one') && heard[1].includes('namespace=copy-two'), heard)
   })
+
+  test('where nothing can be warned of a start waits all the same', async () => {
+    const options = { ...(await waiting('silent')), maxWaitMs: 1500 }
+    const program = `
+      import { Snowflake } from 'frazil'
+      process.emitWarning = undefined
+      const options = ${JSON.stringify(options)}
+      await Snowflake.open('standard', options).catch(error => console.log(error.code))
+      try { new Snowflake('standard', options) } catch (error) { console.log(error.code) }`
+    assert.equal(await runChild(program), 'WOULD_BLOCK\nWOULD_BLOCK')
+  })
 })

@@ -12,7 +12,7 @@ import { Buffered, Segment, Snowflake, Tickets } from 'frazil'
 
 /** Where stores are, until the end. */
 export const folder = mkdtempSync(join(tmpdir(), 'frazil-waits-'))
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
 
 // Sixteen IDs an hour, and a wait for the next hour.
 const HOUR = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'

@@ -1,5 +1,5 @@
 // What the compiler knows of a preset: its fields, in and out; each line under @ts-expect-error must not compile.
-import { Buffered, Layout, Snowflake } from 'frazil'
+import { Buffered, Layout, Segment, Snowflake } from 'frazil'
 import type { Composition, Fields, Options, Parts, Preset, PresetFields } from 'frazil'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -40,9 +40,17 @@ class Orders extends Snowflake<'twitter'> {
     super('twitter', { datacenter: 1, worker: shop })
   }
 
-  override next = (): string => `order-${this.shop}`
+  override next(): string {
+    return `order-${this.shop}-${super.next()}`
+  }
 }
 export const orders: Promise<Orders> = Orders.open(7)
+class Counted extends Segment {
+  override nextBigInt(): bigint {
+    return super.nextBigInt() + 1n
+  }
+}
+export const counted: Promise<Counted> = Counted.open('orders', { store: 'memory' })
 
 const options: Options<'twitter'> = { worker: 1 }
 options.datacenter = 2
