@@ -126,7 +126,7 @@ MUTANTS = [
                 "        if self.same_process() {\n            return Ok(());",
                 "        if self.lease.get().process > 0 {\n            return Ok(());",
             ),
-            (GENERATOR, "self.mark.is(self.lease.get().process)", "self.lease.get().process > 0"),
+            (GENERATOR, "        self.mark.is(lease.process)", "        lease.process > 0"),
         ],
     ),
     (
