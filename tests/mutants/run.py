@@ -125,7 +125,7 @@ MUTANTS = [
                 "        if self.same_process() {\n            return Ok(());",
                 "        if self.lease.get().process > 0 {\n            return Ok(());",
             ),
-            (GENERATOR, "self.mark.is(self.lease.get().process)", "self.lease.get().process > 0"),
+            (GENERATOR, "        self.mark.is(lease.process)", "        lease.process > 0"),
         ],
     ),
     (
@@ -287,7 +287,7 @@ FOUND_BY_TESTS = [
         "        if !shows(stretch) && most == 0 {\n            return None;",
         "generator::lease",
     ),
-    ("a batch goes beyond the gate", "generator/lease.rs", "let count = most.min(left);", "let count = most.max(left);", "loom_batches"),
+    ("a batch goes beyond the gate", "generator/lease.rs", "let count = most.min(left);", "let count = most.max(1);", "loom_batches"),
     (
         "random bytes outlive their millisecond",
         "interop/random.rs",
