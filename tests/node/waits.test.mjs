@@ -200,7 +200,7 @@ test('time-outs and signals that are none', async () => {
   }
   for (const call of [...inPlace.slice(4), ...promises.slice(3)]) {
     const refusedBy = call === inPlace.at(-1) || inPlace.includes(call) ? refused : (code, call, ...says) => rejected(code, call(), ...says)
-    await refusedBy('UNKNOWN_KEY', () => call({ maxWait: 5 }), 'maxWait', 'maxWaitMs')
+    await refusedBy('UNKNOWN_KEY', () => call({ maxWait: 5 }), 'options.maxWait is unknown here (did you mean maxWaitMs?)')
     for (const options of [null, 5, 'x', [], new Map()]) {
       await refusedBy('WRONG_TYPE', () => call(options), 'options')
     }
