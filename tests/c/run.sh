@@ -72,16 +72,20 @@ done
 
 echo "== cases_unload_c"
 "$out/cases_unload_c" "$lib/libfrazil.so"
-for suite in cases_c cases_c_static cases_numbers_c cases_waits_c cases_cancel_c cases_cpp cases_numbers_cpp cases_waits_cpp cases_values_c++17 cases_values_c++20 cases_results; do
-    echo "== $suite"
-    "$out/$suite"
-done
-# Two at a time; what each says in one piece.
+# The long ones first, three at a time, because they often wait; what each says in one piece.
 # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
-printf '%s\n' cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_cancel_c cases_waits_cpp cases_values_c++20 cases_results | xargs -P 2 -I{} sh -c '
-    status=0
-    valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
-        --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes "$0/{}" > "$0/{}.valgrind" 2>&1 || status=1
-    printf "== %s under valgrind\n%s\n" "{}" "$(cat "$0/{}.valgrind")"
+suites="cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_cancel_c cases_waits_cpp cases_values_c++20 cases_results"
+valgrind="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect
+    --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes"
+for suite in $suites; do
+    echo "$suite" $valgrind
+done > "$out/list"
+printf '%s\n' $suites cases_c_static cases_values_c++17 >> "$out/list"
+xargs -P 3 -L 1 sh -c '
+    suite=$1 status=0
+    shift
+    said=$0/$suite.${1:-plain}
+    "$@" "$0/$suite" > "$said" 2>&1 || status=1
+    printf "== %s%s\n%s\n" "$suite" "${1:+ under $1}" "$(cat "$said")"
     exit $status
-' "$out"
+' "$out" < "$out/list"
