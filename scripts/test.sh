@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every suite, in every language. Each prints its runner's own closing lines; the first failure stops.
+# Every suite, in every language. Each prints its runner's own closing lines; the first failure stops. Most tests wait more than they
+# compute, so some steps go on beside others.
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
 pytest=(.venv/bin/python -m pytest -q)
@@ -15,18 +16,15 @@ step "Rust: the core, its documentation and README; the guards of the bindings"
 run "${rust[@]}"
 beside "Rust: the word, the gate and the lease under loom" \
     env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
+beside "C and C++" tests/c/run.sh
 step "Rust: the instructions of the hot paths"
 run tests/instructions/run.py
 step "Rust: every store's client, on private servers"
 run python3 tests/servers all -- "${rust[@]}" -q --lib -- --ignored
-step "C and C++"
-run tests/c/run.sh
+beside "Node" sh -c 'node/build.sh && node --test tests/node/*.test.mjs'
 step "Python"
 run python/build.sh
 run "${pytest[@]}" --numprocesses 2 tests/python
-step "Node"
-run node/build.sh
-run node --test tests/node/*.test.mjs
 join
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 step "Leases and segments on every store; the servers and the cutting proxy themselves"
