@@ -8,6 +8,7 @@ import sys
 import tomllib
 
 import frazil
+import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 CASES = set(json.loads((ROOT / "tests/vectors/cases.json").read_text())["cases"])
@@ -77,6 +78,13 @@ def test_vectors_are_what_the_script_computes():
 
 def test_the_header_is_what_cbindgen_generates():
     subprocess.run([ROOT / "c-api/generate.sh", "--check"], check=True)
+
+
+@pytest.mark.parametrize("crate", sorted(path.parent for path in (ROOT / "bench").rglob("Cargo.lock")), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_crate_beside_the_workspace_has_a_true_lock_file(crate):
+    """Cargo updates the workspace's own by itself; the benches' refuse to build once the core has another dependency."""
+    read = subprocess.run(["cargo", "metadata", "--locked", "--format-version", "1"], cwd=crate, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr
 
 
 def test_the_bindings_have_the_same_files():

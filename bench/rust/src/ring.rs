@@ -32,7 +32,7 @@ pub(super) fn compare() {
         println!("| {name} | {} |", cells.join(" | "));
     };
     for (name, layout) in [("`standard`: 4,096 in 1 ms", "standard"), ("2^20 in 1 ms", super::WIDE)] {
-        let spec = format!("{layout} node=2");
+        let spec = format!("{layout} node=3");
         let (ids, ring) = (Snowflake::open(&spec).expect("the spec is good"), Buffered::open(&spec).expect("the spec is good"));
         row(&format!("{name}; next_id"), &mut || ids.next_id());
         row(&format!("{name}; Buffered"), &mut || ring.next_id());

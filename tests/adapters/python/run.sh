@@ -1,0 +1,25 @@
+#!/bin/sh
+# The adapters beside their real frameworks, on private servers: at the frameworks' current versions, then at the oldest that are supported.
+# usage: tests/adapters/python/run.sh [--current | --oldest] [PYTEST ARGUMENT...]; python/build.sh builds the wheel that is tested
+set -eu
+cd "$(dirname "$0")/../../.."
+case ${1:-} in
+    --current | --oldest) wanted=${1#--}; shift ;;
+    *) wanted="current oldest" ;;
+esac
+here=tests/adapters/python
+
+for versions in $wanted; do
+    venv=build/adapters-python-$versions
+    pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+    # The marks come last: what is half made is made again.
+    [ -e "$venv/made" ] || { rm -rf "$venv" && python3 -m venv "$venv" && : > "$venv/made"; }
+    if ! cmp -s "$here/$versions.txt" "$venv/installed"; then
+        echo "Installing the frameworks, $versions" >&2
+        pip install --requirement "$here/$versions.txt"
+        cp "$here/$versions.txt" "$venv/installed"
+    fi
+    pip install --no-deps --force-reinstall build/wheels/frazil-*.whl
+    echo "Adapters in Python, the frameworks' $versions versions"
+    python3 tests/servers postgresql,mariadb -- "$venv/bin/python" -m pytest -q "$here" "$@"
+done
