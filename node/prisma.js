@@ -30,7 +30,6 @@ function snowflakes(ids, options) {
   }
 }
 
-
 function each(value, change) {
   return Array.isArray(value) ? value.map(change) : change(value)
 }

@@ -15,5 +15,15 @@ fi
 for newer in node_modules/node-*/bin; do
     PATH="$PWD/$newer:$PATH"
 done
+# A server that speaks MongoDB's protocol: see mongodb.mjs.
+venv=../../../build/adapters-mongodb
+if ! cmp -s mongodb.txt $venv/installed; then
+    echo "Installing SecantusDB" >&2
+    rm -rf $venv
+    python3 -m venv $venv
+    $venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement mongodb.txt
+    cp mongodb.txt $venv/installed
+fi
+export FRAZIL_TEST_SECANTUSD="$PWD/$venv/bin/secantusd-py"
 [ $# -gt 0 ] || set -- *.test.mjs
 exec python3 ../../servers postgresql,mariadb -- node --test "$@"
