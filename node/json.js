@@ -3,15 +3,19 @@
 
 // A string, which stays, or a number.
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g
-const RISKY = /\d{16}/
+const LARGE = /^-?[1-9]\d{15,}$/
+const COLON = /\s*:/y
 
 function parseJson(text) {
-  const exact = RISKY.test(text) ? String(text).replace(TOKEN, quoteIfRounded) : text
-  return JSON.parse(exact)
+  return JSON.parse(/\d{16}/.test(text) ? quoteLarge(String(text)) : text)
 }
 
-function quoteIfRounded(token) {
-  return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token
+// Where a colon follows the text is not JSON, and is left so.
+function quoteLarge(text) {
+  return text.replace(TOKEN, (token, at) => {
+    COLON.lastIndex = at + token.length
+    return LARGE.test(token) && !Number.isSafeInteger(Number(token)) && !COLON.test(text) ? `"${token}"` : token
+  })
 }
 
 function jsonReplacer(key, value) {

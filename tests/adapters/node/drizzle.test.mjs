@@ -11,7 +11,7 @@ import { serverUrl } from './servers.mjs'
 import { alsoWithTheOldest } from './versions.mjs'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
-const { asc, between, eq, gt, inArray, max, sql } = await import('drizzle-orm')
+const { asc, between, eq, getTableName, gt, inArray, max, sql } = await import('drizzle-orm')
 const { ids } = await import('./drizzle/ids.mjs')
 
 alsoWithTheOldest(import.meta.url)
@@ -89,7 +89,7 @@ function migrationsOf(dialect) {
 
 /** Empty tables of a schema. */
 async function makeTables(run, dialect) {
-  for (const table of ['posts', 'events', 'users']) {
+  for (const table of ['drizzle_posts', 'drizzle_events', 'drizzle_users']) {
     await run(`drop table if exists ${table}`)
   }
   const { texts: [text] } = migrationsOf(dialect)
@@ -185,10 +185,10 @@ for (const { name, dialect, open } of DRIVERS) {
       const [, middle] = NEIGHBOURS
       await db.insert(posts).values([{ authorId: middle, title: 'joined' }])
       await assert.rejects(async () => db.insert(posts).values({ title: 'nobody' }))
-      const [{ users: author, posts: post }] = await db.select().from(posts).innerJoin(users, eq(posts.authorId, users.id))
+      const [{ [getTableName(users)]: author, [getTableName(posts)]: post }] = await db.select().from(posts).innerJoin(users, eq(posts.authorId, users.id))
       assert.deepEqual([author.name, post.authorId], ['neighbour 1', middle])
       const [alone] = await db.select().from(users).leftJoin(posts, eq(posts.authorId, users.id)).where(eq(users.id, NEIGHBOURS[0]))
-      assert.equal(alone.posts, null)
+      assert.equal(alone[getTableName(posts)], null)
     })
 
     test('an expression of the ID is exact; where SQLite\'s driver would round, it is refused', async () => {
@@ -356,12 +356,13 @@ describe('where the IDs come from', async () => {
   }
 
   test('a promise, once it is kept; a function, which is called once', async () => {
-    const opening = Snowflake.open('twitter', { datacenter: 1, worker: 8, detached: true })
+    const { promise: opening, resolve } = Promise.withResolvers()
     const table = sqliteTable('t', { id: snowflake('id', { ids: opening }).primaryKey() })
     const { db, close } = await betterSqlite3({ table })
     assert.throws(() => db.insert(table).values({}).toSQL(), refused('WOULD_BLOCK', 'await it'))
-    const opened = await opening
-    assert.equal(opened.layout.decode(db.insert(table).values({}).toSQL().params[0]).worker, 8)
+    resolve(await Snowflake.open('twitter', { datacenter: 1, worker: 8, detached: true }))
+    await opening
+    assert.equal(ids.layout.decode(db.insert(table).values({}).toSQL().params[0]).worker, 8)
     close()
 
     let calls = 0

@@ -219,10 +219,11 @@ describe('without a server', () => {
   const schema = () => new Schema({ name: String })
 
   test('a promise of a generator, and a function that gives one', async () => {
-    const opening = Snowflake.open('standard', { node: 8, detached: true })
+    const { promise: opening, resolve } = Promise.withResolvers()
     const Promised = mongoose.model('Promised', schema().plugin(snowflakeId(opening)))
     const early = new Promised({ name: 'early' })
     assert.equal(early._id, undefined)
+    resolve(await Snowflake.open('standard', { node: 8, detached: true }))
     await early.validate()
     assert.equal(ids.layout.decode(early._id).node, 8)
     assert.match(new Promised({ name: 'late' })._id, /^\d{19}$/)

@@ -27,22 +27,22 @@ function decorate(target, properties, ...decorators) {
 class Tag {}
 class User {}
 class Post {}
-decorate(Tag, [['id', PrimarySnowflakeColumn()], ['text', Column('varchar')]], Entity('frazil_tag'))
+decorate(Tag, [['id', PrimarySnowflakeColumn()], ['text', Column('varchar')]], Entity('typeorm_tag'))
 decorate(User, [
   ['id', PrimarySnowflakeColumn()],
   ['name', Column('varchar', { unique: true })],
   ['age', Column('int', { nullable: true })],
   ['posts', OneToMany(() => Post, post => post.author, { cascade: true })],
-], Entity('frazil_user'))
+], Entity('typeorm_user'))
 decorate(Post, [
   ['id', PrimarySnowflakeColumn()],
   ['title', Column('varchar')],
   ['authorId', SnowflakeColumn({ nullable: true })],
   ['author', ManyToOne(() => User, user => user.posts, { cascade: ['insert'] }), JoinColumn({ name: 'authorId' })],
-  ['tags', ManyToMany(() => Tag, { cascade: true }), JoinTable({ name: 'frazil_post_tag' })],
-], Entity('frazil_post'))
+  ['tags', ManyToMany(() => Tag, { cascade: true }), JoinTable({ name: 'typeorm_post_tag' })],
+], Entity('typeorm_post'))
 const Note = new EntitySchema({
-  name: 'Note', tableName: 'frazil_note', columns: { id: { ...snowflakeColumn, primary: true }, about: { ...snowflakeColumn, nullable: true } },
+  name: 'Note', tableName: 'typeorm_note', columns: { id: { ...snowflakeColumn, primary: true }, about: { ...snowflakeColumn, nullable: true } },
 })
 
 const entities = [Tag, User, Post, Note]
@@ -55,7 +55,9 @@ const DATABASES = {
 async function open(options, subscribers = [snowflakeSubscriber(ids)]) {
   const source = new DataSource({ ...options, entities, subscribers })
   await source.initialize()
-  await source.dropDatabase()
+  for (const table of ['typeorm_post_tag', 'typeorm_post', 'typeorm_user', 'typeorm_tag', 'typeorm_note']) {
+    await source.query(`DROP TABLE IF EXISTS ${table}`)
+  }
   await source.synchronize()
   return source
 }
@@ -88,7 +90,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
     test('the schema is stable, and has a bigint without a default', async () => {
       const { upQueries } = await source.driver.createSchemaBuilder().log()
       assert.deepEqual(upQueries.map(({ query }) => query), [])
-      const create = statements.find(text => /CREATE TABLE .frazil_user./.test(text))
+      const create = statements.find(text => /CREATE TABLE .typeorm_user./.test(text))
       assert.match(create, /.id. bigint/i)
       assert.doesNotMatch(create, /auto|default|serial/i)
     })
@@ -97,7 +99,7 @@ for (const [name, options] of Object.entries(DATABASES)) {
       statements.length = 0
       const low = ids.next()
       const user = await users.save(users.create({ name: 'saved' }))
-      assert.deepEqual(statements.filter(text => /frazil_user/.test(text)).map(text => text.slice(0, 11)), ['INSERT INTO'])
+      assert.deepEqual(statements.filter(text => /typeorm_user/.test(text)).map(text => text.slice(0, 11)), ['INSERT INTO'])
       assert.ok(BigInt(low) < BigInt(user.id) && BigInt(user.id) < BigInt(ids.next()))
       const odd = await users.save({ id: String(BigInt(ids.next()) | 1n), name: 'odd' })
       for (const { id, name } of [user, odd]) {

@@ -3,19 +3,19 @@ import { mysqlTable, int, text } from 'drizzle-orm/mysql-core'
 import { snowflake } from 'frazil/drizzle/mysql'
 import { ids } from './ids.mjs'
 
-export const users = mysqlTable('users', {
+export const users = mysqlTable('drizzle_users', {
   id: snowflake('id', { ids }).primaryKey(),
   name: text(),
   age: int(),
 })
 
-export const posts = mysqlTable('posts', {
+export const posts = mysqlTable('drizzle_posts', {
   id: snowflake({ ids }).primaryKey(),
   authorId: snowflake('author_id').notNull().references(() => users.id),
   title: text(),
 })
 
-export const events = mysqlTable('events', {
+export const events = mysqlTable('drizzle_events', {
   id: snowflake('id', { ids, mode: 'bigint' }).primaryKey(),
   after: snowflake('after', { mode: 'bigint' }),
 })

@@ -3,19 +3,19 @@ import { pgTable, integer, text } from 'drizzle-orm/pg-core'
 import { snowflake } from 'frazil/drizzle/pg'
 import { ids } from './ids.mjs'
 
-export const users = pgTable('users', {
+export const users = pgTable('drizzle_users', {
   id: snowflake('id', { ids }).primaryKey(),
   name: text(),
   age: integer(),
 })
 
-export const posts = pgTable('posts', {
+export const posts = pgTable('drizzle_posts', {
   id: snowflake({ ids }).primaryKey(),
   authorId: snowflake('author_id').notNull().references(() => users.id),
   title: text(),
 })
 
-export const events = pgTable('events', {
+export const events = pgTable('drizzle_events', {
   id: snowflake('id', { ids, mode: 'bigint' }).primaryKey(),
   after: snowflake('after', { mode: 'bigint' }),
 })
