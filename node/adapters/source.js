@@ -8,7 +8,7 @@ const isGenerator = value => ['next', 'nextAsync', 'batchAsync'].every(name => t
 const isPromise = value => typeof Object(value).then === 'function'
 
 function refuse(what, value) {
-  const given = value === null ? 'null' : `a ${typeof value}`
+  const given = value === null || value === undefined ? String(value) : `a ${typeof value}`
   const allowed = 'a generator such as a Snowflake, a promise of one, or a function that gives either'
   throw new FrazilError('WRONG_TYPE', `${what} ${given}: it must be ${allowed}`)
 }
