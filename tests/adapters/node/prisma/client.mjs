@@ -16,7 +16,7 @@ function schemaOf(provider, url = '') {
 }
 
 /** Runs `prisma generate`, which needs no engine, and would download one all the same. */
-async function generate(provider) {
+export async function generate(provider) {
   const folder = new URL(`generated/${versions}-${provider}/`, import.meta.url)
   mkdirSync(folder, { recursive: true })
   // Version 6 wants a URL, which driver adapters do not use.
