@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import { exactIntegers } from 'frazil/better-sqlite3'
 import { jsonReplacer, parseJson } from 'frazil/json'
@@ -51,4 +56,18 @@ test('exactIntegers: large ones are text, all others as they were, in every way 
   assert.deepEqual(database.prepare(all).expand().all()[1], { t: rows[1] })
   assert.equal(database.transaction(() => insert.run(5, 5, 5, null, null).changes)(), 1)
   database.close()
+})
+
+test('without its framework a part says what to install', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'frazil-alone-'))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(fileURLToPath(new URL('../../../node', import.meta.url)), join(folder, 'node_modules', 'frazil'))
+  const told = text => spawnSync(process.execPath, text, { cwd: folder, encoding: 'utf8' }).stderr
+  for (const [part, name] of [['typeorm', 'typeorm'], ...['pg', 'mysql', 'sqlite'].map(dialect => [`drizzle/${dialect}`, 'drizzle-orm'])]) {
+    assert.match(told(['--eval', `require('frazil/${part}')`]), new RegExp(`Error: frazil/${part} needs ${name}: npm install ${name}\\n`))
+    assert.match(told(['--input-type=module', '--eval', `import 'frazil/${part}'`]), new RegExp(`npm install ${name}|Cannot find package '${name}'`))
+  }
+  // These import nothing.
+  assert.equal(told(['--eval', ['prisma', 'mongoose', 'json', 'better-sqlite3'].map(part => `require('frazil/${part}')`).join(';')]), '')
+  rmSync(folder, { recursive: true })
 })
