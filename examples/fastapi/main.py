@@ -7,12 +7,13 @@ from datetime import datetime
 from typing import Annotated
 
 import frazil
-import models
 from fastapi import Depends, FastAPI, HTTPException, Query
 from fastapi.responses import FileResponse
-from models import ids
 from pydantic import AfterValidator, AwareDatetime, BaseModel, StringConstraints
 from sqlalchemy import orm, select
+
+import models
+from models import ids
 
 
 @contextlib.asynccontextmanager
