@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Annotated
 
 import frazil
-from fastapi import Depends, FastAPI, HTTPException, Query
-from fastapi.responses import FileResponse
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse
 from pydantic import AfterValidator, AwareDatetime, BaseModel, StringConstraints
 from sqlalchemy import orm, select
 
@@ -24,6 +25,13 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
 
 
 app = FastAPI(title="Message board", lifespan=lifespan)
+
+
+@app.exception_handler(RequestValidationError)
+def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
+    """Says what is wrong where; without the value, which may be text that no answer can hold, such as half of a surrogate pair."""
+    reasons = [{"loc": reason["loc"], "msg": reason["msg"]} for reason in error.errors()]
+    return JSONResponse({"detail": reasons}, status_code=422)
 
 
 def session() -> Iterator[orm.Session]:

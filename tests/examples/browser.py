@@ -129,13 +129,19 @@ class Page:
         answers = self.evaluate("answers")
         middle = """(found => {
             found.scrollIntoView({ block: 'center' })
-            const box = found.getClientRects()[0]
-            return [box.x + box.width / 2, box.y + box.height / 2]
+            const box = found.getClientRects()[0], x = box.x + box.width / 2, y = box.y + box.height / 2
+            return [x, y, found.contains(document.elementFromPoint(x, y))]
         })"""
-        x, y = self.evaluate(f"{middle}(document.querySelector({json.dumps(selector)}))")
+        x, y, free = self.evaluate(f"{middle}(document.querySelector({json.dumps(selector)}))")
+        assert free, f"{selector} is covered"
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
         self.ready(answers + 1)
+
+    def write(self, selector, text):
+        """Writes into a field, as by the keyboard."""
+        self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
+        self.call("Input.insertText", text=text)
 
     def rows(self):
         """(ID, where its link leads, text) of each message in the list, from the top, as they stand on the page."""

@@ -99,6 +99,20 @@ def test_the_page_shows_what_the_database_holds(driven, running, database, chrom
             page.shot(BUILD / f"{example.name}-{size}-{scheme}.png", width, height, scheme)
 
 
+def test_a_message_that_is_written_in_the_browser(running, database, chromium):
+    page = chromium.open(running.url)
+    for number in range(2):
+        page.write("[name=title]", "Written in a browser")
+        page.write("[name=author]", "a reader")
+        page.write("[name=text]", f"message {number}")
+        page.click("#write button")
+        newest = stored(database)[0]
+        assert newest[1] == f"message {number}" and page.one()["id"] == newest[0] == page.rows()[0][0]
+        page.evaluate("document.getElementById('write').reset()")
+    titles = database.sql("SELECT title FROM topics WHERE title = 'Written in a browser'")
+    assert titles.split("\n")[:-1] == ["Written in a browser"], "the second message goes to the first one's topic"
+
+
 def test_a_page_that_rounds_is_noticed(driven, running, database, chromium):
     rounding = "Response.prototype.json = async function () { return JSON.parse((await this.text()).replace(/\"([0-9]{16,19})\"/g, '$1')) }"
     page = chromium.open(running.url, rounding)
@@ -160,6 +174,7 @@ def test_an_id_that_is_not_there_is_named_exactly(id, client):
         '"topic": []',
         '"text": ""',
         '"text": "a\\u0000b"',
+        '"text": "\\ud83d"',
         '"text": 7',
         '"author": ""',
     ],
