@@ -143,12 +143,22 @@ def _widen(dialect: Dialect, table: str, column: Any) -> str:
     return f"ALTER TABLE {table} ALTER COLUMN {column['name']} TYPE BIGINT"
 
 
-def _imported(context: Any, *_: Any) -> None:
-    context.imports.add("import frazil.sqlalchemy")
+def _render_plainly(autogenerate: Any, *_: Any) -> None:
+    """A migration is for good, and has no part of a program in it: there the type is BigInteger, with autoincrement=False beside it."""
+    options = autogenerate.opts
+    of_the_program = options.get("render_item")
+
+    def render_item(kind: str, item: Any, context: Any) -> Any:
+        rendered = of_the_program(kind, item, context) if of_the_program else False
+        if rendered is False and kind == "type" and isinstance(item, SnowflakeType):
+            return f"{options['sqlalchemy_module_prefix'] or ''}BigInteger()"
+        return rendered
+
+    options["render_item"] = render_item
 
 
-# Alembic writes the type's name into its migrations, but not where that comes from. It runs the program's models, so it is there already.
+# Alembic runs the program's models, so it has been imported by now; where it has not, nothing is written for it.
 if "alembic" in sys.modules:
     from alembic.autogenerate import comparators
 
-    comparators.dispatch_for("schema")(_imported)
+    comparators.dispatch_for("schema")(_render_plainly)
