@@ -10,7 +10,8 @@ import frazil
 from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from pydantic import AfterValidator, AwareDatetime, BaseModel, StringConstraints
+from frazil.pydantic import SnowflakeId, SnowflakeIdIn
+from pydantic import AwareDatetime, BaseModel, StringConstraints
 from sqlalchemy import orm, select
 
 import models
@@ -40,8 +41,6 @@ def session() -> Iterator[orm.Session]:
 
 
 Session = Annotated[orm.Session, Depends(session)]
-# What is no ID raises a ValueError, and so the request is answered with 422 and the reason.
-Id = Annotated[str, AfterValidator(frazil.parse_id)]
 # PostgreSQL keeps no NUL characters.
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern=r"^[^\x00]*$")]
 Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000, pattern=r"^[^\x00]*$")]
@@ -52,18 +51,18 @@ class NewTopic(BaseModel):
 
 
 class Topic(NewTopic):
-    id: str
+    id: SnowflakeId
 
 
 class NewMessage(BaseModel):
-    topic: Id
+    topic: SnowflakeIdIn
     author: Line
     text: Words
 
 
 class Message(BaseModel):
-    id: str
-    topic: str
+    id: SnowflakeId
+    topic: SnowflakeId
     author: str
     text: str
     created: datetime
@@ -73,7 +72,7 @@ class Message(BaseModel):
 def show(row: models.Message) -> Message:
     """What the API tells of a message; the time and the node number are in the ID."""
     parts = ids.layout.decode(row.id)
-    return Message(id=str(row.id), topic=str(row.topic_id), author=row.author, text=row.text, created=parts.time, node=parts.node)
+    return Message(id=row.id, topic=row.topic_id, author=row.author, text=row.text, created=parts.time, node=parts.node)
 
 
 def first_id(time: datetime) -> int:
@@ -89,13 +88,13 @@ def create_topic(new: NewTopic, session: Session) -> Topic:
     row = models.Topic(title=new.title)
     session.add(row)
     session.commit()
-    return Topic(id=str(row.id), title=row.title)
+    return Topic(id=row.id, title=row.title)
 
 
 @app.get("/api/topics")
 def list_topics(session: Session) -> list[Topic]:
     rows = session.scalars(select(models.Topic).order_by(models.Topic.title).limit(1000))
-    return [Topic(id=str(row.id), title=row.title) for row in rows]
+    return [Topic(id=row.id, title=row.title) for row in rows]
 
 
 @app.post("/api/messages", status_code=201)
@@ -111,10 +110,10 @@ def create_message(new: NewMessage, session: Session) -> Message:
 @app.get("/api/messages")
 def list_messages(
     session: Session,
-    topic: Id | None = None,
+    topic: SnowflakeId | None = None,
     since: AwareDatetime | None = None,
     until: AwareDatetime | None = None,
-    before: Id | None = None,
+    before: SnowflakeId | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> list[Message]:
     """The newest messages first, from `since` on and before `until`; `before` is the last ID of the page before."""
@@ -131,7 +130,7 @@ def list_messages(
 
 
 @app.get("/api/messages/{id}")
-def get_message(id: Id, session: Session) -> Message:
+def get_message(id: SnowflakeId, session: Session) -> Message:
     row = session.get(models.Message, id)
     if row is None:
         raise HTTPException(404, f"there is no message {id}")

@@ -3,7 +3,8 @@
 import os
 
 import frazil
-from sqlalchemy import BigInteger, ForeignKey, String, create_engine, make_url
+from frazil.sqlalchemy import SnowflakeType, check_columns
+from sqlalchemy import ForeignKey, String, create_engine, make_url
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, sessionmaker
 
 # Each worker process leases a node number of its own, as the spec line in FRAZIL says. uvicorn imports this while its event loop runs:
@@ -21,18 +22,21 @@ class Base(DeclarativeBase):
 class Topic(Base):
     __tablename__ = "topics"
 
-    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False, default=ids.next)
-    title: Mapped[str] = mapped_column(String(200))
+    id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
+    title: Mapped[str] = mapped_column(String(100))
 
 
 class Message(Base):
     __tablename__ = "messages"
 
-    id: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False, default=ids.next)
-    topic_id: Mapped[int] = mapped_column(BigInteger, ForeignKey("topics.id"), index=True)
+    id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
+    topic_id: Mapped[int] = mapped_column(ForeignKey("topics.id"), index=True)
     author: Mapped[str] = mapped_column(String(100))
     text: Mapped[str] = mapped_column(String(2000))
 
 
 if __name__ == "__main__":
     Base.metadata.create_all(engine)
+    # Tables that were there before may have keys of 32 bits.
+    with engine.connect() as connection:
+        check_columns(connection, Base.metadata)
