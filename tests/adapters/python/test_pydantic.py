@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import frazil
+import numpy
 import pytest
 from frazil.pydantic import SnowflakeId, SnowflakeIdIn
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -132,7 +133,6 @@ def test_a_body_that_was_parsed_before_has_no_large_numbers():
 
 
 def test_integers_of_other_types():
-    numpy = pytest.importorskip("numpy")
     id = TypeAdapter(SnowflakeId).validate_python(numpy.int64(ID))
     assert type(id) is int and id == ID
     assert "floats round" in why(TypeAdapter(SnowflakeId).validate_python, numpy.float64(ID))
