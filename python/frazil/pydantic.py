@@ -6,7 +6,9 @@
 '{"id":"1541815603606036480"}'
 """
 
+import copy
 import operator
+from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
 
 import frazil
@@ -58,9 +60,7 @@ def _from_text(text: str) -> int:
 def _from_json(value: Any) -> int:
     number = _from_python(value)
     if number > _EXACT_IN_JAVASCRIPT and not isinstance(value, str):
-        raise _refuse(
-            f"{number} came as a JSON number above 2^53 - 1, which JavaScript may have rounded on its way here: send the ID as a decimal string"
-        )
+        raise _refuse(f"{number} came as a JSON number, which JavaScript rounds above 2^53 - 1: send the ID as a decimal string")
     return number
 
 
@@ -74,18 +74,22 @@ def _to_json(value: Any) -> str:
 class _Id:
     """What Pydantic asks of an annotation."""
 
-    def __init__(self, from_python: Any) -> None:
+    def __init__(self, from_python: Callable[[Any], int]) -> None:
         self._from_python = from_python
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        return core_schema.json_or_python_schema(
-            json_schema=core_schema.no_info_plain_validator_function(_from_json),
-            python_schema=core_schema.no_info_plain_validator_function(self._from_python),
+        def validate(value: Any, info: core_schema.ValidationInfo) -> int:
+            return _from_json(value) if info.mode == "json" else self._from_python(value)
+
+        # The int that follows makes no difference, but takes Field(strict=True).
+        return core_schema.with_info_before_validator_function(
+            validate,
+            core_schema.int_schema(),
             serialization=core_schema.plain_serializer_function_ser_schema(_to_json, when_used="json", return_schema=core_schema.str_schema()),
         )
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {**_JSON_SCHEMA}
+        return copy.deepcopy(_JSON_SCHEMA)
 
 
 SnowflakeId: TypeAlias = Annotated[int, _Id(_from_python)]

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import frazil
+import numpy
 import pytest
 import sql
 from frazil.sqlalchemy import SnowflakeType, check_columns, created_between
@@ -285,7 +286,6 @@ def test_what_is_no_id_is_refused_before_it_is_sent(engine, value, error):
 
 
 def test_integers_of_other_types_are_integers(engine):
-    numpy = pytest.importorskip("numpy")
     User, _ = user_and_item(base())
     User.metadata.create_all(engine)
     with Session(engine) as session:
