@@ -16,9 +16,10 @@ from datetime import datetime
 from typing import Any
 
 import frazil
+from frazil._ranges import first_id
 
 try:
-    from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, and_, event, inspect
+    from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, and_, event, inspect, true
     from sqlalchemy.orm import InstrumentedAttribute
     from sqlalchemy.types import Integer, SmallInteger, TypeDecorator
 except ModuleNotFoundError as error:
@@ -86,18 +87,25 @@ def _attached(_type: SnowflakeType, column: Any) -> None:
 
 
 def created_between(
-    column: ColumnElement[int] | InstrumentedAttribute[int], start: datetime, end: datetime, layout: frazil.Layout | frazil.Snowflake
+    column: ColumnElement[int] | InstrumentedAttribute[int],
+    start: datetime | None,
+    end: datetime | None,
+    layout: frazil.Layout | frazil.Snowflake | frazil.Buffered,
 ) -> ColumnElement[bool]:
-    """The rows whose IDs were made from `start` until before `end`: a condition that the primary key's own index answers.
+    """The rows whose IDs were made from `start` on and before `end`: a condition that the key's own index answers. None leaves a side open.
 
-    `layout` is a layout, or a generator that has one. Both instants are aware datetimes; of a layout whose ticks are longer than 1 ms they
-    are rounded down to a tick. So each row is in exactly one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
-    Raises BeforeEpochError and LayoutExpiredError for an instant that the layout cannot stamp.
+    `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so that
+    each row is in one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
 
-    >>> select(Item).where(created_between(Item.id, today, today + timedelta(days=1), ids))
+    >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
     """
     layout = layout if isinstance(layout, frazil.Layout) else layout.layout
-    return and_(column >= layout.min_id(start), column < layout.min_id(end))
+    conditions = [true()]
+    if start is not None:
+        conditions.append(column >= first_id(layout, start))
+    if end is not None:
+        conditions.append(column < first_id(layout, end))
+    return and_(*conditions)
 
 
 def check_columns(connection: Connection, metadata: MetaData) -> None:

@@ -344,8 +344,9 @@ def test_the_rows_of_a_time(engine):
         assert between(midnight, midnight + day) == between(midnight, midnight + day, layout) == ["first", "last"]
         assert between(midnight - day, midnight) == ["before"]
         assert between(midnight, midnight) == []
-        with pytest.raises(frazil.BeforeEpochError):
-            between(datetime(2000, 1, 1, tzinfo=UTC), midnight)
+        assert between(None, midnight) == between(datetime(2000, 1, 1, tzinfo=UTC), midnight) == ["before"]
+        assert between(midnight + day, None) == between(midnight + day, datetime(2500, 1, 1, tzinfo=UTC)) == ["after"]
+        assert between(None, None) == ["before", "first", "last", "after"]
         with pytest.raises(frazil.FrazilError, match="naive"):
             between(datetime(2026, 1, 1), midnight)  # noqa: DTZ001
     seconds = frazil.Layout("time:31@1s node:20 sequence:12 epoch:2025-01-01")
