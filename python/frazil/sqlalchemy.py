@@ -51,13 +51,14 @@ class SnowflakeType(TypeDecorator[int]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> int | None:
         if value is None:
             return None
-        if type(value) is not int:
-            value = _integer(value)
-        frazil.format_id(value, "hex")  # refuses what is no ID
-        return value
+        number: int = value if type(value) is int else _integer(value)
+        frazil.format_id(number, "hex")  # refuses what is no ID
+        return number
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
-        if value is None or type(value) is int:
+        if value is None:
+            return None
+        if type(value) is int:
             return value
         if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
             return int(value)
@@ -100,7 +101,7 @@ def created_between(
     >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
     """
     layout = layout if isinstance(layout, frazil.Layout) else layout.layout
-    conditions = [true()]
+    conditions: list[ColumnElement[bool]] = [true()]
     if start is not None:
         conditions.append(column >= first_id(layout, start))
     if end is not None:
