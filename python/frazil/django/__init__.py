@@ -17,7 +17,7 @@ except ImportError as _error:
 from . import checks as _checks  # noqa: F401
 from .fields import SnowflakeAutoField
 from .forms import SnowflakeFormField
-from .generator import get_layout, get_snowflake
+from .generator import close_snowflake, get_layout, get_snowflake
 from .json import SnowflakeJSONEncoder
 from .queries import CreatedAt, SnowflakeManager, SnowflakeQuerySet, created_at, created_between
 
@@ -28,6 +28,7 @@ __all__ = [
     "SnowflakeJSONEncoder",
     "SnowflakeManager",
     "SnowflakeQuerySet",
+    "close_snowflake",
     "created_at",
     "created_between",
     "get_layout",

@@ -25,7 +25,7 @@ _forked = False
 
 
 def get_snowflake() -> frazil.Snowflake:
-    """The generator that gives this process its keys: `get_snowflake().next()` is one more, and `.close()` gives its node number back.
+    """The generator that gives this process its keys: `get_snowflake().next()` is one more.
 
     It is opened by the first call, and the interpreter's exit closes it. A forked child leases a node number of its own. Safe to call from all
     threads. Raises ImproperlyConfigured without settings.FRAZIL, what `frazil.Snowflake` raises for a bad one, and ForkedError in a forked
@@ -34,6 +34,17 @@ def get_snowflake() -> frazil.Snowflake:
     >>> get_snowflake().layout.decode(get_snowflake().next()).time
     """
     return _snowflake or _open()
+
+
+def close_snowflake() -> None:
+    """Gives the node number of this process back, if it has one: for processes that end without the interpreter's exit, as Celery's do.
+
+    Whoever wants an ID afterwards gets ClosedError.
+
+    >>> worker_process_shutdown.connect(lambda **_: close_snowflake(), weak=False)
+    """
+    if _snowflake is not None:
+        _snowflake.close()
 
 
 def get_layout() -> frazil.Layout:

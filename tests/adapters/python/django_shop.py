@@ -1,5 +1,6 @@
 """Django with the project of django_project/: its databases, and what its processes do."""
 
+import atexit
 import contextlib
 import os
 import re
@@ -11,6 +12,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).with_name("django_project")
 FOLDER = tempfile.mkdtemp(prefix="frazil-django-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 ALIASES = {"sqlite": "default", "postgresql": "postgresql", "mariadb": "mariadb"}
 
 os.environ |= {"SHOP_FOLDER": FOLDER, "DJANGO_SETTINGS_MODULE": "project.settings"}
@@ -32,11 +34,6 @@ def migrate():
     for alias in ALIASES.values():
         routing.alias = alias
         call_command("migrate", database=alias, verbosity=0)
-
-
-def remove():
-    connections.close_all()
-    shutil.rmtree(FOLDER)
 
 
 @contextlib.contextmanager

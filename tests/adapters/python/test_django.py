@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import django
 import frazil
 import pytest
-from django_shop import ALIASES, FOLDER, manage, migrate, remove, statements
+from django_shop import ALIASES, FOLDER, manage, migrate, statements
 
 from django import forms
 from django.apps import apps
@@ -48,13 +48,13 @@ from project import routing
 from shop.models import Book, Category, Cheap, Comment, Customer, Item, Profile, Tag
 
 BIG = 2**53
+# Where Django hands numbers of more than 64 bits to the database, which refuses them.
+OVERFLOWS = {database: django.VERSION < (5,) and database == "sqlite" for database in ALIASES}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def tables():
     migrate()
-    yield
-    remove()
 
 
 @pytest.fixture(params=ALIASES)
@@ -356,8 +356,9 @@ def test_filters(database):
     with pytest.raises(ValueError):
         Item.objects.filter(pk="one").exists()
     # Numbers that no row has.
-    assert not Item.objects.filter(pk=-1).exists() and not Item.objects.filter(pk=10**20).exists()
-    assert Item.objects.filter(pk__gt=-1, pk__lt=10**20).exists()
+    assert not Item.objects.filter(pk=-1).exists() and Item.objects.filter(pk__gt=-1).exists()
+    if not OVERFLOWS[database]:
+        assert not Item.objects.filter(pk=10**20).exists() and Item.objects.filter(pk__lt=10**20).exists()
 
 
 def test_forms(database):
@@ -368,7 +369,7 @@ def test_forms(database):
 
     category = Category.objects.create(name="category")
     assert Choose({"name": "one", "category": str(category.pk)}).save().category == category
-    for value in (f"{float(category.pk):.0e}", f"{category.pk}.0", str(2**63), "-1", "x"):
+    for value in (f"{float(category.pk):.0e}", f"{category.pk}.0", "-1", "x", *[str(2**63)][OVERFLOWS[database] :]):
         form = Choose({"name": "two", "category": value})
         assert form.errors["category"].as_data()[0].code == "invalid_choice", value
 
@@ -469,7 +470,7 @@ def test_rest_framework(database):
     class BookSerializer(ModelSerializer):
         class Meta:
             model = Book
-            fields = ("id", "item_ptr", "pages")
+            fields = ("id", "pages")
 
     class ProfileSerializer(ModelSerializer):
         class Meta:
@@ -489,7 +490,7 @@ def test_rest_framework(database):
     }
     assert CategorySerializer(category).data == {"number": str(category.pk), "items": [str(item.pk)]}
     book = Book.objects.create(name="book")
-    assert BookSerializer(book).data == {"id": str(book.pk), "item_ptr": str(book.pk), "pages": 0}
+    assert BookSerializer(book).data == {"id": str(book.pk), "pages": 0}
     profile = Profile.objects.create(customer=Customer.objects.create_user("somebody"), text="x")
     assert ProfileSerializer(profile).data == {"customer": str(profile.pk), "text": "x"}
     assert ItemSerializer(Item.objects.create(name="none")).data["category"] is None
@@ -784,10 +785,10 @@ def test_moving_from_counters(moved):
     at_migration("0002_snowflakes")
     through = Entry.labels.through
     narrow = [message for message in run_checks(databases=[routing.alias]) if message.id in ("frazil.W005", "frazil.W006")]
-    # What makemigrations does not see.
-    assert [message.obj for message in narrow] == [through]
+    # What makemigrations does not see; SQLite's tables Django makes anew.
+    assert [message.obj for message in narrow] == [through] * (moved != "sqlite")
     with connections[routing.alias].cursor() as cursor:
-        for statement in narrow[0].hint.split("\n")[1:]:
+        for statement in [line for message in narrow for line in message.hint.split("\n")[1:]]:
             if not statement.startswith("--"):
                 cursor.execute(statement)
     assert messages(databases=[routing.alias]) == {}
@@ -831,8 +832,9 @@ def test_sequences_and_inspection(database):
             if database == "postgresql" and statement.startswith("SELECT"):
                 cursor.execute(statement)
                 assert cursor.fetchall() == [(None,)]
-    shown = manage("inspectdb", "shop_item", f"--database={routing.alias}")
-    assert "id = models.BigIntegerField(primary_key=True)" in shown
+    if database != "sqlite":  # Django takes every integer key of SQLite for a counter
+        shown = manage("inspectdb", "shop_item", f"--database={routing.alias}")
+        assert "id = models.BigIntegerField(primary_key=True)" in shown
 
 
 def test_a_missing_django_names_the_extra():

@@ -44,6 +44,7 @@ TEMPLATES = [
 ]
 STATIC_URL = "static/"
 USE_TZ = True
+TIME_ZONE = "UTC"
 
 
 def server(engine, variable):

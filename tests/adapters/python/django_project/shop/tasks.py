@@ -3,14 +3,14 @@ import uuid
 
 from celery import shared_task
 from celery.signals import worker_process_shutdown
-from frazil.django import get_snowflake
+from frazil.django import close_snowflake
 
 from .models import Item
 
 
 @worker_process_shutdown.connect
 def give_back(**_):
-    get_snowflake().close()
+    close_snowflake()
 
 
 def insert(count):
