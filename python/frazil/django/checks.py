@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import frazil
-from django.apps import apps
+from django.apps import AppConfig, apps
+from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models, router
@@ -48,6 +50,23 @@ def check_processes(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
 
 
 @checks.register()
+def check_applications(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether an application of the project keeps counters although DEFAULT_AUTO_FIELD names Snowflake IDs."""
+    if settings.DEFAULT_AUTO_FIELD != "frazil.django.SnowflakeAutoField":
+        return []
+    found: list[checks.CheckMessage] = []
+    for app in apps.get_app_configs():
+        # Those that others wrote know why; `startapp` wrote it into every new application up to Django 5.2.
+        own = type(app).default_auto_field is not AppConfig.default_auto_field
+        if not own or {"site-packages", "dist-packages"} & set(Path(app.path).parts):
+            continue
+        if any(model._meta.pk.auto_created and not is_snowflake(model._meta.pk) for model in app.get_models()):
+            why = f"default_auto_field of {type(app).__qualname__} overrides DEFAULT_AUTO_FIELD: its models have counters."
+            found.append(checks.Warning(why, hint="Remove that line from its apps.py.", obj=app.label, id="frazil.W007"))
+    return found
+
+
+@checks.register()
 def check_serializers(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
     """Whether Django REST framework shows IDs as numbers."""
     if not _keys() or not apps.is_installed("rest_framework") or apps.is_installed("frazil.django"):
@@ -67,7 +86,7 @@ def check_generic_references(app_configs: Any, **_: object) -> list[checks.Check
     for model in apps.get_models():
         for reference in model._meta.private_fields:
             if isinstance(reference, GenericForeignKey):
-                column = model._meta.get_field(reference.fk_field)
+                column: Any = model._meta.get_field(reference.fk_field)
                 if isinstance(column, _NARROW) and not isinstance(column, models.BigIntegerField):
                     why = f"{column} has 32 bits or less, and a generic foreign key that holds it cannot refer to a row with a Snowflake ID."
                     found.append(checks.Warning(why, hint="Make it a BigIntegerField, or a CharField.", obj=model, id="frazil.W004"))
@@ -91,7 +110,7 @@ def _check_database(alias: str) -> Iterator[checks.CheckMessage]:
                 continue
             narrow = _narrow_columns(connection, cursor, table)
             for field in columns:
-                if (kind := narrow.get(field.column)) is not None:
+                if (kind := narrow.get(field.column or "")) is not None:
                     yield _too_narrow(connection, model, field, kind)
 
 
@@ -101,7 +120,7 @@ def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
         cursor.execute(f"PRAGMA table_info({connection.ops.quote_name(table)})")
         # Of this type exactly: SQLite's row number.
         return {name: "INTEGER PRIMARY KEY" for _, name, kind, _, _, key in cursor.fetchall() if key and kind.upper() == "INTEGER"}
-    narrow = {}
+    narrow: dict[str, str] = {}
     for column in connection.introspection.get_table_description(cursor, table):
         kind = connection.introspection.get_field_type(column.type_code, column)
         kind = kind[0] if isinstance(kind, tuple) else kind
@@ -126,12 +145,13 @@ def _too_narrow(connection: Any, model: type[models.Model], field: Any, kind: st
 
 def _alteration(connection: Any, model: type[models.Model], field: Any) -> list[str]:
     """The statements that make the key of such a table what its model says."""
-    before = models.AutoField(primary_key=True, name=field.name)
+    before: Any = models.AutoField(primary_key=True, name=field.name)
     before.set_attributes_from_name(field.name)
     before.model = model
     with connection.schema_editor(collect_sql=True, atomic=False) as editor:
         editor.alter_field(model, before, field)
-    return editor.collected_sql
+        statements: list[str] = editor.collected_sql
+    return statements
 
 
 def _keys() -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import frazil
 from django.core.exceptions import ValidationError
@@ -13,13 +13,18 @@ from django.utils.translation import gettext_lazy as _
 
 from .generator import get_snowflake
 
+if TYPE_CHECKING:
+    _BigAutoField = models.BigAutoField[int | str, int]
+else:
+    _BigAutoField = models.BigAutoField
+
 
 def exact(value: Any) -> int:
     """The ID that an int or a decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
     return frazil.parse_id(frazil.format_id(value, "decimal"))
 
 
-class SnowflakeAutoField(models.BigAutoField):
+class SnowflakeAutoField(_BigAutoField):
     """A primary key that settings.FRAZIL mints when a row is inserted: a bigint, which no counter of the database fills.
 
     For `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. An object has no key until it is
@@ -36,12 +41,12 @@ class SnowflakeAutoField(models.BigAutoField):
         # A plain bigint: no IDENTITY, no AUTO_INCREMENT; in SQLite no INTEGER PRIMARY KEY, which would number rows that have no ID.
         return "BigIntegerField"
 
-    def contribute_to_class(self, cls: type[models.Model], name: str, **kwargs: Any) -> None:
+    def contribute_to_class(self, cls: type[models.Model], name: str, **options: Any) -> None:  # type: ignore[override]
         if cls.__module__ == "django.db.migrations.recorder":
             # Django's list of applied migrations: no migration can change its table, whose key may be a 32-bit counter.
-            models.BigAutoField(verbose_name="ID", primary_key=True, auto_created=True).contribute_to_class(cls, name, **kwargs)
+            _BigAutoField(verbose_name="ID", primary_key=True, auto_created=True).contribute_to_class(cls, name)
             return
-        super().contribute_to_class(cls, name, **kwargs)
+        super().contribute_to_class(cls, name, **options)
         if not cls._meta.abstract:
             _insert_what_is_new(cls)
 
@@ -80,7 +85,7 @@ def _insert_what_is_new(model: type[models.Model]) -> None:
     A default would spare it too, but would give every object a key when it is made, saved or not, and take `Model(id=...).save()` for an INSERT
     although there is such a row.
     """
-    inherited = model._save_table  # type: ignore[attr-defined]
+    inherited: Any = model._save_table
 
     @functools.wraps(inherited)
     def _save_table(

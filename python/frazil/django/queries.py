@@ -76,7 +76,7 @@ class CreatedAt(models.Func):
     def __init__(self, expression: Any = "pk") -> None:
         super().__init__(expression)
 
-    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> Any:
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> Any:  # type: ignore[override]
         if connection.vendor not in _FROM_UNIX_MS:
             raise NotSupportedError(f"CreatedAt() is for {', '.join(_FROM_UNIX_MS)}; elsewhere decode the keys with created_at(row)")
         layout = get_layout()

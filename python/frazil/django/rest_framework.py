@@ -43,4 +43,4 @@ def _with_exact_references(self: Any, field_name: str, info: Any, model_class: A
 
 # For all of them: a serializer that somebody forgets would round, and those that `depth` makes are nobody's to write.
 serializers.ModelSerializer.serializer_field_mapping[SnowflakeAutoField] = SnowflakeField
-serializers.ModelSerializer.build_field = _with_exact_references
+serializers.ModelSerializer.build_field = _with_exact_references  # type: ignore[method-assign]

@@ -19,7 +19,7 @@ import pytest
 from django_shop import ALIASES, FOLDER, manage, migrate, statements
 
 from django import forms
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.contrib.contenttypes.models import ContentType
 from django.core import serializers
 from django.core.checks import run_checks
@@ -744,6 +744,14 @@ def test_checks_of_applications(monkeypatch):
     assert "INSTALLED_APPS" in messages()["frazil.W003"].hint
     monkeypatch.setattr(Comment._meta.get_field("object_id"), "__class__", models.PositiveIntegerField)
     assert messages()["frazil.W004"].obj is Comment
+
+
+def test_checks_of_applications_that_keep_counters(monkeypatch):
+    config = type("ShopConfig", (AppConfig,), {"default_auto_field": "django.db.models.BigAutoField"})
+    monkeypatch.setattr(apps.get_app_config("shop"), "__class__", config)
+    assert messages() == {}, "its models have Snowflake IDs all the same"
+    monkeypatch.setattr(Item._meta.pk, "__class__", models.BigAutoField)
+    assert "default_auto_field of ShopConfig overrides" in messages()["frazil.W007"].msg
 
 
 # Moving from counters.
