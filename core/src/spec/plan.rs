@@ -56,7 +56,7 @@ impl Spec {
     ///
     /// # Example
     /// ```
-    /// let layout = frazil::Spec::parse("twitter store=redis://10.0.0.5/0")?.layout()?;
+    /// let layout = frazil::Spec::parse("twitter store=local")?.layout()?;
     /// assert_eq!(layout.nodes(), 1024);
     /// # Ok::<(), frazil::Error>(())
     /// ```

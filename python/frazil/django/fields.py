@@ -14,7 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from .generator import get_snowflake
 
 if TYPE_CHECKING:
-    _BigAutoField = models.BigAutoField[int | str, int]
+
+    class _BigAutoField(models.BigAutoField[int | str, int]): ...
 else:
     _BigAutoField = models.BigAutoField
 

@@ -56,11 +56,18 @@ class SnowflakeQuerySet(models.QuerySet[Any]):
         return self.filter(created_between(start, end))
 
 
-class SnowflakeManager(models.Manager.from_queryset(SnowflakeQuerySet)):  # type: ignore[misc]
+class SnowflakeManager(models.Manager[Any]):
     """A manager with `created_between`: `objects = SnowflakeManager()`.
 
     >>> Item.objects.created_between(midnight, None).count()
     """
+
+    def get_queryset(self) -> SnowflakeQuerySet:
+        return SnowflakeQuerySet(self.model, using=self._db)
+
+    def created_between(self, start: datetime.datetime | None, end: datetime.datetime | None) -> SnowflakeQuerySet:
+        """The rows that were created from `start` on and before `end`: as the function of this name."""
+        return self.get_queryset().created_between(start, end)
 
 
 class CreatedAt(models.Func):
