@@ -68,9 +68,8 @@ class SnowflakeAutoField(_BigAutoField):
         return super().get_prep_value(value)
 
     def get_db_prep_save(self, value: Any, connection: Any) -> Any:
-        if value is not None and not hasattr(value, "as_sql"):
-            value = exact(value)
-        return super().get_db_prep_save(value, connection)
+        # Without super(), which refuses 0 where MariaDB would take it for the next number of a counter.
+        return value if value is None or hasattr(value, "as_sql") else exact(value)
 
 
 def is_snowflake(field: Any) -> bool:
