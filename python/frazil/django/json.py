@@ -20,9 +20,6 @@ class SnowflakeJSONEncoder(DjangoJSONEncoder):
     def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
         return super().iterencode(_exact(o), _one_shot)
 
-    def default(self, o: Any) -> Any:
-        return _exact(super().default(o))
-
 
 def _exact(value: Any) -> Any:
     if isinstance(value, int):

@@ -574,7 +574,7 @@ def test_created_between(database):
     midnight = datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC)
     day = datetime.timedelta(days=1)
     times = [midnight - datetime.timedelta(milliseconds=1), midnight, midnight + day / 2, midnight + day]
-    with override_settings(FRAZIL="standard node=1 clock=manual detached=true"):
+    with override_settings(FRAZIL="standard node=0 start=zero clock=manual detached=true"):
         for n, time in enumerate(times):
             get_snowflake().set_time(time)
             Item.objects.create(name=str(n))
