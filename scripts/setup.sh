@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that there is all that a run needs: Debian's packages are installed when we are root, anything else is named.
-# usage: scripts/setup.sh [--check | --demo | --package]: less than `make test` needs, or more
+# usage: scripts/setup.sh [--check | --demo | --example | --package]: less than `make test` needs, or more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:---test}
@@ -43,9 +43,11 @@ if wanted test; then
     need redis-server redis-server
     need mariadbd mariadb-server
     need etcd etcd-server
+    [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
+fi
+if wanted example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
-    [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi
 # `make package` compiles the guide's C#.
 ! [ "$purpose" = --package ] || need mcs mono-mcs mono-runtime
@@ -76,7 +78,7 @@ if wanted demo test && command -v node >/dev/null; then
     node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version || true)")
 fi
 # GB, less where it has been built before.
-case $purpose in --demo) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
+case $purpose in --demo | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")
