@@ -619,6 +619,16 @@ class Layout:
     """
 
     def __new__(cls, text: str, /) -> Self: ...
+    @staticmethod
+    def of(spec: str | None = None, /, **options: Unpack[_Options]) -> Layout:
+        """The layout of the generator that a spec line and options describe, as `Snowflake` takes them.
+
+        Nothing is opened, and no store is asked. Raises what the constructor refuses of the spec itself, such as SpecError and NodeMissingError.
+
+        >>> frazil.Layout.of("twitter store=local").nodes
+        1024
+        """
+
     def decode(self, id: _Id, /) -> Parts:
         """Takes an ID apart: an int, or its decimal text. Raises IdInvalidError when it has more bits than the layout.
 
