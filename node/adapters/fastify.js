@@ -31,7 +31,7 @@ async function openWithin(pluginTimeout, given) {
     return openIds(given)
   }
   try {
-    return await openIds({ ...given, options: { ...options, maxWaitMs: Math.floor(pluginTimeout * 0.9) } })
+    return await openIds({ ...given, options: { ...options, maxWaitMs: Math.floor(pluginTimeout * 0.8) } })
   } catch (error) {
     if (error.code !== 'WOULD_BLOCK') {
       throw error
