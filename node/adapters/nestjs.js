@@ -41,7 +41,8 @@ class FrazilModule {
     return FrazilModule.forRootAsync({ name, useFactory: () => options })
   }
 
-  static forRootAsync({ name, imports, inject = [], useFactory }) {
+  static forRootAsync(given) {
+    const { name, imports, inject = [], useFactory } = Object(given)
     if (typeof useFactory !== 'function') {
       throw new FrazilError('WRONG_TYPE', 'useFactory is no function: it must give a spec line or options; forRoot takes them as they are')
     }
