@@ -855,7 +855,7 @@ def test_sequences_and_inspection(database):
 def test_a_missing_django_names_the_extra():
     code = "import sys; sys.modules['django'] = None; import frazil; import frazil.django"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "frazil.django needs Django: python -m pip install 'frazil[django]'" in done.stderr
+    assert done.returncode == 1 and "frazil.django needs Django: pip install 'frazil[django]'" in done.stderr
     # And nothing of it is imported unasked.
     code = "import sys, frazil; sys.exit('django' in sys.modules or 'frazil.django' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
