@@ -6,9 +6,10 @@ set -euo pipefail
 
 step "Tools and disk space"
 run scripts/setup.sh --example
-step "Building the wheel for Python, which takes two minutes the first time"
-run python/build.sh --demo
+step "Building frazil, which takes two minutes the first time"
+[ ! -e "examples/$1/requirements.txt" ] || run python/build.sh --demo
+[ ! -e "examples/$1/package.json" ] || run node/build.sh
 step "The application"
 # It may run for long, and changes nothing that another run needs.
 exec 9>&-
-run .venv/bin/python tests/examples "$1"
+run python3 tests/examples "$1"

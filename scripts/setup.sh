@@ -16,10 +16,12 @@ need cc gcc libc6-dev
 need make make
 need flock util-linux
 need python3 python3 python3-venv
-if wanted demo test; then
-    need c++ g++
+if wanted demo example test; then
     need node nodejs
     need npm npm
+fi
+if wanted demo test; then
+    need c++ g++
     # What turns a process's clock back.
     [ -n "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)" ] || missing+=(libfaketime)
 fi
@@ -74,7 +76,7 @@ command -v cargo >/dev/null || absent+=("Rust 1.94 or later: see rustup.rs")
 if command -v python3 >/dev/null; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version || true)")
 fi
-if wanted demo test && command -v node >/dev/null; then
+if wanted demo example test && command -v node >/dev/null; then
     node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version || true)")
 fi
 # GB, less where it has been built before.

@@ -29,7 +29,7 @@ _JSON_SCHEMA = {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples
 
 def _refuse(why: str) -> PydanticCustomError:
     # Without a context the text is no template, whatever braces are in a value.
-    return PydanticCustomError("snowflake_id", why)  # type: ignore[arg-type]
+    return PydanticCustomError("snowflake_id", why)
 
 
 def _from_python(value: Any) -> int:

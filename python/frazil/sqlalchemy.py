@@ -16,11 +16,12 @@ from datetime import datetime
 from typing import Any
 
 import frazil
+from frazil._ranges import first_id
 
 try:
-    from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, and_, event, inspect
+    from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, Table, and_, event, inspect, text, true
     from sqlalchemy.orm import InstrumentedAttribute
-    from sqlalchemy.types import Integer, SmallInteger, TypeDecorator
+    from sqlalchemy.types import Float, Integer, Numeric, String, TypeDecorator, TypeEngine
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
@@ -50,13 +51,14 @@ class SnowflakeType(TypeDecorator[int]):
     def process_bind_param(self, value: Any, dialect: Dialect) -> int | None:
         if value is None:
             return None
-        if type(value) is not int:
-            value = _integer(value)
-        frazil.format_id(value, "hex")  # refuses what is no ID
-        return value
+        number: int = value if type(value) is int else _integer(value)
+        frazil.format_id(number, "hex")  # refuses what is no ID
+        return number
 
     def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
-        if value is None or type(value) is int:
+        if value is None:
+            return None
+        if type(value) is int:
             return value
         if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
             return int(value)
@@ -86,27 +88,34 @@ def _attached(_type: SnowflakeType, column: Any) -> None:
 
 
 def created_between(
-    column: ColumnElement[int] | InstrumentedAttribute[int], start: datetime, end: datetime, layout: frazil.Layout | frazil.Snowflake
+    column: ColumnElement[int] | InstrumentedAttribute[int],
+    start: datetime | None,
+    end: datetime | None,
+    layout: frazil.Layout | frazil.Snowflake | frazil.Buffered,
 ) -> ColumnElement[bool]:
-    """The rows whose IDs were made from `start` until before `end`: a condition that the primary key's own index answers.
+    """The rows whose IDs were made from `start` on and before `end`: a condition that the key's own index answers. None leaves a side open.
 
-    `layout` is a layout, or a generator that has one. Both instants are aware datetimes; of a layout whose ticks are longer than 1 ms they
-    are rounded down to a tick. So each row is in exactly one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
-    Raises BeforeEpochError and LayoutExpiredError for an instant that the layout cannot stamp.
+    `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so that
+    each row is in one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
 
-    >>> select(Item).where(created_between(Item.id, today, today + timedelta(days=1), ids))
+    >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
     """
     layout = layout if isinstance(layout, frazil.Layout) else layout.layout
-    return and_(column >= layout.min_id(start), column < layout.min_id(end))
+    conditions: list[ColumnElement[bool]] = [true()]
+    if start is not None:
+        conditions.append(column >= first_id(layout, start))
+    if end is not None:
+        conditions.append(column < first_id(layout, end))
+    return and_(*conditions)
 
 
 def check_columns(connection: Connection, metadata: MetaData) -> None:
     """Compares the columns of IDs with those that the database has, and refuses those that would lose or repeat IDs.
 
-    For the start of a program, or its tests: tables that were there before. A column of 32 bits is too narrow (MySQL and MariaDB cut IDs to
-    2147483647 where they are not strict); SQLite's INTEGER PRIMARY KEY and an AUTO_INCREMENT number rows that come without an ID, with the
-    largest ID plus one, which a generator makes as well. Tables that are missing are passed over. Raises OutOfRangeError, which names
-    the column and the mend.
+    For the start of a program, or its tests: tables that were there before. Columns of 32 bits are too narrow (MySQL and MariaDB cut IDs to
+    2147483647 where they are not strict), and floats round. SQLite's INTEGER PRIMARY KEY and an AUTO_INCREMENT number rows that come without
+    an ID, with the largest ID plus one, which a generator makes as well. Tables that are missing are passed over. Raises
+    OutOfRangeError, which names the column and the mend.
 
     >>> with engine.connect() as connection:
     ...     check_columns(connection, Base.metadata)
@@ -115,32 +124,46 @@ def check_columns(connection: Connection, metadata: MetaData) -> None:
     """
     inspector = inspect(connection)
     dialect = connection.dialect
+    mysql = dialect.name in ("mysql", "mariadb")
+    quote = dialect.identifier_preparer
     for table in metadata.tables.values():
-        ours = [column.name for column in table.columns if _holds_ids(column)]
+        ours = {column.name for column in table.columns if _holds_ids(column)}
         if not ours or not inspector.has_table(table.name, table.schema):
             continue
-        present = {column["name"]: column for column in inspector.get_columns(table.name, table.schema)}
         keys = inspector.get_pk_constraint(table.name, table.schema)["constrained_columns"]
-        for column in (present[name] for name in ours if name in present):
+        for column in inspector.get_columns(table.name, table.schema):
+            if column["name"] not in ours:
+                continue
             kind = column["type"].compile(dialect)
             name = f"{table.fullname}.{column['name']}"
             if dialect.name == "sqlite":
-                if kind == "INTEGER" and keys == [column["name"]]:
+                if keys == [column["name"]] and _declared(connection, table, column["name"]) == "INTEGER":
                     raise frazil.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: declare it BIGINT")
-            elif isinstance(column["type"], Integer | SmallInteger) and not isinstance(column["type"], BigInteger):
-                raise frazil.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {_widen(dialect, table.fullname, column)}")
-            elif dialect.name in ("mysql", "mariadb") and column.get("autoincrement") is True:
-                raise frazil.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {_widen(dialect, table.fullname, column)}")
+                if isinstance(column["type"], Integer):  # all have 64 bits
+                    continue
+            change = f"ALTER TABLE {quote.format_table(table)} {'MODIFY' if mysql else 'ALTER COLUMN'} {quote.quote(column['name'])} "
+            change += f"BIGINT{'' if column['nullable'] else ' NOT NULL'}" if mysql else "TYPE BIGINT"
+            if _is_narrow(column["type"]):
+                raise frazil.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
+            if mysql and column.get("autoincrement") is True:
+                raise frazil.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
 
 
 def _holds_ids(column: Column[Any]) -> bool:
     return isinstance(column.type, SnowflakeType) or any(_holds_ids(key.column) for key in column.foreign_keys)
 
 
-def _widen(dialect: Dialect, table: str, column: Any) -> str:
-    if dialect.name in ("mysql", "mariadb"):
-        return f"ALTER TABLE {table} MODIFY {column['name']} BIGINT{'' if column['nullable'] else ' NOT NULL'}"
-    return f"ALTER TABLE {table} ALTER COLUMN {column['name']} TYPE BIGINT"
+def _declared(connection: Connection, table: Table, column: str) -> Any:
+    """The type in SQLite's own words: INT is INTEGER but for the key, which only the longer word makes the row's number."""
+    asked = text("SELECT upper(type) FROM pragma_table_info(:table, :schema) WHERE name = :column")
+    return connection.scalar(asked, {"table": table.name, "schema": table.schema or "main", "column": column})
+
+
+def _is_narrow(type_: TypeEngine[Any]) -> bool:
+    # In SQLAlchemy 2.0 a Float is a Numeric, too.
+    if isinstance(type_, Numeric) and not isinstance(type_, Float):
+        return (type_.precision or 19) - (type_.scale or 0) < 19
+    return isinstance(type_, Float | Integer | String) and not isinstance(type_, BigInteger)
 
 
 def _render_plainly(autogenerate: Any, *_: Any) -> None:

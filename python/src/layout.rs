@@ -1,6 +1,6 @@
 //! `Layout` and `Parts`.
 
-mod many;
+pub(crate) mod many;
 
 use crate::convert::{self, id_in, unix_ms};
 use crate::error::{OrRaise, guard};

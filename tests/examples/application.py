@@ -120,12 +120,11 @@ class Application:
         return self.log.read_text(errors="replace")[-4000:]
 
     def worker_of(self, connection):
-        """The worker process that holds the other end of a connection."""
+        """The process below the first one that holds the other end of a connection; None where there is none."""
         ours = connection.getsockname()[1]
-        wanted = (f":{self.port:04X}", f":{ours:04X}")
         rows = [row.split() for row in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        held = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(wanted[0]) and row[2].endswith(wanted[1])}
-        for pid in reversed(process.family(self.running.pid)):
+        held = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(f":{self.port:04X}") and row[2].endswith(f":{ours:04X}")}
+        for pid in process.family(self.running.pid)[1:]:
             with contextlib.suppress(OSError):
                 if any(os.readlink(entry.path) in held for entry in os.scandir(f"/proc/{pid}/fd")):
                     return pid
@@ -140,10 +139,10 @@ class Application:
 
     def kill(self):
         """Ends it surely."""
-        if self.running.poll() is None:
-            members = process.family(self.running.pid)
-            process.send(members, signal.SIGKILL)
-            self.running.wait(PATIENCE)
+        # All of its session, also workers whose watcher has ended.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.running.pid, signal.SIGKILL)
+        self.running.wait(PATIENCE)
 
 
 @functools.cache

@@ -143,6 +143,13 @@ class Page:
         self.evaluate(f"document.querySelector({json.dumps(selector)}).focus()")
         self.call("Input.insertText", text=text)
 
+    def choose(self, name, value):
+        """Chooses a value of a list or a date, and waits for what the page then loads."""
+        answers = self.evaluate("answers")
+        choice = f"document.getElementById({json.dumps(name)})"
+        self.evaluate(f"{choice}.value = {json.dumps(value)}; {choice}.dispatchEvent(new Event('change'))")
+        self.ready(answers + 1)
+
     def rows(self):
         """(ID, where its link leads, text) of each message in the list, from the top, as they stand on the page."""
         return self.evaluate(

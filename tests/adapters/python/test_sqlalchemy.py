@@ -344,8 +344,9 @@ def test_the_rows_of_a_time(engine):
         assert between(midnight, midnight + day) == between(midnight, midnight + day, layout) == ["first", "last"]
         assert between(midnight - day, midnight) == ["before"]
         assert between(midnight, midnight) == []
-        with pytest.raises(frazil.BeforeEpochError):
-            between(datetime(2000, 1, 1, tzinfo=UTC), midnight)
+        assert between(None, midnight) == between(datetime(2000, 1, 1, tzinfo=UTC), midnight) == ["before"]
+        assert between(midnight + day, None) == between(midnight + day, datetime(2500, 1, 1, tzinfo=UTC)) == ["after"]
+        assert between(None, None) == ["before", "first", "last", "after"]
         with pytest.raises(frazil.FrazilError, match="naive"):
             between(datetime(2026, 1, 1), midnight)  # noqa: DTZ001
     seconds = frazil.Layout("time:31@1s node:20 sequence:12 epoch:2025-01-01")
@@ -359,14 +360,21 @@ NARROW = {
         ("CREATE TABLE item (id INTEGER PRIMARY KEY, parent_id BIGINT)", "item.id is INTEGER, too narrow", "ALTER COLUMN id TYPE BIGINT"),
         ("CREATE TABLE item (id BIGINT PRIMARY KEY, parent_id INTEGER)", "item.parent_id is INTEGER", "ALTER COLUMN parent_id TYPE BIGINT"),
         ("CREATE TABLE item (id SMALLINT PRIMARY KEY)", "item.id is SMALLINT", "ALTER COLUMN id TYPE BIGINT"),
+        ("CREATE TABLE item (id DOUBLE PRECISION PRIMARY KEY)", "item.id is DOUBLE", "ALTER COLUMN id TYPE BIGINT"),
+        ("CREATE TABLE item (id NUMERIC(18) PRIMARY KEY)", "item.id is NUMERIC", "ALTER COLUMN id TYPE BIGINT"),
     ],
     "mariadb": [
         ("CREATE TABLE item (id INT PRIMARY KEY, parent_id BIGINT)", "item.id is INTEGER", "MODIFY id BIGINT NOT NULL"),
         ("CREATE TABLE item (id BIGINT PRIMARY KEY, parent_id INT UNSIGNED)", "item.parent_id is INTEGER", "MODIFY parent_id BIGINT"),
         ("CREATE TABLE item (id MEDIUMINT PRIMARY KEY)", "item.id is MEDIUMINT", "MODIFY id BIGINT NOT NULL"),
+        ("CREATE TABLE item (id DOUBLE PRIMARY KEY)", "item.id is DOUBLE", "MODIFY id BIGINT NOT NULL"),
+        ("CREATE TABLE item (id VARCHAR(20) PRIMARY KEY)", "item.id is VARCHAR", "MODIFY id BIGINT NOT NULL"),
         ("CREATE TABLE item (id BIGINT PRIMARY KEY AUTO_INCREMENT)", "item.id has AUTO_INCREMENT", "MODIFY id BIGINT NOT NULL"),
     ],
-    "sqlite": [("CREATE TABLE item (id INTEGER PRIMARY KEY, parent_id INTEGER)", "item.id is an INTEGER PRIMARY KEY", "BIGINT")],
+    "sqlite": [
+        ("CREATE TABLE item (id INTEGER PRIMARY KEY, parent_id INTEGER)", "item.id is an INTEGER PRIMARY KEY", "BIGINT"),
+        ("CREATE TABLE item (id BIGINT PRIMARY KEY, parent_id REAL)", "item.parent_id is REAL", "BIGINT"),
+    ],
 }
 
 
@@ -390,26 +398,32 @@ def test_columns_that_are_too_narrow_are_found_and_the_mend_mends(engine, databa
             connection.execute(text("DROP TABLE item"))
 
 
-@pytest.mark.parametrize("columns", ["id BIGINT PRIMARY KEY", "id INTEGER, other BIGINT, PRIMARY KEY (id, other)"])
-def test_columns_that_are_wide_enough_pass(tmp_path, columns):
-    engine = create_engine(sql.url("sqlite", tmp_path))
-    metadata = MetaData()
-    Table("item", metadata, Column("id", SnowflakeType, primary_key=True))
-    with engine.begin() as connection:
-        connection.execute(text(f"CREATE TABLE item ({columns})"))
-        check_columns(connection, metadata)
+WIDE = {
+    "postgresql": ["id BIGINT PRIMARY KEY", "id NUMERIC(20) PRIMARY KEY", "id NUMERIC PRIMARY KEY"],
+    "mariadb": ["id BIGINT PRIMARY KEY", "id BIGINT UNSIGNED PRIMARY KEY", "id DECIMAL(19) PRIMARY KEY"],
+    "sqlite": ["id BIGINT PRIMARY KEY", "id INT PRIMARY KEY", "id INTEGER, other BIGINT, PRIMARY KEY (id, other)"],
+}
 
 
-def test_unsigned_columns_pass(tmp_path):
-    engine = create_engine(sql.url("mariadb", tmp_path))
+def test_columns_that_are_wide_enough_pass(engine, database):
     metadata = MetaData()
     Table("item", metadata, Column("id", SnowflakeType, primary_key=True))
-    with engine.begin() as connection:
-        connection.execute(text("CREATE TABLE item (id BIGINT UNSIGNED PRIMARY KEY)"))
-        try:
+    for columns in WIDE[database]:
+        with engine.begin() as connection:
+            connection.execute(text(f"CREATE TABLE item ({columns})"))
             check_columns(connection, metadata)
-        finally:
             connection.execute(text("DROP TABLE item"))
+
+
+def test_the_mend_of_a_column_is_quoted(engine, database):
+    metadata = MetaData()
+    Table("order", metadata, Column("select", SnowflakeType, primary_key=True))
+    quote = "`" if database == "mariadb" else '"'
+    with engine.begin() as connection:
+        connection.execute(text('CREATE TABLE "order" ("select" REAL PRIMARY KEY)'.replace('"', quote)))
+    with engine.connect() as connection, pytest.raises(frazil.OutOfRangeError) as found:
+        check_columns(connection, metadata)
+    assert f"ALTER TABLE {quote}order{quote}" in str(found.value) and f" {quote}select{quote} " in str(found.value)
 
 
 def test_types_and_tables_are_copied_and_pickled():
@@ -512,3 +526,26 @@ def test_a_default_holds_up_no_loop(tmp_path):
         await engine.dispose()
 
     asyncio.run(main())
+
+
+def test_many_rows_in_batches_whose_ids_come_back_in_their_order(database, tmp_path):
+    engine = create_engine(sql.url(database, tmp_path), insertmanyvalues_page_size=100)
+    User, _ = user_and_item(base())
+    User.metadata.create_all(engine)
+    try:
+        with Session(engine) as session:
+            rows = [{"name": str(n)} for n in range(350)]
+            returned = session.execute(insert(User).returning(User.id, User.name, sort_by_parameter_order=True), rows).all()
+            assert [row.name for row in returned] == [row["name"] for row in rows]
+            assert len({row.id for row in returned}) == 350 and {type(row.id) for row in returned} == {int}
+    finally:
+        User.metadata.drop_all(engine)
+        engine.dispose()
+
+
+def test_rows_that_are_values_of_one_statement(engine):
+    User, _ = user_and_item(base())
+    User.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.execute(insert(User).values([{"name": str(n)} for n in range(100)]))
+        assert session.scalar(select(func.count(User.id.distinct()))) == 100

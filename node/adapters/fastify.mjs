@@ -1,0 +1,3 @@
+import fastify from './fastify.js'
+
+export const { frazilPlugin } = fastify

@@ -1,0 +1,3 @@
+import nestjs from './nestjs.js'
+
+export const { FrazilModule, InjectIds, ParseSnowflakePipe, getIdsToken } = nestjs

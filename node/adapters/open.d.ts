@@ -1,0 +1,11 @@
+import type { Numbers, Options, Snowflake } from 'frazil'
+
+/** What an application opens when it starts: `spec` and `options`, or `open`; with neither, the environment variable FRAZIL is read. */
+export interface IdsOptions {
+  /** The spec line, as {@link Snowflake.open} takes it: `'standard store=postgresql://...'`. */
+  spec?: string | undefined
+  /** The options of {@link Snowflake.open}. */
+  options?: Options | undefined
+  /** Opens something else instead, which is then closed with the application: `() => Segment.open('orders', { store: 'local' })`. */
+  open?: (() => Promise<Snowflake<any> | Numbers>) | undefined
+}

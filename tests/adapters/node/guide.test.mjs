@@ -1,0 +1,251 @@
+// docs/node-web.md as a reader would follow it: each of its examples runs, with the frameworks' current versions and, where they can, with the
+// oldest supported ones.
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { here, install } from './installed.mjs'
+
+const guide = readFileSync(join(here, '../../../docs/node-web.md'), 'utf8')
+const examples = new Map([...guide.matchAll(/^```(?:mjs|ts)\n\/\/ (\S+)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]))
+const used = new Set()
+
+after(() => assert.deepEqual([...used].sort(), [...examples.keys()].sort(), 'every example of the guide runs'))
+
+/** Writes an example of the guide into a folder; servers listen on a free port and say which. */
+function write(folder, name) {
+  used.add(name)
+  const code = examples.get(name)
+  assert.ok(code, `the guide has ${name}`)
+  mkdirSync(join(folder, 'src'), { recursive: true })
+  writeFileSync(join(folder, name), code.replace('3000', '0'))
+}
+
+const SAY_WHERE = `
+  const { Server } = require('net')
+  const { listen } = Server.prototype
+  Server.prototype.listen = function (...given) {
+    this.once('listening', () => console.log('listening on', this.address().port))
+    return listen.apply(this, given)
+  }`
+
+/** Runs a program of a folder that serves, asks it with `asks(ask)`, and ends it with SIGTERM. */
+async function serve(folder, program, asks) {
+  writeFileSync(join(folder, 'say-where.cjs'), SAY_WHERE)
+  const env = { ...process.env, FRAZIL_HOME: join(folder, 'store') }
+  const server = spawn(process.execPath, ['--require', './say-where.cjs', program], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const port = await new Promise((resolve, reject) => {
+    let told = ''
+    server.stdout.on('data', data => {
+      told += data
+      const [, port] = /listening on (\d+)/.exec(told) ?? []
+      if (port) {
+        resolve(port)
+      }
+    })
+    server.once('exit', () => reject(new Error(`${program} has ended: ${told}`)))
+  })
+  const ask = async (method, path, json) => {
+    const asked = request({ port, method, path, agent: false, headers: json ? { 'content-type': 'application/json' } : {} }).end(json)
+    const [response] = await once(asked, 'response')
+    return { status: response.statusCode, ...JSON.parse(Buffer.concat(await response.toArray())) }
+  }
+  const ended = once(server, 'exit')
+  try {
+    await asks(ask)
+  } finally {
+    server.kill('SIGTERM')
+  }
+  const [code, signal] = await ended
+  assert.ok(code === 0 || signal === 'SIGTERM', `${program} ends with ${code ?? signal}`)
+}
+
+/** What a program prints, of a folder. */
+const run = (folder, program) => execFileSync(process.execPath, [program], { cwd: folder, encoding: 'utf8' })
+
+/** Compiles the TypeScript of a folder as a new NestJS application does; strictly. */
+function compile(folder) {
+  const compilerOptions = {
+    strict: true, module: 'nodenext', target: 'es2023', outDir: 'dist', rootDir: 'src', experimentalDecorators: true, emitDecoratorMetadata: true,
+    skipLibCheck: true, types: ['node'],
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }')
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src'] }))
+  execFileSync(join(here, 'node_modules/.bin/tsc'), { cwd: folder, stdio: 'inherit' })
+}
+
+const named = (...names) => Object.fromEntries(names.map(name => [name, name]))
+const NEST = { '@types/node': '@types/node', 'reflect-metadata': 'reflect-metadata', rxjs: 'rxjs' }
+const ID = '250306847385993216'
+const ROUNDED = '{ "id": 250306847385993216, "customer": 250306847385993216, "items": [] }'
+
+for (const at of ['fastify', 'fastify-oldest']) {
+  test(`server.mjs, with ${at}`, async () => {
+    const { folder } = install({ fastify: at })
+    write(folder, 'server.mjs')
+    await serve(folder, 'server.mjs', async ask => {
+      const { id } = await ask('POST', '/orders')
+      const got = await ask('GET', `/orders/${id}`)
+      assert.deepEqual([got.status, got.id], [200, id])
+      assert.ok(Date.now() - new Date(got.time) < 3600_000)
+      const { status, message } = await ask('GET', '/orders/007')
+      assert.deepEqual([status, message], [400, 'params/id must match pattern "^(0|[1-9][0-9]{0,18})$"'])
+      assert.ok(guide.includes(`400: ${message}`))
+    })
+  })
+}
+
+for (const at of ['@nestjs', 'nestjs-oldest/node_modules/@nestjs']) {
+  test(`src/main.ts, with ${at}`, async () => {
+    const { folder } = install({ ...NEST, '@nestjs': at })
+    write(folder, 'src/main.ts')
+    compile(folder)
+    await serve(folder, 'dist/main.js', async ask => {
+      const { id } = await ask('POST', '/orders')
+      const got = await ask('GET', `/orders/${id}`)
+      assert.deepEqual([got.status, got.id], [200, id])
+      assert.ok(Date.now() - new Date(got.time) < 3600_000)
+      const { status, message } = await ask('GET', '/orders/abc')
+      assert.equal(status, 400)
+      assert.ok(message.startsWith('id: "abc" is not an ID in decimal: the character '), message)
+    })
+  })
+}
+
+test('src/bodies.ts', async () => {
+  const { folder } = install({ ...NEST, ...named('@nestjs', 'zod') })
+  write(folder, 'src/bodies.ts')
+  compile(folder)
+  await serve(folder, 'dist/bodies.js', async ask => {
+    assert.deepEqual(await ask('POST', '/orders', JSON.stringify({ customer: ID, items: ['5'] })), { status: 201, customer: ID, items: ['5'] })
+    const { status, message } = await ask('POST', '/orders', ROUNDED)
+    assert.equal(status, 400)
+    assert.match(String(message), /customer.*number 250306847385993200, which JavaScript has already rounded/)
+  })
+})
+
+for (const at of ['@nestjs', 'nestjs-oldest/node_modules/@nestjs']) {
+  test(`src/is-snowflake-id.ts, with ${at}`, async () => {
+    const { folder } = install({ ...NEST, ...named('class-transformer', 'class-validator'), '@nestjs': at })
+    write(folder, 'src/is-snowflake-id.ts')
+    writeFileSync(join(folder, 'src/program.ts'), `
+      import { Body, Controller, Module, Post, ValidationPipe } from '@nestjs/common'
+      import { NestFactory } from '@nestjs/core'
+      import { CreateOrder } from './is-snowflake-id.js'
+      @Controller('orders')
+      class OrdersController {
+        @Post()
+        create(@Body() order: CreateOrder) {
+          return order
+        }
+      }
+      @Module({ controllers: [OrdersController] })
+      class AppModule {}
+      void NestFactory.create(AppModule, { logger: false }).then(async app => {
+        app.useGlobalPipes(new ValidationPipe({ transform: true, transformOptions: { enableImplicitConversion: Boolean(process.env['IMPLICIT']) } }))
+        await app.listen(0)
+      })`)
+    compile(folder)
+    await serve(folder, 'dist/program.js', async ask => {
+      assert.deepEqual(await ask('POST', '/orders', JSON.stringify({ customer: ID })), { status: 201, customer: ID })
+      const { status, message } = await ask('POST', '/orders', ROUNDED)
+      assert.equal(status, 400)
+      assert.match(String(message), /^customer: the ID is the number 250306847385993200, which JavaScript has already rounded/)
+    })
+    // What the guide warns of.
+    process.env.IMPLICIT = '1'
+    try {
+      await serve(folder, 'dist/program.js', async ask => {
+        assert.equal((await ask('POST', '/orders', ROUNDED)).customer, '250306847385993200')
+      })
+    } finally {
+      delete process.env.IMPLICIT
+    }
+  })
+}
+
+for (const at of ['express', 'express-oldest']) {
+  test(`express.mjs, with ${at}; a body parser with the reviver`, async () => {
+    const { folder } = install({ express: at })
+    write(folder, 'express.mjs')
+    await serve(folder, 'express.mjs', async ask => {
+      const { id } = await ask('POST', '/orders')
+      assert.deepEqual(await ask('GET', `/orders/${id}`), { status: 200, id })
+      assert.deepEqual(await ask('GET', '/orders/007'), { status: 400, message: '"007" has leading zeros: in JSON and URLs an ID is written without them' })
+    })
+
+    write(folder, 'exact.mjs')
+    writeFileSync(join(folder, 'bodies.mjs'), `
+      import express from 'express'
+      import { exactIntegers } from './exact.mjs'
+      const app = express()
+      app.use(express.json({ reviver: exactIntegers }))
+      app.post('/', (request, response) => response.json(request.body))
+      app.use((error, request, response, next) => response.status(error.status).json({ message: error.message }))
+      app.listen(0)`)
+    await serve(folder, 'bodies.mjs', async ask => {
+      const told = await ask('POST', '/', '{ "id": 250306847385993216 }')
+      if (sourceText) {
+        assert.deepEqual(told, { status: 200, id: ID })
+      } else {
+        assert.equal(told.status, 400)
+        assert.match(told.message, /"id" is above 2\^53 and has been rounded/)
+      }
+      assert.deepEqual(await ask('POST', '/', '{ "id": "5", "count": 7 }'), { status: 200, id: '5', count: 7 })
+    })
+  })
+}
+
+/** Whether JSON.parse shows a reviver the text. */
+let sourceText
+JSON.parse('1', (key, value, context) => { sourceText = context?.source !== undefined })
+
+test('exact.mjs', () => {
+  const { folder } = install()
+  write(folder, 'exact.mjs')
+  const told = run(folder, 'exact.mjs')
+  assert.match(told, sourceText ? /id: '250306847385993216', size: 100000000000000000000, count: 5/ : /^"id" is above 2\^53 and has been rounded, to 250306847385993200/)
+})
+
+for (const at of ['zod', 'zod-oldest']) {
+  test(`zod.mjs, with ${at}`, () => {
+    const { folder } = install({ zod: at })
+    write(folder, 'zod.mjs')
+    if (at === 'zod-oldest') {
+      // As the table of the guide says.
+      writeFileSync(join(folder, 'zod.mjs'), examples.get('zod.mjs').replace("'zod'", "'zod/v4'"))
+    }
+    const told = run(folder, 'zod.mjs').trimEnd().split('\n')
+    assert.deepEqual(told, [
+      `{ id: '${ID}', customer: 7n }`,
+      'the ID is the number 250306847385993200, which JavaScript has already rounded: send it as a string, in quotes',
+      '^(0|[1-9][0-9]{0,18})$',
+    ])
+    told.forEach(line => assert.ok(examples.get('zod.mjs').includes(line), line))
+  })
+}
+
+for (const name of ['arktype', 'valibot']) {
+  for (const at of [name, `${name}-oldest`]) {
+    test(`${name}.mjs, with ${at}`, () => {
+      const { folder } = install({ [name]: at })
+      write(folder, `${name}.mjs`)
+      const [good, bad] = run(folder, `${name}.mjs`).trimEnd().split('\n')
+      assert.equal(good, `{ id: '${ID}', customer: 7n }`)
+      assert.match(bad, /number 250306847385993200, which JavaScript has already rounded: send it as a string/)
+    })
+  }
+}
+
+for (const at of ['graphql', 'graphql-oldest']) {
+  test(`graphql.mjs, with ${at}`, () => {
+    const { folder } = install({ graphql: at })
+    write(folder, 'graphql.mjs')
+    const [data, error] = run(folder, 'graphql.mjs').trimEnd().split('\n')
+    assert.equal(data, `{"data":{"order":{"id":"${ID}"}}}`)
+    assert.match(error, /number 250306847385993200, which JavaScript has already rounded: send it as a string/)
+  })
+}
