@@ -87,7 +87,8 @@ impl Spec {
         Ok(Plan { layout, policies, source, manual_clock, after, detached })
     }
 
-    fn layout(&self) -> Result<(Layout, &'static preset::Preset)> {
+    /// The layout alone, and the preset that the policies come from.
+    pub(crate) fn layout(&self) -> Result<(Layout, &'static preset::Preset)> {
         let text = self.value("layout")?;
         let preset = preset::find(self.preset.as_deref().unwrap_or(STANDARD))?;
         let layout = match &text {
