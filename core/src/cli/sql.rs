@@ -14,7 +14,8 @@ use crate::nearest::did_you_mean;
 use crate::preset::PRESETS;
 use crate::spec::{Spec, spec_error};
 use crate::time::LAST_MS;
-use jiff::Timestamp;
+use jiff::SignedDuration;
+use jiff::civil::date;
 
 /// With the longest field's name it is no longer than any of the databases allows.
 const LONGEST_PREFIX: usize = 20;
@@ -248,9 +249,9 @@ struct Refusal {
 }
 
 impl Refusal {
-    /// A number that has no text.
-    fn negative() -> Self {
-        Refusal { code: ErrorKind::IdInvalid, why: "is negative".to_owned() }
+    /// A number that is no ID of any layout.
+    fn number() -> Self {
+        Refusal { code: ErrorKind::IdInvalid, why: format!("is no ID: 0 to {}", i64::MAX) }
     }
 
     /// A text that stands for no ID.
@@ -262,7 +263,8 @@ impl Refusal {
 
 /// An instant of Unix milliseconds as every database reads it.
 fn instant(unix_ms: i64) -> String {
-    let instant = Timestamp::from_millisecond(unix_ms).expect("a layout's instants are of the years 1 to 9999");
+    // A date's type: a Timestamp of jiff ends a day before the year 9999 does.
+    let instant = date(1970, 1, 1).at(0, 0, 0, 0) + SignedDuration::from_millis(unix_ms);
     instant.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 

@@ -31,7 +31,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         Base62 => {
             let digits = base62::powers().map(|power| format!("SUBSTR('{}', MOD(DIV(id, {power}), 62) + 1, 1)", base62::DIGITS));
             let value = format!("CONCAT({})", digits.collect::<Vec<_>>().join(",\n    "));
-            ("id INT64", "STRING", unless_null("id", "id >= 0", &value, &refuse(Refusal::negative(), id_text)))
+            ("id INT64", "STRING", unless_null("id", "id >= 0", &value, &refuse(Refusal::number(), id_text)))
         }
         FromBase62 => {
             let digits = base62::powers()

@@ -13,8 +13,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     define,
 };
 
+/// What is refused is cast to a number, which it is not: `error` has a side effect, and no index takes an expression that has one.
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
-    format!("error('frazil: {}: ' || {value} || ' {}')", code.name(), why)
+    format!("('frazil: {}: ' || {value} || ' {why}')::BIGINT", code.name())
 }
 
 fn define(script: &Script<'_>, function: Function<'_>) -> String {
@@ -22,18 +23,18 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         |value: &str| format!("CASE WHEN id BETWEEN 0 AND {} THEN {value}\n  ELSE {} END", script.last_id(), refuse(script.no_id(), "id"));
     let unix_ms = format!("(id >> {}) * {}{}", script.layout.time_shift(), script.layout.tick_ms(), plus(script.layout.epoch_ms()));
     let (parameter, body) = match function {
-        Time => ("id BIGINT", of_id(&format!("make_timestamp(({unix_ms}) * 1000) AT TIME ZONE 'UTC'"))),
+        Time => ("id BIGINT", format!("make_timestamp(({}) * 1000) AT TIME ZONE 'UTC'", of_id(&unix_ms))),
         UnixMs => ("id BIGINT", of_id(&unix_ms)),
         Function::Field(field) => ("id BIGINT", of_id(&format!("(id >> {}) & {}", field.shift(), field.max()))),
         Base62 => {
             let digits = base62::powers().map(|power| format!("substr('{}', id // {power} % 62 + 1, 1)", base62::DIGITS));
             let value = digits.collect::<Vec<_>>().join("\n    || ");
-            ("id BIGINT", format!("CASE WHEN id >= 0 THEN {value}\n  ELSE {} END", refuse(Refusal::negative(), "id")))
+            ("id BIGINT", format!("CASE WHEN id >= 0 THEN {value}\n  ELSE {} END", refuse(Refusal::number(), "id") + "::VARCHAR"))
         }
         FromBase62 => {
-            let digits = base62::powers()
-                .enumerate()
-                .map(|(place, power)| format!("(strpos('{}', substr(digits, {}, 1)) - 1) * {power}", base62::DIGITS, place + 1));
+            let digits = base62::powers().enumerate().map(|(place, power)| {
+                format!("(strpos('{}', substr(digits COLLATE \"C\", {}, 1)) - 1) * {power}", base62::DIGITS, place + 1)
+            });
             let value = digits.collect::<Vec<_>>().join("\n    + ");
             let good = format!("regexp_full_match(digits, '[0-9A-Za-z]{{11}}') AND digits COLLATE \"C\" <= '{}'", base62::LAST);
             ("digits VARCHAR", format!("CASE WHEN {good} THEN {value}\n  ELSE {} END", refuse(Refusal::text(), "digits[:60]")))

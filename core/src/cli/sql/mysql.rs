@@ -4,6 +4,7 @@
 //! quotes what was added. Arithmetic is signed: DIV and MOD, as the operators on bits give BIGINT UNSIGNED.
 
 use super::{Base62, Dialect, FromBase62, Function, MaxId, MinId, Refusal, Script, Time, UnixMs, base62, instant, plus};
+use crate::layout::Field;
 
 pub(super) const MARIADB: Dialect = Dialect {
     name: "mariadb",
@@ -11,8 +12,8 @@ pub(super) const MARIADB: Dialect = Dialect {
     schema_names: 1,
     quote: '`',
     notes: &["Instants are DATETIME in UTC, whatever the session's time_zone is: pass UTC_TIMESTAMP(6), not NOW()."],
-    begin: |_| begin(),
-    end: |_| end(),
+    begin,
+    end,
     define: |script, function| format!("CREATE OR REPLACE FUNCTION {}", define(script, function)),
 };
 
@@ -28,12 +29,33 @@ pub(super) const MYSQL: Dialect = Dialect {
 };
 
 /// A function keeps the sql_mode under which it was created.
-fn begin() -> String {
+fn begin(_: &Script<'_>) -> String {
     "\nSET @frazil_sql_mode = @@SESSION.sql_mode, SESSION sql_mode = 'STRICT_ALL_TABLES';\n".to_owned()
 }
 
-fn end() -> String {
-    "\nSET SESSION sql_mode = @frazil_sql_mode;\n".to_owned()
+/// With what a generated column is, which calls no function.
+fn end(script: &Script<'_>) -> String {
+    let mut end = "\nSET SESSION sql_mode = @frazil_sql_mode;\n\n\
+        -- A generated column may call no function. These are the same, of a column id; DATETIME(6), as a column of fewer digits would round:\n"
+        .to_owned();
+    for function in script.functions() {
+        let column = match function {
+            Time => format!("created_at DATETIME(6) AS ({})", time(script, "id")),
+            Function::Field(field) => format!("`{}` BIGINT AS ({})", field.name(), of_field("id", field)),
+            _ => continue,
+        };
+        end.push_str(&format!("--   {column}\n"));
+    }
+    end
+}
+
+fn time(script: &Script<'_>, id: &str) -> String {
+    let (epoch, tick_us) = (instant(script.layout.epoch_ms()), script.layout.tick_ms() * 1000);
+    format!("TIMESTAMP'{epoch}' + INTERVAL ({id} DIV {} * {tick_us}) MICROSECOND", script.ids_in_a_tick())
+}
+
+fn of_field(id: &str, field: &Field) -> String {
+    format!("{id} DIV {} MOD {}", 1_u64 << field.shift(), field.max() + 1)
 }
 
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
@@ -44,20 +66,14 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
     let id = format!("IF(`id` BETWEEN 0 AND {}, `id`,\n  {})", script.last_id(), refuse(script.no_id(), "`id`"));
     let ids = script.ids_in_a_tick();
     let (parameter, result, value) = match function {
-        Time => {
-            let tick_us = script.layout.tick_ms() * 1000;
-            let value = format!("TIMESTAMP'{}' + INTERVAL ({id} DIV {ids} * {tick_us}) MICROSECOND", instant(script.layout.epoch_ms()));
-            ("`id` BIGINT", "DATETIME(3)", value)
-        }
+        Time => ("`id` BIGINT", "DATETIME(3)", time(script, &id)),
         UnixMs => ("`id` BIGINT", "BIGINT", format!("{id} DIV {ids} * {}{}", script.layout.tick_ms(), plus(script.layout.epoch_ms()))),
-        Function::Field(field) => {
-            ("`id` BIGINT", "BIGINT", format!("{id} DIV {} MOD {}", 1_u64 << field.shift(), u128::from(field.max()) + 1))
-        }
+        Function::Field(field) => ("`id` BIGINT", "BIGINT", of_field(&id, field)),
         Base62 => {
             let digits = base62::powers().map(|power| format!("SUBSTR('{}', `id` DIV {power} MOD 62 + 1, 1)", base62::DIGITS));
             let value = digits.collect::<Vec<_>>().join(",\n    ");
-            let value = format!("IF(`id` >= 0, CONCAT({value}),\n  {})", refuse(Refusal::negative(), "`id`"));
-            ("`id` BIGINT", "CHAR(11) CHARACTER SET ascii COLLATE ascii_bin", value)
+            let value = format!("IF(`id` >= 0, CONCAT({value}),\n  {})", refuse(Refusal::number(), "`id`"));
+            ("`id` BIGINT", "CHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", value)
         }
         FromBase62 => {
             let digits = base62::powers()

@@ -50,7 +50,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         Base62 => {
             let digits = base62::powers()
                 .map(|power| format!("pg_catalog.substr('{}'::text, (id / {power}::bigint % 62::bigint)::integer + 1, 1)", base62::DIGITS));
-            let negative = refuse(Refusal::negative(), "", "id::text");
+            let negative = refuse(Refusal::number(), "", "id::text");
             let value = digits.collect::<Vec<_>>().join("\n    || ");
             ("id bigint", "text", format!("CASE WHEN id >= 0 THEN {value}\n  ELSE {negative}::text END"))
         }

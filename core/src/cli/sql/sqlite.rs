@@ -8,8 +8,8 @@ pub(super) const DIALECT: Dialect = Dialect {
     schema_names: 0,
     quote: '"',
     notes: &[
-        "Each query below runs as it is, with a parameter. For a view, an index or a generated column copy what stands between SELECT and AS;",
-        "id, digits and unix_ms are columns there. Instants are Unix milliseconds: unixepoch('2025-01-01T00:00:00Z') * 1000.",
+        "Each query below runs as it is, with a parameter. For a view, an index or a generated column copy what stands between SELECT and AS,",
+        "where id, digits and unix_ms are columns. Instants are Unix milliseconds: unixepoch('2025-01-01T00:00:00Z') * 1000.",
     ],
     begin: |_| String::new(),
     end: |_| String::new(),
@@ -37,7 +37,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
         Base62 => {
             let digits = base62::powers().map(|power| format!("substr('{}', id / {power} % 62 + 1, 1)", base62::DIGITS));
             let value = digits.collect::<Vec<_>>().join("\n    || ");
-            ("id", checked("id", "id >= 0", &value, &refuse(Refusal::negative(), "id")))
+            ("id", checked("id", "id >= 0", &value, &refuse(Refusal::number(), "id")))
         }
         FromBase62 => {
             let digits = base62::powers()
