@@ -1,7 +1,8 @@
 //! ClickHouse: lambdas without types, so that each checks what it is given.
 //!
 //! What is refused is parsed as a number, which it is not. `throwIf` shows no value, and a call with constants that contains it is no constant, so
-//! that no primary key would serve it. In the expression of a key both branches of an `if` are worked out for every row: hence the '0'.
+//! that no primary key would serve it. In the expression of a key both branches of an `if` are worked out for every row: hence the '0'. And a text
+//! that may be NULL and is no number is NULL, and no error: hence ifNull.
 
 use super::{Base62, Dialect, FromBase62, Function, MaxId, MinId, Refusal, Script, Time, UnixMs, base62, plus};
 
@@ -17,16 +18,16 @@ pub(super) const DIALECT: Dialect = Dialect {
 };
 
 fn text(Refusal { code, why }: Refusal, value: &str) -> String {
-    format!("concat('frazil: {}: ', {value}, ' {why}')", code.name())
+    format!("concat('frazil: {}: ', ifNull({value}, ''), ' {why}')", code.name())
 }
 
-/// A number where the argument is good, and else an error.
-fn checked(good: &str, number: &str, refused: &str) -> String {
-    format!("if({good}, {number},\n  {})", refuse(good, refused))
+/// A value where the argument is good or NULL, and else an error.
+fn checked(good: &str, value: &str, refused: &str) -> String {
+    format!("if(ifNull({good}, 1), {value},\n  {})", refuse(good, refused))
 }
 
 fn refuse(good: &str, refused: &str) -> String {
-    format!("toInt64(if({good}, '0', {refused}))")
+    format!("toInt64(if(ifNull({good}, 1), '0', {refused}))")
 }
 
 fn define(script: &Script<'_>, function: Function<'_>) -> String {
@@ -45,7 +46,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
             let digits = base62::powers().map(|power| format!("substring('{}', intDiv({id}, {power}) % 62 + 1, 1)", base62::DIGITS));
             let (good, refused) = (is_id(i64::MAX as u64), text(Refusal::number(), "toString(id)"));
             let value = digits.collect::<Vec<_>>().join(",\n    ");
-            ("id", format!("if({good}, concat({value}),\n  toString({}))", refuse(&good, &refused)))
+            ("id", format!("if(ifNull({good}, 1), concat({value}),\n  toString({}))", refuse(&good, &refused)))
         }
         FromBase62 => {
             let digits = base62::powers().enumerate().map(|(place, power)| {
@@ -65,7 +66,7 @@ fn define(script: &Script<'_>, function: Function<'_>) -> String {
             let shown = format!("toString({utc})");
             let (first, end) = (epoch * 1000, last * 1000 + 999);
             let [before, expired] = [script.before_epoch(), script.expired()].map(|refusal| text(refusal, &shown));
-            let refused = format!("if({us} < {first}, {before},\n  {expired})");
+            let refused = format!("if(ifNull({us} < {first}, 0), {before},\n  {expired})");
             ("instant", checked(&format!("({us} >= {first}) AND ({us} <= {end})"), &id, &refused))
         }
     };
