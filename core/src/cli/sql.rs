@@ -130,10 +130,10 @@ fn parse_layout(text: &str) -> Result<Layout> {
         return Layout::parse(text);
     }
     let spec = Spec::parse(text)?;
-    let is_layouts = |error: Error| {
-        Error::new(error.kind(), format!("{error}: functions depend on the layout alone, so give a preset's name or \"time:41@1ms ...\""))
-    };
-    spec.check_keys_among(&["layout", "epoch"]).map_err(is_layouts)?;
+    spec.check_keys_among(&["layout", "epoch"]).map_err(|error| {
+        let why = "functions depend on the layout alone: give a preset's name or \"time:41@1ms ...\"";
+        Error::new(error.kind(), format!("{error}; {why}"))
+    })?;
     Ok(spec.layout()?.0)
 }
 
