@@ -3,7 +3,15 @@
 import databases
 import pytest
 
-DIALECTS = [databases.Postgresql, databases.Mariadb, databases.Mysql, databases.Sqlite, databases.Duckdb, databases.Clickhouse, databases.Bigquery]
+DIALECTS = [
+    databases.Postgresql,
+    databases.Mariadb,
+    databases.Mysql,
+    databases.Sqlite,
+    databases.Duckdb,
+    databases.Clickhouse,
+    databases.Bigquery,
+]
 _open = {}
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,7 +37,7 @@ class Database:
 
     name = ""
     # What the parameters are called in SQL: an ID, an instant, a text.
-    types = {"id": "BIGINT", "instant": "", "digits": "VARCHAR(200)"}
+    types: ClassVar = {"id": "BIGINT", "instant": "", "digits": "VARCHAR(200)"}
     errors = (Exception,)
 
     def query(self, text):
@@ -107,7 +108,7 @@ class Postgresql(Database):
     """Through psycopg."""
 
     name = "postgresql"
-    types = Database.types | {"instant": "timestamptz"}
+    types: ClassVar = Database.types | {"instant": "timestamptz"}
 
     def __init__(self):
         import psycopg
@@ -130,7 +131,7 @@ class Mariadb(Database):
     """Through PyMySQL."""
 
     name = "mariadb"
-    types = Database.types | {"instant": "DATETIME(6)", "digits": "VARCHAR(200) CHARACTER SET utf8mb4"}
+    types: ClassVar = Database.types | {"instant": "DATETIME(6)", "digits": "VARCHAR(200) CHARACTER SET utf8mb4"}
 
     def __init__(self):
         import pymysql
@@ -162,7 +163,7 @@ class Sqlite(Database):
     """The standard library's."""
 
     name = "sqlite"
-    types = {"id": "INTEGER", "instant": "INTEGER", "digits": "TEXT"}
+    types: ClassVar = {"id": "INTEGER", "instant": "INTEGER", "digits": "TEXT"}
 
     def __init__(self):
         import sqlite3
@@ -194,7 +195,7 @@ class Duckdb(Database):
     """From PyPI."""
 
     name = "duckdb"
-    types = Database.types | {"instant": "TIMESTAMPTZ"}
+    types: ClassVar = Database.types | {"instant": "TIMESTAMPTZ"}
 
     def __init__(self):
         import duckdb
@@ -216,7 +217,7 @@ class Clickhouse(Database):
     """The server's code in this process: chdb."""
 
     name = "clickhouse"
-    types = {"id": "Nullable(Int64)", "instant": "Nullable(DateTime64(6, 'UTC'))", "digits": "Nullable(String)"}
+    types: ClassVar = {"id": "Nullable(Int64)", "instant": "Nullable(DateTime64(6, 'UTC'))", "digits": "Nullable(String)"}
 
     def __init__(self):
         from chdb import session
@@ -258,7 +259,7 @@ class Bigquery(Database):
     """ZetaSQL, which implements BigQuery's language: its analyser reads each statement, its reference implementation runs each body."""
 
     name = "bigquery"
-    types = {"id": "INT64", "instant": "TIMESTAMP", "digits": "STRING"}
+    types: ClassVar = {"id": "INT64", "instant": "TIMESTAMP", "digits": "STRING"}
 
     def __init__(self):
         import wasmtime

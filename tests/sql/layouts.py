@@ -68,7 +68,9 @@ class Layout:
         edges |= {1 << bit for bit in range(self.last_id.bit_length())}
         known = {int(case["id"]) for case in vectors("known_ids")["vectors"] if case["layout"] in (self.text, PRESETS.get(self.text))}
         chance = random.Random(self.text)
-        return sorted(number for number in edges | known | {chance.randint(0, self.last_id) for _ in range(100)} if 0 <= number <= self.last_id)
+        return sorted(
+            number for number in edges | known | {chance.randint(0, self.last_id) for _ in range(100)} if 0 <= number <= self.last_id
+        )
 
     def instants(self):
         """Unix microseconds at every edge, and some by chance."""
@@ -76,7 +78,11 @@ class Layout:
         tick = self.tick_ms * 1000
         edges = {first, first + 1, first + 999, first + 1000, first + tick - 1, first + tick, end, end - 999, end - 1000, end - tick}
         # Where a day, a year, a daylight-saving time and a leap second begin.
-        edges |= {ms * 1000 + us for ms in (0, 1_735_689_600_000, 1_743_296_400_000, 1_483_228_799_999, 1_656_432_460_105) for us in (-1, 0, 1, 999)}
+        edges |= {
+            ms * 1000 + us
+            for ms in (0, 1_735_689_600_000, 1_743_296_400_000, 1_483_228_799_999, 1_656_432_460_105)
+            for us in (-1, 0, 1, 999)
+        }
         chance = random.Random(self.text)
         return sorted(us for us in edges | {chance.randint(first, end) for _ in range(100)} if first <= us <= end)
 

@@ -81,7 +81,17 @@ def test_texts(database):
     assert database.column("from_base62", "digits", [case["base62"] for case in good]) == [int(case["id"]) for case in good]
     bad = [case["text"] for case in cases["invalid"] if case["format"] == "base62"]
     # A line's end behind the text, spaces, letters that a collation takes for others, a long text.
-    bad += ["1ptWyK4WgZU\n", "1ptWyK4WgZU ", " 1ptWyK4WgZ", "1ptWyK4WgZ\u212a", "1ptWyK4Wg\u017fU", "１ptWyK4WgZU", "1ptWyK4WgZ_", "1" * 150, "'; --"]
+    bad += [
+        "1ptWyK4WgZU\n",
+        "1ptWyK4WgZU ",
+        " 1ptWyK4WgZ",
+        "1ptWyK4WgZ\u212a",
+        "1ptWyK4Wg\u017fU",
+        "１ptWyK4WgZU",
+        "1ptWyK4WgZ_",
+        "1" * 150,
+        "'; --",
+    ]
     for text in bad:
         with pytest.raises(Refused, match=r"(?s)frazil: ID_INVALID: .*base62|Data too long"):
             database.one("from_base62", "digits", text)

@@ -129,7 +129,13 @@ def test_insert_ignore_ignores_no_refusal(session):
 
 
 def test_a_strict_session_takes_only_what_is_an_id_or_an_instant(session):
-    for call in ("frazil_time('12x')", "frazil_time(9223372036854775808)", "frazil_time('')", "frazil_min_id('2025-13-01')", "frazil_min_id('junk')"):
+    for call in (
+        "frazil_time('12x')",
+        "frazil_time(9223372036854775808)",
+        "frazil_time('')",
+        "frazil_min_id('2025-13-01')",
+        "frazil_min_id('junk')",
+    ):
         with pytest.raises(Refused, match=r"Data truncated|Out of range|Incorrect"):
             session.tried(f"SELECT {call}")
     assert session.query(f"SELECT frazil_unix_ms('{ID}'), frazil_unix_ms(CAST({ID} AS UNSIGNED))") == ((1656432460105, 1656432460105),)

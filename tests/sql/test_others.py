@@ -54,7 +54,15 @@ def test_sqlite_expressions_are_for_views_indexes_and_generated_columns(sqlite):
 
 def test_duckdb_takes_integers_and_instants_only(duckdb):
     duckdb.install("twitter")
-    for call in ("time(1.5)", "time(1e18)", f"time('{ID}')", "time(18446744073709551615)", f"time({ID}::HUGEINT)", "min_id('2025-01-01')", "min_id(5)"):
+    for call in (
+        "time(1.5)",
+        "time(1e18)",
+        f"time('{ID}')",
+        "time(18446744073709551615)",
+        f"time({ID}::HUGEINT)",
+        "min_id('2025-01-01')",
+        "min_id(5)",
+    ):
         with pytest.raises(Refused, match="does not support the supplied arguments"):
             duckdb.tried(f"SELECT frazil_{call}")
     types = duckdb.query("SELECT typeof(frazil_time(5)), typeof(frazil_worker(5)), typeof(frazil_base62(5)), typeof(frazil_min_id(now()))")
@@ -77,7 +85,9 @@ def test_duckdb_zones_change_nothing(duckdb, zone):
 
 def test_duckdb_filters_and_indexes(duckdb):
     duckdb.install("twitter")
-    duckdb.query("CREATE OR REPLACE TABLE items AS SELECT frazil_min_id(TIMESTAMPTZ '2025-01-01 00:00+00' + to_minutes(n)) AS id FROM range(9999) t(n)")
+    duckdb.query(
+        "CREATE OR REPLACE TABLE items AS SELECT frazil_min_id(TIMESTAMPTZ '2025-01-01 00:00+00' + to_minutes(n)) AS id FROM range(9999) t(n)"
+    )
     first, end = (TWITTER.min_id((1_735_776_000 + minutes * 60) * 1_000_000) for minutes in (0, 5))
     within = "id >= frazil_min_id(TIMESTAMPTZ '2025-01-02 00:00+00') AND id < frazil_min_id(TIMESTAMPTZ '2025-01-02 00:05+00')"
     plan = duckdb.query(f"EXPLAIN SELECT * FROM items WHERE {within}")[0][1]
@@ -108,7 +118,15 @@ def test_clickhouse_takes_integers_and_instants_only(clickhouse):
         for function in ("unix_ms", "time", "worker", "base62"):
             with pytest.raises(Refused, match="frazil: ID_INVALID: "):
                 clickhouse.tried(f"SELECT frazil_{function}({value})")
-    for call in ("unix_ms(1.5)", "time(1e18)", f"worker('{ID}')", "base62(toDecimal64(5, 0))", "min_id('2025-01-01')", "min_id(5)", "min_id(today())"):
+    for call in (
+        "unix_ms(1.5)",
+        "time(1e18)",
+        f"worker('{ID}')",
+        "base62(toDecimal64(5, 0))",
+        "min_id('2025-01-01')",
+        "min_id(5)",
+        "min_id(today())",
+    ):
         with pytest.raises(Refused, match="ILLEGAL_TYPE_OF_ARGUMENT|frazil: ID_INVALID"):
             clickhouse.tried(f"SELECT frazil_{call}")
     calls = "frazil_time(id), frazil_worker(id), frazil_unix_ms(id), frazil_base62(id), frazil_min_id(frazil_time(id))"
@@ -116,7 +134,9 @@ def test_clickhouse_takes_integers_and_instants_only(clickhouse):
     assert types == [["DateTime64(3, 'UTC')", "Int64", "Int64", "String", "Int64"]]
     # What is worked out for every row where the server has been told so.
     eager = "SETTINGS short_circuit_function_evaluation = 'disable'"
-    told = clickhouse.session.query(f"SELECT frazil_unix_ms(materialize({ID})), frazil_min_id(materialize(toDateTime(1656432460, 'UTC'))) {eager}", "CSV")
+    told = clickhouse.session.query(
+        f"SELECT frazil_unix_ms(materialize({ID})), frazil_min_id(materialize(toDateTime(1656432460, 'UTC'))) {eager}", "CSV"
+    )
     assert str(told) == f"1656432460105,{TWITTER.min_id(1_656_432_460_000_000)}\n"
     zoned = clickhouse.query("SELECT frazil_min_id(toDateTime('2025-01-01 00:00:00', 'America/New_York'))")
     assert zoned == [[str(TWITTER.min_id(1_735_707_600_000_000))]]
@@ -124,9 +144,13 @@ def test_clickhouse_takes_integers_and_instants_only(clickhouse):
 
 def test_clickhouse_the_primary_key_serves_a_range_of_time(clickhouse):
     clickhouse.install("twitter")
-    clickhouse.query("CREATE OR REPLACE TABLE items (id Int64, created_at DateTime64(3, 'UTC') MATERIALIZED frazil_time(id)) "
-                     "ENGINE = MergeTree ORDER BY id PARTITION BY toYYYYMM(frazil_time(id)) SETTINGS index_granularity = 128")
-    clickhouse.query("INSERT INTO items SELECT frazil_min_id(toDateTime64('2025-01-01 00:00:00', 3, 'UTC') + toIntervalMinute(number)) FROM numbers(9999)")
+    clickhouse.query(
+        "CREATE OR REPLACE TABLE items (id Int64, created_at DateTime64(3, 'UTC') MATERIALIZED frazil_time(id)) "
+        "ENGINE = MergeTree ORDER BY id PARTITION BY toYYYYMM(frazil_time(id)) SETTINGS index_granularity = 128"
+    )
+    clickhouse.query(
+        "INSERT INTO items SELECT frazil_min_id(toDateTime64('2025-01-01 00:00:00', 3, 'UTC') + toIntervalMinute(number)) FROM numbers(9999)"
+    )
     within = "id >= frazil_min_id(toDateTime64('2025-01-02 00:00:00', 3, 'UTC')) AND id < frazil_min_id(toDateTime64('2025-01-02 00:05:00', 3, 'UTC'))"
     assert clickhouse.query(f"SELECT count(), toString(min(created_at)) FROM items WHERE {within}") == [["5", "2025-01-02 00:00:00.000"]]
     plan = str(clickhouse.session.query(f"EXPLAIN indexes = 1 SELECT * FROM items WHERE {within}", "TSVRaw"))
