@@ -4,6 +4,7 @@ A file of FROM holds a language's cases, or `threads`, or `latency`.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -16,19 +17,29 @@ mpl.rcParams |= {"svg.hashsalt": "frazil", "font.size": 9, "axes.spines.top": Fa
 OURS, FLOOR, PEER = "#1f6f8b", "#b8b8b8", "#d9a441"
 
 
-def colour(case):
-    if case.startswith("floor"):
-        return FLOOR
-    return OURS if case.startswith("frazil") else PEER
+def group(case):
+    """What a case is, by how the benches name it; C's table sets ours in bold."""
+    if "floor: " in case:
+        return "floor"
+    return "frazil" if case.startswith("frazil") or "**" in case else "peer"
+
+
+def label(case):
+    return re.sub(r"floor: |frazil: |peer: |[*`]", "", case)
 
 
 def bars(language, cases, folder):
     """ns per ID, the fastest on top."""
-    cases = sorted(cases, key=lambda case: -case["ns"])
+    cases = sorted((case for case in cases if "empty loop" not in case["case"]), key=lambda case: -case["ns"])
+    colours = {"floor": FLOOR, "frazil": OURS, "peer": PEER}
     figure, axes = plt.subplots(figsize=(8, 0.6 + 0.24 * len(cases)))
-    axes.barh([case["case"] for case in cases], [case["ns"] for case in cases], color=[colour(case["case"]) for case in cases])
+    for kind, colour in colours.items():
+        places = [place for place, case in enumerate(cases) if group(case["case"]) == kind]
+        axes.barh(places, [cases[place]["ns"] for place in places], color=colour, label=kind)
+    axes.set_yticks(range(len(cases)), [label(case["case"]) for case in cases])
     axes.set_xscale("log")
-    axes.set_xlabel("ns per ID, logarithmic: floors grey, frazil blue, peers yellow")
+    axes.set_xlabel("ns per ID, logarithmic")
+    axes.legend(frameon=False, loc="upper right")
     for place, case in enumerate(cases):
         axes.annotate(f" {case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", (case["ns"], place), va="center", fontsize=8)
     axes.margins(x=0.12, y=0.01)

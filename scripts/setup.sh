@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that there is all that a run needs: Debian's packages are installed when we are root, anything else is named.
-# usage: scripts/setup.sh [--check | --demo | --package]: less than `make test` needs, or more
+# usage: scripts/setup.sh [--check | --demo | --example | --package]: less than `make test` needs, or more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:---test}
@@ -16,10 +16,12 @@ need cc gcc libc6-dev
 need make make
 need flock util-linux
 need python3 python3 python3-venv
-if wanted demo test; then
-    need c++ g++
+if wanted demo example test; then
     need node nodejs
     need npm npm
+fi
+if wanted demo test; then
+    need c++ g++
     # What turns a process's clock back.
     [ -n "$(find /usr/lib -name libfaketimeMT.so.1 -print -quit 2>/dev/null)" ] || missing+=(libfaketime)
 fi
@@ -42,10 +44,14 @@ if wanted test; then
     # The stores' servers, of which tests/servers starts private instances.
     need redis-server redis-server
     need mariadbd mariadb-server
+    # Django's driver for it is compiled where it is installed.
+    need mariadb_config libmariadb-dev
     need etcd etcd-server
+    [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
+fi
+if wanted example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
-    [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi
 # `make package` compiles the guide's C#.
 ! [ "$purpose" = --package ] || need mcs mono-mcs mono-runtime
@@ -72,11 +78,11 @@ command -v cargo >/dev/null || absent+=("Rust 1.94 or later: see rustup.rs")
 if command -v python3 >/dev/null; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version || true)")
 fi
-if wanted demo test && command -v node >/dev/null; then
+if wanted demo example test && command -v node >/dev/null; then
     node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version || true)")
 fi
 # GB, less where it has been built before.
-case $purpose in --demo) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
+case $purpose in --demo | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")

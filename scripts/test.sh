@@ -29,6 +29,8 @@ join
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 step "Leases and segments on every store; the servers and the cutting proxy themselves"
 run "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
+step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"
+run "${pytest[@]}" tests/examples
 step "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser"
 run "${pytest[@]}" -rs tests/package
 step "All languages at once, the README, and what must not drift"

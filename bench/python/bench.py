@@ -137,13 +137,13 @@ def compare():
     named = {case.name: case for case in compared}
     print(f"## Python: ns per ID, less the loop; medians of {ROUNDS} rounds that take turns\n")
     print("| | | ns | of its floor | of `mint()` |\n|---|---|---:|---:|---:|")
-    records = [{"case": "an empty loop", "ns": round(empty, 3), "floor": None}]
+    records = [{"case": "floor: an empty loop", "ns": round(empty, 3), "floor": None}]
     print(f"| floor | an empty loop | {empty:.2f} | | |")
     for case in compared[1:]:
         cost, floor = case.nanoseconds(empty), named[case.floor]
         of_floor, of_mint = case.ratio(floor, empties), case.ratio(named[MINT], empties)
         print(f"| {case.group} | {case.name} | {cost:.2f} | {of_floor:.2f} | {of_mint:.2f} |")
-        records.append({"case": case.name, "ns": round(cost, 3), "floor": round(floor.nanoseconds(empty), 3)})
+        records.append({"case": f"{case.group}: {case.name}", "ns": round(cost, 3), "floor": round(floor.nanoseconds(empty), 3)})
     print(
         "\nThe floor of a single ID: a C function that reads the processor's counter, adds to an atomic, shifts, and makes the int or the text;"
         " of `next(ids)`, `ids()` and `ids.text(...)`, the same in an object's slot or method, as CPython calls it. The floor of a list is"

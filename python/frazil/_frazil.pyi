@@ -135,6 +135,7 @@ def cli(arguments: list[str], /) -> int:
     """Runs the command line with the arguments after the program's name; returns the exit status."""
 
 def _close_all() -> None: ...
+def _ids(ids: _Memory | Iterable[_Id], /) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]: ...
 def _lease(*fields: Any) -> Lease: ...
 def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def close_on_sigterm() -> None:
@@ -618,6 +619,16 @@ class Layout:
     """
 
     def __new__(cls, text: str, /) -> Self: ...
+    @staticmethod
+    def of(spec: str | None = None, /, **options: Unpack[_Options]) -> Layout:
+        """The layout of the generator that a spec line and options describe, as `Snowflake` takes them.
+
+        Nothing is opened, and no store is asked. Raises what the constructor refuses of the spec itself, such as SpecError and NodeMissingError.
+
+        >>> frazil.Layout.of("twitter store=local").nodes
+        1024
+        """
+
     def decode(self, id: _Id, /) -> Parts:
         """Takes an ID apart: an int, or its decimal text. Raises IdInvalidError when it has more bits than the layout.
 

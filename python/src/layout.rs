@@ -1,6 +1,6 @@
 //! `Layout` and `Parts`.
 
-mod many;
+pub(crate) mod many;
 
 use crate::convert::{self, id_in, unix_ms};
 use crate::error::{OrRaise, guard};
@@ -26,6 +26,13 @@ impl Layout {
     fn new(text: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = text.py();
         guard(py, || Ok(Layout(frazil::Layout::parse(convert::string("text", text, ErrorKind::LayoutInvalid)?).or_raise(py)?)))
+    }
+
+    /// The layout of the generator that a constructor's arguments describe; nothing is opened.
+    #[staticmethod]
+    #[pyo3(signature = (spec=None, /, **options))]
+    fn of(py: Python<'_>, spec: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        guard(py, || Ok(Layout(convert::spec(spec, options, py)?.layout().or_raise(py)?)))
     }
 
     /// Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.

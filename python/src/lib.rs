@@ -54,6 +54,7 @@ fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(uuid::uuid7_min, module)?)?;
     // Not with `add`, which would make them the package's own names.
     module.setattr("cli", wrap_pyfunction!(cli, module)?)?;
+    module.setattr("_ids", wrap_pyfunction!(layout::many::_ids, module)?)?;
     module.setattr("_lease", wrap_pyfunction!(lease::_lease, module)?)?;
     module.setattr("_reopen", wrap_pyfunction!(snowflake::pickled::_reopen, module)?)?;
     module.setattr("_close_all", wrap_pyfunction!(lease::close_all, module)?)?;

@@ -30,6 +30,26 @@ def test_layouts_and_parts_are_values():
     assert TWITTER.decode(1) != frazil.Layout("discord").decode(1)
 
 
+def test_layouts_of_specs():
+    """A spec is understood as the constructor does, and nothing is opened."""
+    assert frazil.Layout.of("twitter datacenter=1 worker=7") == TWITTER
+    assert frazil.Layout.of("twitter", store="redis://127.0.0.1:1/0") == TWITTER
+    own = "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01"
+    assert frazil.Layout.of(layout=own, fields={"business": 3, "machine": 7}) == frazil.Layout(own)
+    assert frazil.Layout.of("standard node=1", epoch="2020-01-01").epoch == datetime(2020, 1, 1, tzinfo=UTC)
+    for line, error in {
+        "twitter": frazil.NodeMissingError,
+        "standard node=1024": frazil.OutOfRangeError,
+        "standard nod=1": frazil.UnknownKeyError,
+        "standard store=nowhere": frazil.SpecError,
+        "standard node=1 start=": frazil.SpecError,
+    }.items():
+        with pytest.raises(error):
+            frazil.Layout.of(line)
+    with pytest.raises(frazil.NodeMissingError, match="FRAZIL is not set"):
+        frazil.Layout.of()
+
+
 def test_parts_in_order():
     ids = [0, 1, 4096, KNOWN, KNOWN + 1, 2**63 - 1]
     parts = [TWITTER.decode(id) for id in reversed(ids)]

@@ -49,9 +49,24 @@ impl Plan {
 }
 
 impl Spec {
+    /// The layout of the generator that the spec describes. Nothing is opened, and no store is asked.
+    ///
+    /// # Errors
+    /// What [`Snowflake::open`](crate::Snowflake::open) refuses of the spec itself.
+    ///
+    /// # Example
+    /// ```
+    /// let layout = frazil::Spec::parse("twitter store=local")?.layout()?;
+    /// assert_eq!(layout.nodes(), 1024);
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn layout(&self) -> Result<Layout> {
+        Ok(self.plan()?.layout)
+    }
+
     /// Understands every key.
     pub(crate) fn plan(&self) -> Result<Plan> {
-        let (layout, preset) = self.layout()?;
+        let (layout, preset) = self.layout_and_preset()?;
         self.check_keys(&layout)?;
         let store = self.value("store")?.map(|text| Address::parse(&text)).transpose()?;
         let policies = self.policies(&layout, preset, store.is_some())?;
@@ -87,7 +102,7 @@ impl Spec {
         Ok(Plan { layout, policies, source, manual_clock, after, detached })
     }
 
-    fn layout(&self) -> Result<(Layout, &'static preset::Preset)> {
+    fn layout_and_preset(&self) -> Result<(Layout, &'static preset::Preset)> {
         let text = self.value("layout")?;
         let preset = preset::find(self.preset.as_deref().unwrap_or(STANDARD))?;
         let layout = match &text {

@@ -1,7 +1,7 @@
 //! Many IDs taken apart, with numpy, which is imported where it is asked for.
 
 use crate::convert::{self, Integer, named_id, wrong_type};
-use crate::error::{OrRaise, refuse};
+use crate::error::{OrRaise, guard, refuse};
 use frazil::{ErrorKind, Id, Layout};
 use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -47,6 +47,19 @@ pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyRe
     Ok(parts)
 }
 
+/// The IDs of whatever `decode_many` takes, as a new array: where the adapters learn what is an ID.
+#[pyfunction]
+#[pyo3(signature = (ids, /))]
+pub(crate) fn _ids<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = ids.py();
+    guard(py, || {
+        let numbers: Vec<i64> = ids_in(ids)?.into_iter().map(Id::get).collect();
+        let array = convert::new_array(py, numbers.len())?;
+        PyBuffer::get(&array)?.copy_from_slice(py, &numbers)?;
+        Ok(array)
+    })
+}
+
 /// The IDs of an array, or of anything that can be iterated over.
 fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
     const WANTED: &str = "a one-dimensional array of int64 or uint64, or an iterable of ints or decimal strs";
@@ -77,10 +90,15 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
         Err(error) if convert::is_no_buffer(py, &error) => {}
         Err(error) => return Err(error),
     }
-    if of_floats(array)? {
-        let why =
-            "ids is an array of floats, which are no IDs but rounded ones. Where values are missing, leave them out before: ids.dropna()";
-        return refuse(py, ErrorKind::WrongType, why);
+    match kind_of(array)?.as_deref() {
+        Some("f") => {
+            let why =
+                "ids is an array of floats, which are no IDs but rounded ones. Where values are missing, leave them out before: ids.dropna()";
+            return refuse(py, ErrorKind::WrongType, why);
+        }
+        // Those of numpy 1 count as integers.
+        Some("b") => return wrong_type("ids", ids, WANTED),
+        _ => {}
     }
     let each = match array.try_iter() {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => return wrong_type("ids", ids, WANTED),
@@ -116,10 +134,10 @@ fn as_array<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("asarray", (ids,))
 }
 
-/// Whether it is an array of floats, which a column with missing values may have become.
-fn of_floats(array: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Some(kind) = array.getattr_opt("dtype")?.map(|dtype| dtype.getattr_opt("kind")).transpose()?.flatten() else { return Ok(false) };
-    kind.eq("f")
+/// What an array holds, by numpy's letter: `f` is floats, which a column with missing values may have become.
+fn kind_of(array: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
+    let kind = array.getattr_opt("dtype")?.map(|dtype| dtype.getattr_opt("kind")).transpose()?.flatten();
+    Ok(kind.and_then(|kind| kind.extract().ok()))
 }
 
 /// The name of what is refused is put together where it is needed.

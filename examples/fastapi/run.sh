@@ -1,0 +1,18 @@
+#!/bin/sh
+# Starts the message board with four worker processes; the first start installs what it needs into .venv.
+# usage: DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE ./run.sh
+# also read: FRAZIL (the spec line), PORT (8000), WORKERS (4)
+set -eu
+cd "$(dirname "$0")"
+: "${DATABASE_URL:?is missing: DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE ./run.sh}"
+# The database that holds the rows also leases the node numbers.
+export DATABASE_URL FRAZIL="${FRAZIL:-standard store=env:DATABASE_URL}"
+
+# The mark comes last: what is half made is made again.
+if ! cmp -s requirements.txt .venv/installed; then
+    python3 -m venv .venv
+    .venv/bin/pip install --quiet --requirement requirements.txt
+    cp requirements.txt .venv/installed
+fi
+.venv/bin/python models.py
+exec .venv/bin/uvicorn main:app --host 127.0.0.1 --port "${PORT:-8000}" --workers "${WORKERS:-4}" --no-access-log

@@ -1,0 +1,15 @@
+"""Ranges of time as ranges of IDs: what the adapters of databases have in common."""
+
+import datetime
+
+from . import BeforeEpochError, Layout, LayoutExpiredError
+
+
+def first_id(layout: Layout, time: datetime.datetime) -> int:
+    """The first ID of the tick that holds an instant, also of one that the layout cannot stamp: below it there is none, above it no more."""
+    try:
+        return layout.min_id(time)
+    except BeforeEpochError:
+        return 0
+    except LayoutExpiredError:
+        return 2**63 - 1

@@ -1,0 +1,159 @@
+"""What `manage.py check` says about the project's IDs."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import frazil
+from django.apps import AppConfig, apps
+from django.conf import settings
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, models, router
+
+from .fields import SnowflakeAutoField, is_snowflake
+from .generator import get_layout, leases_numbers
+
+_NARROW = (models.SmallIntegerField, models.IntegerField)
+_YEAR = datetime.timedelta(days=365)
+
+
+@checks.register()
+def check_setting(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether settings.FRAZIL names a generator, and whether its layout lasts."""
+    if not _keys():
+        return []
+    try:
+        layout = get_layout()
+    except ImproperlyConfigured as error:
+        return [checks.Error(str(error), id="frazil.E001")]
+    except frazil.FrazilError as error:
+        return [checks.Error(f"settings.FRAZIL is refused: {error.name}: {error}", id="frazil.E002")]
+    end = layout.expires_at
+    if end is None or end - datetime.datetime.now(datetime.UTC) > _YEAR:
+        return []
+    hint = "Move to a layout with a later epoch or more time bits; its node numbers must be ones that this one never used."
+    return [checks.Warning(f"settings.FRAZIL's layout {layout.text} holds no ID from {end:%Y-%m-%d} on.", hint=hint, id="frazil.W001")]
+
+
+@checks.register(deploy=True)
+def check_processes(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether several processes would have one node number."""
+    if not _keys() or check_setting(None) or leases_numbers():
+        return []
+    hint = "Let each process lease a number: store=local on one machine, or the cluster's store (store=postgresql://..., redis://...)."
+    why = "settings.FRAZIL gives every process of this project the same node number: two that run at once mint the same IDs."
+    return [checks.Warning(why, hint=hint, id="frazil.W002")]
+
+
+@checks.register()
+def check_applications(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether an application of the project keeps counters although DEFAULT_AUTO_FIELD names Snowflake IDs."""
+    if settings.DEFAULT_AUTO_FIELD != "frazil.django.SnowflakeAutoField":
+        return []
+    found: list[checks.CheckMessage] = []
+    for app in apps.get_app_configs():
+        # Those that others wrote know why; `startapp` wrote it into every new application up to Django 5.2.
+        own = type(app).default_auto_field is not AppConfig.default_auto_field
+        if not own or {"site-packages", "dist-packages"} & set(Path(app.path).parts):
+            continue
+        if any(model._meta.pk.auto_created and not is_snowflake(model._meta.pk) for model in app.get_models()):
+            why = f"default_auto_field of {type(app).__qualname__} overrides DEFAULT_AUTO_FIELD: its models have counters."
+            found.append(checks.Warning(why, hint="Remove that line from its apps.py.", obj=app.label, id="frazil.W007"))
+    return found
+
+
+@checks.register()
+def check_serializers(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether Django REST framework shows IDs as numbers."""
+    if not _keys() or not apps.is_installed("rest_framework") or apps.is_installed("frazil.django"):
+        return []
+    why = "Django REST framework's serializers show IDs as numbers, which JavaScript rounds."
+    return [checks.Warning(why, hint="Add 'frazil.django' to INSTALLED_APPS.", id="frazil.W003")]
+
+
+@checks.register(checks.Tags.models)
+def check_generic_references(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Whether the columns of generic foreign keys hold IDs."""
+    if not _keys() or not apps.is_installed("django.contrib.contenttypes"):
+        return []
+    from django.contrib.contenttypes.fields import GenericForeignKey
+
+    found: list[checks.CheckMessage] = []
+    for model in apps.get_models():
+        for reference in model._meta.private_fields:
+            if isinstance(reference, GenericForeignKey):
+                column: Any = model._meta.get_field(reference.fk_field)
+                if isinstance(column, _NARROW) and not isinstance(column, models.BigIntegerField):
+                    why = f"{column} has 32 bits or less, and a generic foreign key that holds it cannot refer to a row with a Snowflake ID."
+                    found.append(checks.Warning(why, hint="Make it a BigIntegerField, or a CharField.", obj=model, id="frazil.W004"))
+    return found
+
+
+@checks.register(checks.Tags.database)
+def check_columns(app_configs: Any, databases: Sequence[str] | None = None, **_: object) -> list[checks.CheckMessage]:
+    """Whether the columns of existing tables hold IDs: `manage.py check --database default`, and before each `migrate`."""
+    return [message for alias in databases or () for message in _check_database(alias)]
+
+
+def _check_database(alias: str) -> Iterator[checks.CheckMessage]:
+    connection = connections[alias]
+    with connection.cursor() as cursor:
+        tables = set(connection.introspection.table_names(cursor))
+        for model in apps.get_models(include_auto_created=True):
+            columns = [field for field in model._meta.local_concrete_fields if is_snowflake(field)]
+            table = model._meta.db_table
+            if not columns or model._meta.proxy or table not in tables or not router.allow_migrate_model(alias, model):
+                continue
+            narrow = _narrow_columns(connection, cursor, table)
+            for field in columns:
+                if (kind := narrow.get(field.column or "")) is not None:
+                    yield _too_narrow(connection, model, field, kind)
+
+
+def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
+    """The columns of a table that hold no ID, each with its type."""
+    if connection.vendor == "sqlite":
+        cursor.execute(f"PRAGMA table_info({connection.ops.quote_name(table)})")
+        # Of this type exactly: SQLite's row number.
+        return {name: "INTEGER PRIMARY KEY" for _, name, kind, _, _, key in cursor.fetchall() if key and kind.upper() == "INTEGER"}
+    narrow: dict[str, str] = {}
+    for column in connection.introspection.get_table_description(cursor, table):
+        kind = connection.introspection.get_field_type(column.type_code, column)
+        kind = kind[0] if isinstance(kind, tuple) else kind
+        if kind in ("AutoField", "IntegerField", "PositiveIntegerField", "SmallAutoField", "SmallIntegerField", "PositiveSmallIntegerField"):
+            narrow[column.name] = kind
+    return narrow
+
+
+def _too_narrow(connection: Any, model: type[models.Model], field: Any, kind: str) -> checks.CheckMessage:
+    place = f"{model._meta.db_table}.{field.column} in the database {connection.alias!r}"
+    if kind == "INTEGER PRIMARY KEY":
+        why, name = f"{place} is SQLite's row number (INTEGER PRIMARY KEY): a row that comes without an ID gets the highest one plus 1.", "W006"
+    else:
+        why, name = f"{place} has 32 bits or less: an ID does not fit.", "W005"
+    hint = "Run makemigrations and migrate."
+    if model._meta.auto_created:
+        # makemigrations does not see the tables that Django makes for many-to-many fields.
+        sql = "\n".join(_alteration(connection, model, field))
+        hint = f"makemigrations does not see this table: run this yourself, in a migration's RunSQL for example:\n{sql}"
+    return checks.Warning(why, hint=hint, obj=model, id=f"frazil.{name}")
+
+
+def _alteration(connection: Any, model: type[models.Model], field: Any) -> list[str]:
+    """The statements that make the key of such a table what its model says."""
+    before: Any = models.AutoField(primary_key=True, name=field.name)
+    before.set_attributes_from_name(field.name)
+    before.model = model
+    with connection.schema_editor(collect_sql=True, atomic=False) as editor:
+        editor.alter_field(model, before, field)
+        statements: list[str] = editor.collected_sql
+    return statements
+
+
+def _keys() -> list[Any]:
+    """The project's keys that settings.FRAZIL mints."""
+    return [model._meta.pk for model in apps.get_models(include_auto_created=True) if isinstance(model._meta.pk, SnowflakeAutoField)]

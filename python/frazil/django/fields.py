@@ -1,0 +1,105 @@
+"""`SnowflakeAutoField`: a bigint key without a counter in the database."""
+
+from __future__ import annotations
+
+import functools
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import frazil
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from .generator import get_snowflake
+
+if TYPE_CHECKING:
+
+    class _BigAutoField(models.BigAutoField[int | str, int]): ...
+else:
+    _BigAutoField = models.BigAutoField
+
+
+def exact(value: Any) -> int:
+    """The ID that an int or a decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
+    return frazil.parse_id(frazil.format_id(value, "decimal"))
+
+
+class SnowflakeAutoField(_BigAutoField):
+    """A primary key that settings.FRAZIL mints when a row is inserted: a bigint, which no counter of the database fills.
+
+    For `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. An object has no key until it is
+    saved, and an explicit one is taken, as with BigAutoField. `save()` of a new object and `bulk_create()` are one INSERT each. Where a key is written,
+    what is no ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError; so does a float or Decimal in a filter, which may be rounded.
+    """
+
+    # What migrations write, wherever the class lies.
+    __module__ = "frazil.django"
+    description = _("Snowflake ID")
+    default_error_messages = {"invalid": _("“%(value)s” is not an ID: digits only, 0 to 9223372036854775807.")}
+
+    def get_internal_type(self) -> str:
+        # A plain bigint: no IDENTITY, no AUTO_INCREMENT; in SQLite no INTEGER PRIMARY KEY, which would number rows that have no ID.
+        return "BigIntegerField"
+
+    def contribute_to_class(self, cls: type[models.Model], name: str, **options: Any) -> None:  # type: ignore[override]
+        if cls.__module__ == "django.db.migrations.recorder":
+            # Django's list of applied migrations: no migration can change its table, whose key may be a 32-bit counter.
+            _BigAutoField(verbose_name="ID", primary_key=True, auto_created=True).contribute_to_class(cls, name)
+            return
+        super().contribute_to_class(cls, name, **options)
+        if not cls._meta.abstract:
+            _insert_what_is_new(cls)
+
+    def get_pk_value_on_save(self, instance: models.Model) -> int:
+        return get_snowflake().next()
+
+    def to_python(self, value: Any) -> int | None:
+        if value is None:
+            return None
+        try:
+            return exact(value)
+        except (frazil.IdInvalidError, frazil.WrongTypeError) as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
+
+    def get_prep_value(self, value: Any) -> Any:
+        if isinstance(value, (float, Decimal)):
+            value = exact(value)
+        return super().get_prep_value(value)
+
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        # Without super(), which refuses 0 where MariaDB would take it for the next number of a counter.
+        return value if value is None or hasattr(value, "as_sql") else exact(value)
+
+
+def is_snowflake(field: Any) -> bool:
+    """Whether a column holds keys of a SnowflakeAutoField: it is one, or refers to one."""
+    while getattr(field, "remote_field", None) and getattr(field, "concrete", False) and not field.many_to_many:
+        field = field.target_field
+    return isinstance(field, SnowflakeAutoField)
+
+
+def _insert_what_is_new(model: type[models.Model]) -> None:
+    """Spares `save()` the UPDATE that Django tries first where an object has a key.
+
+    A default would spare it too, but would give every object a key when it is made, saved or not, and take `Model(id=...).save()` for an INSERT
+    although there is such a row.
+    """
+    inherited: Any = model._save_table
+
+    @functools.wraps(inherited)
+    def _save_table(
+        self: models.Model,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: bool = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> Any:
+        key = cls._meta.pk
+        if isinstance(key, SnowflakeAutoField) and getattr(self, key.attname) is None and not force_update and not update_fields:
+            force_insert = True
+        return inherited(self, raw, cls, force_insert, force_update, using, update_fields)
+
+    model._save_table = _save_table  # type: ignore[attr-defined]

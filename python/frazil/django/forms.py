@@ -1,0 +1,36 @@
+"""A form's field for an ID."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import frazil
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+from .fields import exact
+
+
+class SnowflakeFormField(forms.Field):
+    """An ID that a person or a script fills in: digits, 0 to 2^63 - 1; the cleaned value is an int, or None where it is not required.
+
+    Anything else is the validation error `invalid`: a float, a sign, spaces inside, 1e18.
+    """
+
+    widget = forms.TextInput
+    default_error_messages = {"invalid": _("Enter an ID: digits only, 0 to 9223372036854775807.")}
+
+    def to_python(self, value: Any) -> int | None:
+        if isinstance(value, str):
+            value = value.strip()
+        if value in self.empty_values:
+            return None
+        try:
+            return exact(value)
+        except (frazil.IdInvalidError, frazil.WrongTypeError) as error:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from error
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        # No <input type=number>: its value in a script is a rounded number.
+        return {**super().widget_attrs(widget), "inputmode": "numeric"}

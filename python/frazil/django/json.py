@@ -1,0 +1,31 @@
+"""JSON that JavaScript reads without rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.serializers.json import DjangoJSONEncoder
+
+_MAX_SAFE_INTEGER = 2**53 - 1
+
+
+class SnowflakeJSONEncoder(DjangoJSONEncoder):
+    """DjangoJSONEncoder, where an integer that JavaScript would round (below -(2^53 - 1) or above 2^53 - 1) is a string.
+
+    >>> JsonResponse({"id": item.pk}, encoder=SnowflakeJSONEncoder)
+    >>> serializers.serialize("json", Item.objects.all(), cls=SnowflakeJSONEncoder)
+    """
+
+    def iterencode(self, o: Any, _one_shot: bool = False) -> Iterator[str]:
+        return super().iterencode(_exact(o), _one_shot)
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, int):
+        return value if -_MAX_SAFE_INTEGER <= value <= _MAX_SAFE_INTEGER else str(int(value))
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_exact(item) for item in value]
+    return value

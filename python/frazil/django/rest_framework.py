@@ -1,0 +1,46 @@
+"""Django REST framework: keys and references to them are strings in every ModelSerializer, nested ones too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import frazil
+from django.utils.translation import gettext_lazy as _
+from rest_framework import serializers
+
+from .fields import SnowflakeAutoField, exact, is_snowflake
+
+
+class SnowflakeField(serializers.CharField):
+    """An ID: a decimal string in the output; in the input that, or an integer. Floats and what is outside of 0 to 2^63 - 1 are `invalid`.
+
+    ModelSerializers use it by themselves; elsewhere it is `id = SnowflakeField(read_only=True)`, or a relation's `pk_field=SnowflakeField()`.
+    """
+
+    default_error_messages = {"invalid": _("Not an ID: digits only, 0 to 9223372036854775807.")}
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return exact(data)
+        except (frazil.IdInvalidError, frazil.WrongTypeError):
+            self.fail("invalid")
+
+    def to_representation(self, value: Any) -> str:
+        return str(exact(value))
+
+
+_build_field = serializers.ModelSerializer.build_field
+
+
+def _with_exact_references(self: Any, field_name: str, info: Any, model_class: Any, nested_depth: int) -> Any:
+    field_class, options = _build_field(self, field_name, info, model_class, nested_depth)
+    if issubclass(field_class, serializers.PrimaryKeyRelatedField):
+        relation = info.relations.get(field_name) or info.fields_and_pk[field_name]
+        if is_snowflake(relation.related_model._meta.pk):
+            options = {"pk_field": SnowflakeField(), **options}
+    return field_class, options
+
+
+# For all of them: a serializer that somebody forgets would round, and those that `depth` makes are nobody's to write.
+serializers.ModelSerializer.serializer_field_mapping[SnowflakeAutoField] = SnowflakeField
+serializers.ModelSerializer.build_field = _with_exact_references  # type: ignore[method-assign]

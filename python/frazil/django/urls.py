@@ -1,0 +1,28 @@
+"""The path converter `<snowflake:id>`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import frazil
+from django.urls import register_converter
+
+from .fields import exact
+
+
+class SnowflakeConverter:
+    """Takes canonical decimals, 0 to 2^63 - 1, and gives the view an int; anything else does not match the path.
+
+    >>> path("items/<snowflake:id>/", show)
+    """
+
+    regex = "(?:0|[1-9][0-9]{0,18})"
+
+    def to_python(self, value: str) -> int:
+        return frazil.parse_id(value)
+
+    def to_url(self, value: Any) -> str:
+        return str(exact(value))
+
+
+register_converter(SnowflakeConverter, "snowflake")

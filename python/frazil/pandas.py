@@ -1,0 +1,69 @@
+"""pandas: columns of IDs, exact also where values are missing.
+
+Beside a missing value pandas makes floats of integers, which rounds IDs: read them as `Int64`, or as text.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import frazil
+from frazil import _frazil
+
+try:
+    import numpy
+    import pandas
+except ModuleNotFoundError as error:
+    if error.name not in ("numpy", "pandas"):
+        raise
+    raise ImportError("frazil.pandas needs pandas: pip install 'frazil[pandas]'", name=error.name) from error
+
+__all__ = ["decode", "ids"]
+
+
+def ids(column: "pandas.Series[Any] | Iterable[Any]") -> "pandas.Series[Any]":
+    """The column of IDs as `Int64`: from integers of any type, or their decimal text; what is missing stays missing.
+
+    `ids(column).astype("string")` writes text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats,
+    which have rounded, and for what is no ID; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
+
+    >>> ids(["1541815603606036481", None])
+    0    1541815603606036481
+    1                   <NA>
+    dtype: Int64
+    """
+    series, numbers, missing = _parts(column)
+    return pandas.Series(pandas.arrays.IntegerArray(numbers, missing), index=series.index, name=series.name)
+
+
+def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) -> pandas.DataFrame:
+    """A table of what the IDs are made of, with the column's index: `time` in UTC, and each node field, `sequence` and `tick` as `Int64`.
+
+    Where an ID is missing, all is. The column is as `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the
+    layout has.
+
+    >>> table["created"] = decode(table["id"], layout)["time"]
+    """
+    series, numbers, missing = _parts(column)
+    parts: dict[str, Any] = dict(layout.decode_many(numbers))
+    times = parts.pop("time")
+    times[missing] = numpy.datetime64("NaT")
+    columns: dict[str, Any] = {"time": pandas.DatetimeIndex(times).tz_localize("UTC")}
+    for name, values in parts.items():
+        columns[name] = pandas.arrays.IntegerArray(values, missing.copy())
+    return pandas.DataFrame(columns, index=series.index)
+
+
+def _parts(column: Any) -> tuple[Any, Any, Any]:
+    """A series, its IDs with 0 where one is missing, and where that is."""
+    # A list would be floats if a value is missing.
+    series = pandas.Series(column) if hasattr(column, "dtype") else pandas.Series(column, dtype="object")
+    missing = series.isna().to_numpy(dtype=bool)
+    if getattr(series.dtype, "kind", "O") == "f" and not missing.all():
+        raise frazil.WrongTypeError(
+            f"the column is {series.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., dtype={{'id': 'Int64'}})"
+        )
+    if len(series) and not missing.any():
+        return series, _frazil._ids(series), missing
+    values = series.to_numpy(dtype=object, copy=True)
+    values[missing] = 0
+    return series, _frazil._ids(values), missing

@@ -1,0 +1,54 @@
+"""polars: columns of IDs, exact also where values are missing."""
+
+from typing import Any
+
+import frazil
+from frazil import _frazil
+
+try:
+    import numpy  # noqa: F401
+    import polars
+except ModuleNotFoundError as error:
+    if error.name not in ("numpy", "polars"):
+        raise
+    raise ImportError("frazil.polars needs polars and numpy: pip install 'frazil[polars]'", name=error.name) from error
+
+__all__ = ["decode", "ids"]
+
+
+def ids(column: polars.Series) -> polars.Series:
+    """The column of IDs as Int64: from integers of any type, or their decimal text; null stays null.
+
+    `ids(column).cast(polars.String)` writes text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats,
+    which have rounded, and for what is no ID; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
+
+    >>> ids(polars.Series("id", ["1541815603606036481", None])).to_list()
+    [1541815603606036481, None]
+    """
+    numbers, known = _parts(column)
+    return polars.select(polars.when(known).then(polars.Series(column.name, numbers))).to_series()
+
+
+def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame:
+    """A table of what the IDs are made of: `time` in UTC, and each node field, `sequence` and `tick` as Int64.
+
+    Where an ID is null, all is. The column is as `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the layout has.
+
+    >>> table = table.hstack(decode(table["id"], layout))
+    """
+    numbers, known = _parts(column)
+    frame = polars.DataFrame(dict(layout.decode_many(numbers))).with_columns(polars.col("time").dt.replace_time_zone("UTC"))
+    return frame.select(polars.when(known).then(polars.all()))
+
+
+def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
+    """The IDs, with 0 where one is null, and where one is known."""
+    if column.dtype.is_float() and column.null_count() < len(column):
+        raise frazil.WrongTypeError(
+            f"the column is {column.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., schema_overrides={{'id': polars.Int64}})"
+        )
+    if column.dtype in (polars.Int64, polars.UInt64):
+        numbers = _frazil._ids(column.fill_null(0).to_numpy())
+    else:
+        numbers = _frazil._ids([0 if value is None else value for value in column.to_list()])
+    return numbers, column.is_not_null()

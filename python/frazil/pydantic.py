@@ -1,0 +1,107 @@
+"""Pydantic 2, and so FastAPI: an ID is an `int` in Python, and a decimal string in JSON, where numbers above 2^53 are rounded.
+
+>>> class Item(BaseModel):
+...     id: SnowflakeId = Field(default_factory=ids)
+>>> Item(id=1541815603606036480).model_dump_json()
+'{"id":"1541815603606036480"}'
+"""
+
+import copy
+import operator
+from collections.abc import Callable
+from typing import Annotated, Any, TypeAlias
+
+import frazil
+
+try:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import PydanticCustomError, PydanticSerializationUnexpectedValue, core_schema
+except ModuleNotFoundError as error:
+    if error.name not in ("pydantic", "pydantic_core"):
+        raise
+    raise ImportError("frazil.pydantic needs Pydantic: pip install 'frazil[pydantic]'", name=error.name) from error
+
+__all__ = ["SnowflakeId", "SnowflakeIdIn"]
+
+_EXACT_IN_JAVASCRIPT = 2**53 - 1
+_JSON_SCHEMA = {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples": ["1541815603606036480"]}
+
+
+def _refuse(why: str) -> PydanticCustomError:
+    # Without a context the text is no template, whatever braces are in a value.
+    return PydanticCustomError("snowflake_id", why)
+
+
+def _from_python(value: Any) -> int:
+    if isinstance(value, str):
+        return _from_text(value)
+    if isinstance(value, float):
+        raise _refuse(f"an ID is a decimal string, not the float {value!r}: floats round IDs above 2^53")
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise _refuse(f"an ID is a decimal string or an int, not {type(value).__name__}")
+    number = operator.index(value)
+    try:
+        frazil.format_id(number, "hex")
+    except frazil.FrazilError as error:
+        raise _refuse(str(error)) from None
+    return number
+
+
+def _from_text(text: str) -> int:
+    try:
+        number = frazil.parse_id(text)
+    except frazil.FrazilError as error:
+        raise _refuse(str(error)) from None
+    if str(number) != text:  # the form with 19 digits
+        raise _refuse(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
+    return number
+
+
+def _from_json(value: Any) -> int:
+    number = _from_python(value)
+    if number > _EXACT_IN_JAVASCRIPT and not isinstance(value, str):
+        raise _refuse(f"{number} came as a JSON number, which JavaScript rounds above 2^53 - 1: send the ID as a decimal string")
+    return number
+
+
+def _to_json(value: Any) -> str:
+    # In a union the next member is tried.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise PydanticSerializationUnexpectedValue(f"an ID is an int, not {type(value).__name__}")
+    return str(value)
+
+
+class _Id:
+    """What Pydantic asks of an annotation."""
+
+    def __init__(self, from_python: Callable[[Any], int]) -> None:
+        self._from_python = from_python
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        def validate(value: Any, info: core_schema.ValidationInfo) -> int:
+            return _from_json(value) if info.mode == "json" else self._from_python(value)
+
+        # The int that follows makes no difference, but takes Field(strict=True).
+        return core_schema.with_info_before_validator_function(
+            validate,
+            core_schema.int_schema(),
+            serialization=core_schema.plain_serializer_function_ser_schema(_to_json, when_used="json", return_schema=core_schema.str_schema()),
+        )
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return copy.deepcopy(_JSON_SCHEMA)
+
+
+SnowflakeId: TypeAlias = Annotated[int, _Id(_from_python)]
+"""An ID in a model, a parameter, a list, a key of a dict: an `int` in Python, a decimal string in JSON and in JSON Schema.
+
+It takes an integer from 0 to 2^63 - 1, or its canonical decimal string, also where a model is strict. A float, a bool, leading zeros, signs,
+spaces and anything else is a validation error (422 in FastAPI) of the type `snowflake_id`, whose message says why. A number above 2^53 - 1 in
+JSON is one, too: JavaScript may have rounded it.
+"""
+
+SnowflakeIdIn: TypeAlias = Annotated[int, _Id(_from_json)]
+"""A SnowflakeId that refuses numbers above 2^53 - 1 also when they come from Python: for the bodies of requests.
+
+FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program.
+"""

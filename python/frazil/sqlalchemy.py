@@ -1,0 +1,187 @@
+"""SQLAlchemy 2, SQLModel and Alembic: columns of IDs.
+
+>>> class Item(Base):
+...     __tablename__ = "item"
+...     id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
+...     name: Mapped[str]
+
+The default is any generator: SQLAlchemy calls it for each row that comes without an ID, before the INSERT, so that a thousand rows are one
+statement and nothing is read back.
+"""
+
+import decimal
+import operator
+import sys
+from datetime import datetime
+from typing import Any
+
+import frazil
+from frazil._ranges import first_id
+
+try:
+    from sqlalchemy import BigInteger, Column, ColumnElement, Connection, Dialect, MetaData, Table, and_, event, inspect, text, true
+    from sqlalchemy.orm import InstrumentedAttribute
+    from sqlalchemy.types import Float, Integer, Numeric, String, TypeDecorator, TypeEngine
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    raise ImportError("frazil.sqlalchemy needs SQLAlchemy: pip install 'frazil[sqlalchemy]'", name=error.name) from error
+
+__all__ = ["SnowflakeType", "check_columns", "created_between"]
+
+
+class SnowflakeType(TypeDecorator[int]):
+    """A column of IDs: BIGINT in the database, `int` in Python. It takes no arguments.
+
+    The database never numbers such a column by itself: there is no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign
+    keys to it are BIGINT without being told. A value is an integer from 0 to 2^63 - 1, or None. Anything else, a float and a str above all,
+    is refused before the statement is sent: a StatementError, whose `orig` is a WrongTypeError or an IdInvalidError. What a driver returns as
+    a float is refused, too (WrongTypeError).
+
+    >>> item = Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=ids))
+    """
+
+    impl = BigInteger
+    cache_ok = True
+
+    @property
+    def python_type(self) -> type[int]:
+        return int
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> int | None:
+        if value is None:
+            return None
+        number: int = value if type(value) is int else _integer(value)
+        frazil.format_id(number, "hex")  # refuses what is no ID
+        return number
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> int | None:
+        if value is None:
+            return None
+        if type(value) is int:
+            return value
+        if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
+            return int(value)
+        raise frazil.WrongTypeError(f"the database returned {value!r} for a column of IDs, which must be BIGINT: {_rounded(value)}")
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, frazil.Snowflake | frazil.Numbers):
+        raise frazil.WrongTypeError("the value of the column is a generator: in a dataclass write insert_default=ids instead of default=ids")
+    if isinstance(value, str):
+        raise frazil.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise frazil.WrongTypeError(f"a column of IDs takes an int, not {type(value).__name__}: {_rounded(value)}")
+    return operator.index(value)
+
+
+def _rounded(value: object) -> str:
+    return "floats round IDs above 2^53" if isinstance(value, float) else "IDs are integers"
+
+
+@event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
+def _attached(_type: SnowflakeType, column: Any) -> None:
+    """Whatever stands in for "auto" would have PostgreSQL make a sequence where a column has no default."""
+    if column.autoincrement is True:
+        raise frazil.SpecError(f"autoincrement=True on column {column.name}: its IDs come from a generator, so write default=ids instead")
+    column.autoincrement = False
+
+
+def created_between(
+    column: ColumnElement[int] | InstrumentedAttribute[int],
+    start: datetime | None,
+    end: datetime | None,
+    layout: frazil.Layout | frazil.Snowflake | frazil.Buffered,
+) -> ColumnElement[bool]:
+    """The rows whose IDs were made from `start` on and before `end`: a condition that the key's own index answers. None leaves a side open.
+
+    `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so that
+    each row is in one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
+
+    >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
+    """
+    layout = layout if isinstance(layout, frazil.Layout) else layout.layout
+    conditions: list[ColumnElement[bool]] = [true()]
+    if start is not None:
+        conditions.append(column >= first_id(layout, start))
+    if end is not None:
+        conditions.append(column < first_id(layout, end))
+    return and_(*conditions)
+
+
+def check_columns(connection: Connection, metadata: MetaData) -> None:
+    """Compares the columns of IDs with those that the database has, and refuses those that would lose or repeat IDs.
+
+    For the start of a program, or its tests: tables that were there before. Columns of 32 bits are too narrow (MySQL and MariaDB cut IDs to
+    2147483647 where they are not strict), and floats round. SQLite's INTEGER PRIMARY KEY and an AUTO_INCREMENT number rows that come without
+    an ID, with the largest ID plus one, which a generator makes as well. Tables that are missing are passed over. Raises
+    OutOfRangeError, which names the column and the mend.
+
+    >>> with engine.connect() as connection:
+    ...     check_columns(connection, Base.metadata)
+
+    With an async engine: `await connection.run_sync(check_columns, Base.metadata)`.
+    """
+    inspector = inspect(connection)
+    dialect = connection.dialect
+    mysql = dialect.name in ("mysql", "mariadb")
+    quote = dialect.identifier_preparer
+    for table in metadata.tables.values():
+        ours = {column.name for column in table.columns if _holds_ids(column)}
+        if not ours or not inspector.has_table(table.name, table.schema):
+            continue
+        keys = inspector.get_pk_constraint(table.name, table.schema)["constrained_columns"]
+        for column in inspector.get_columns(table.name, table.schema):
+            if column["name"] not in ours:
+                continue
+            kind = column["type"].compile(dialect)
+            name = f"{table.fullname}.{column['name']}"
+            if dialect.name == "sqlite":
+                if keys == [column["name"]] and _declared(connection, table, column["name"]) == "INTEGER":
+                    raise frazil.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: declare it BIGINT")
+                if isinstance(column["type"], Integer):  # all have 64 bits
+                    continue
+            change = f"ALTER TABLE {quote.format_table(table)} {'MODIFY' if mysql else 'ALTER COLUMN'} {quote.quote(column['name'])} "
+            change += f"BIGINT{'' if column['nullable'] else ' NOT NULL'}" if mysql else "TYPE BIGINT"
+            if _is_narrow(column["type"]):
+                raise frazil.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
+            if mysql and column.get("autoincrement") is True:
+                raise frazil.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
+
+
+def _holds_ids(column: Column[Any]) -> bool:
+    return isinstance(column.type, SnowflakeType) or any(_holds_ids(key.column) for key in column.foreign_keys)
+
+
+def _declared(connection: Connection, table: Table, column: str) -> Any:
+    """The type in SQLite's own words: INT is INTEGER but for the key, which only the longer word makes the row's number."""
+    asked = text("SELECT upper(type) FROM pragma_table_info(:table, :schema) WHERE name = :column")
+    return connection.scalar(asked, {"table": table.name, "schema": table.schema or "main", "column": column})
+
+
+def _is_narrow(type_: TypeEngine[Any]) -> bool:
+    # In SQLAlchemy 2.0 a Float is a Numeric, too.
+    if isinstance(type_, Numeric) and not isinstance(type_, Float):
+        return (type_.precision or 19) - (type_.scale or 0) < 19
+    return isinstance(type_, Float | Integer | String) and not isinstance(type_, BigInteger)
+
+
+def _render_plainly(autogenerate: Any, *_: Any) -> None:
+    """A migration is for good, and has no part of a program in it: there the type is BigInteger, with autoincrement=False beside it."""
+    options = autogenerate.opts
+    of_the_program = options.get("render_item")
+
+    def render_item(kind: str, item: Any, context: Any) -> Any:
+        rendered = of_the_program(kind, item, context) if of_the_program else False
+        if rendered is False and kind == "type" and isinstance(item, SnowflakeType):
+            return f"{options['sqlalchemy_module_prefix'] or ''}BigInteger()"
+        return rendered
+
+    options["render_item"] = render_item
+
+
+# Alembic runs the program's models, so it has been imported by now; where it has not, nothing is written for it.
+if "alembic" in sys.modules:
+    from alembic.autogenerate import comparators
+
+    comparators.dispatch_for("schema")(_render_plainly)

@@ -1,0 +1,36 @@
+"""What Django's own test classes do with such keys; test_django.py runs this by `manage.py test`."""
+
+from django.db import transaction
+from django.test import TestCase, TransactionTestCase
+
+from .models import Category, Item
+
+
+class Data(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        cls.category = Category.objects.create(name="books")
+        cls.items = Item.objects.bulk_create(Item(name=f"item {n}", category=cls.category) for n in range(10))
+
+    def test_one(self):
+        self.assertEqual({item.pk for item in self.category.items.all()}, {item.pk for item in self.items})
+        self.category.name = "changed"
+        self.category.save()
+
+    def test_other(self):
+        self.assertEqual(self.category.name, "books")
+        self.assertEqual(Category.objects.get(pk=self.category.pk).name, "books")
+
+
+class Sequences(TransactionTestCase):
+    # It resets every sequence of the database, of which these tables have none.
+    reset_sequences = True
+
+    def test_one(self):
+        with self.assertRaises(RuntimeError), transaction.atomic():
+            lost = Item.objects.create(name="lost")
+            raise RuntimeError
+        self.assertGreater(Item.objects.create(name="kept").pk, lost.pk)
+
+    def test_other(self):
+        self.assertEqual(Item.objects.count(), 0)

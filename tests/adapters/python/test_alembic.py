@@ -1,0 +1,108 @@
+"""Alembic's own command line over models with columns of IDs."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import sql
+from sqlalchemy import MetaData, create_engine, inspect, text
+
+MODELS = """
+    import frazil
+    from frazil.sqlalchemy import SnowflakeType
+    from sqlalchemy import ForeignKey, String
+    from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+    ids = frazil.Snowflake("standard", node=1)
+
+    class Base(DeclarativeBase):
+        pass
+
+    class User(Base):
+        __tablename__ = "user_"
+        id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
+        name: Mapped[str] = mapped_column(String(50))
+
+    class Item(Base):
+        __tablename__ = "item"
+        id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
+        user_id: Mapped[int] = mapped_column(ForeignKey("user_.id"))
+        parent_id: Mapped[int | None] = mapped_column(ForeignKey("item.id"))
+"""
+
+
+class Project:
+    """A folder as `alembic init` makes it, whose env.py knows the models."""
+
+    def __init__(self, folder, url):
+        self.folder, self.engine = folder, create_engine(url)
+        (folder / "models.py").write_text(textwrap.dedent(MODELS))
+        self.run("init", "migrations")
+        ini, env = folder / "alembic.ini", folder / "migrations/env.py"
+        ini.write_text("\n".join(f"sqlalchemy.url = {url}" if line.startswith("sqlalchemy.url") else line for line in ini.read_text().split("\n")))
+        assert "target_metadata = None" in env.read_text()
+        env.write_text(env.read_text().replace("target_metadata = None", "import models\ntarget_metadata = models.Base.metadata"))
+
+    def run(self, *arguments, fails=False):
+        command = [sys.executable, "-m", "alembic", *arguments]
+        told = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(self.folder)})
+        assert (told.returncode != 0) == fails, told.stdout + told.stderr
+        return told.stdout + told.stderr
+
+    def migrations(self):
+        return {path.name: path.read_text() for path in (self.folder / "migrations/versions").glob("*.py")}
+
+
+@pytest.fixture(params=sql.DATABASES)
+def project(request, tmp_path):
+    project = Project(tmp_path, sql.url(request.param, tmp_path))
+    yield project
+    left = MetaData()
+    left.reflect(project.engine)
+    left.drop_all(project.engine)
+    project.engine.dispose()
+
+
+def test_a_migration_is_written_once_and_names_no_generator(project):
+    project.run("revision", "--autogenerate", "-m", "first")
+    [migration] = project.migrations().values()
+    assert "sa.Column('id', sa.BigInteger(), autoincrement=False, nullable=False)" in migration
+    assert not any(word in migration for word in ("frazil", "Snowflake", "default", "models")), migration
+    project.run("upgrade", "head")
+    assert "No new upgrade operations" in project.run("check")
+    project.run("revision", "--autogenerate", "-m", "second")
+    [second] = [body for name, body in project.migrations().items() if "second" in name]
+    assert "op." not in second
+    project.run("upgrade", "head")
+
+    for table, column in ("user_", "id"), ("item", "id"), ("item", "user_id"), ("item", "parent_id"):
+        [present] = [each for each in inspect(project.engine).get_columns(table) if each["name"] == column]
+        assert present["type"].compile(project.engine.dialect).startswith("BIGINT")
+        assert present["default"] is None and present.get("autoincrement") in (False, "auto", None)
+    project.run("downgrade", "base")
+    assert inspect(project.engine).get_table_names() == ["alembic_version"]
+
+
+def test_a_migration_needs_no_models(project):
+    project.run("revision", "--autogenerate", "-m", "first")
+    env = project.folder / "migrations/env.py"
+    env.write_text(env.read_text().replace("import models\ntarget_metadata = models.Base.metadata", "target_metadata = None"))
+    (project.folder / "models.py").unlink()
+    project.run("upgrade", "head")
+    assert "user_" in inspect(project.engine).get_table_names()
+    statements = project.run("upgrade", "head", "--sql").upper()
+    assert "ID BIGINT NOT NULL" in statements and not any(word in statements for word in ("SERIAL", "AUTO", "IDENTITY"))
+
+
+def test_a_narrow_column_becomes_bigint(project):
+    with project.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE user_ (id INTEGER NOT NULL PRIMARY KEY, name VARCHAR(50) NOT NULL)"))
+    project.run("revision", "--autogenerate", "-m", "first")
+    [migration] = project.migrations().values()
+    assert "type_=sa.BigInteger()" in migration
+    # SQLite cannot alter a column in place, and MariaDB not while a new foreign key, which stands before it, refers to it.
+    if project.engine.dialect.name == "postgresql":
+        project.run("upgrade", "head")
+        assert "No new upgrade operations" in project.run("check")

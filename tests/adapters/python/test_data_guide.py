@@ -1,0 +1,88 @@
+"""docs/python-data.md as a new user follows it: every block, in its order, in a folder that begins empty."""
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+GUIDE = (Path(__file__).resolve().parents[3] / "docs/python-data.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the guide names."""
+    for variable in [name for name in os.environ if name.startswith("FRAZIL_") and "TEST" not in name]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("FRAZIL", f"standard store={os.environ['FRAZIL_TEST_POSTGRESQL']}")
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    for _, code in BLOCKS:
+        if name := re.match(r"# (\w+\.py)\n", code):
+            (tmp_path / name[1]).write_text(code)
+    return tmp_path
+
+
+@contextlib.contextmanager
+def serving(folder, command):
+    """The guide's command, on a port that is free."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(command.replace("8000", str(port)).split(), cwd=folder, stderr=subprocess.PIPE, text=True)
+    try:
+        deadline = time.monotonic() + 120
+        while server.poll() is None and time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            time.sleep(0.05)
+        yield port
+    finally:
+        server.terminate()
+        said = server.communicate(timeout=60)[1]
+    assert "Application shutdown complete" in said, said
+
+
+def test_the_first_five_minutes(folder):
+    install, serve, ask = [code for language, code in BLOCKS if language == "sh"]
+    assert install.startswith("pip install 'frazil[sqlalchemy,pydantic]' fastapi uvicorn")
+    with serving(folder, serve) as port:
+        told = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
+        order = json.loads(told.stdout)
+        assert order.keys() == {"item", "replaces_id", "id"} and re.fullmatch(r"\d{17,19}", order["id"])
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/{order['id']}") as answer:
+            assert json.load(answer) == order
+        with pytest.raises(urllib.error.HTTPError, match="422"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/1e18")
+
+
+def test_in_production(folder):
+    with serving(folder, "uvicorn server:app --port 8000") as port:
+        made = set()
+        for _ in range(3):
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/new") as answer:
+                made.add(json.load(answer))
+    assert len(made) == 3 and all(isinstance(id, str) for id in made)
+    listed = subprocess.run(
+        ["frazil", "nodes", os.environ["FRAZIL_TEST_POSTGRESQL"]], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    assert "0 of 1024 node numbers held" in listed, "it was given back"
+
+
+def test_all_other_blocks_in_their_order(folder):
+    blocks = [code for language, code in BLOCKS if language == "py" and not re.match(r"# \w+\.py\n", code)]
+    assert len(blocks) > 8 and {language for language, _ in BLOCKS} == {"sh", "py"}
+    (folder / "guide.py").write_text("\n".join(blocks))
+    done = subprocess.run([sys.executable, "guide.py"], check=False, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2000 [] 20" in done.stdout and "datetime64[ms, UTC]" in done.stdout

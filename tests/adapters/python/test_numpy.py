@@ -1,0 +1,279 @@
+"""frazil.numpy, frazil.pandas and frazil.polars: columns of IDs stay exact, or are refused."""
+
+import datetime
+import decimal
+import io
+
+import frazil
+import frazil.numpy
+import frazil.pandas
+import frazil.polars
+import numpy
+import pandas
+import polars
+import pytest
+
+LAYOUT = frazil.Layout("twitter")
+GENERATOR = frazil.Snowflake("twitter", datacenter=1, worker=2)
+# Neighbours that are one float.
+A, B, C = 1541815603606036480, 1541815603606036481, 1541815603606036607
+LARGEST = 2**63 - 1
+TIME = LAYOUT.decode(A).time
+assert float(A) == float(B) == float(C)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [A, B, LARGEST, 0],
+        [str(A), str(B), str(LARGEST), "0"],
+        (A, str(B), numpy.int64(LARGEST), numpy.uint8(0)),
+        iter([A, B, LARGEST, 0]),
+        numpy.array([A, B, LARGEST, 0]),
+        numpy.array([A, B, LARGEST, 0], dtype="uint64"),
+        numpy.array([A, B, LARGEST, 0], dtype=">i8"),
+        numpy.array([A, B, LARGEST, 0], dtype=object),
+        numpy.array([str(A), str(B), str(LARGEST), "0"]),
+        numpy.array([str(A), str(B), str(LARGEST), "0"], dtype=object),
+        numpy.array([A, 1, B, 1, LARGEST, 1, 0])[::2],
+        numpy.ma.array([A, B, LARGEST, 0]),
+        pandas.Series([A, B, LARGEST, 0], dtype="Int64"),
+        polars.Series([A, B, LARGEST, 0]),
+    ],
+    ids=lambda values: type(values).__name__,
+)
+def test_arrays(values):
+    ids = frazil.numpy.ids(values)
+    assert ids.dtype == "int64" and ids.tolist() == [A, B, LARGEST, 0]
+    assert ids.astype("U19").tolist() == [str(A), str(B), str(LARGEST), "0"]
+    assert frazil.numpy.ids(ids.astype("U19")).tolist() == ids.tolist()
+    ids[0] = 5
+    assert frazil.numpy.ids([]).tolist() == [] and frazil.numpy.ids([]).dtype == "int64"
+
+
+@pytest.mark.parametrize("values", [numpy.array([1, 2], dtype="int8"), numpy.array([1, 2], dtype="uint32"), range(1, 3), {1: "", 2: ""}])
+def test_integers_of_fewer_bits(values):
+    assert frazil.numpy.ids(values).tolist() == [1, 2]
+
+
+def test_an_array_is_copied():
+    first = GENERATOR.array(3)
+    second = frazil.numpy.ids(first)
+    second[0] = 0
+    assert first[0] != 0
+
+
+@pytest.mark.parametrize(
+    "values, error",
+    [
+        (numpy.array([1.0]), frazil.WrongTypeError),
+        (numpy.array([1.5], dtype="float32"), frazil.WrongTypeError),
+        (numpy.array([1], dtype="float16"), frazil.WrongTypeError),
+        ([1.0], frazil.WrongTypeError),
+        ([A, None], frazil.WrongTypeError),
+        (numpy.array([A, None]), frazil.WrongTypeError),
+        (numpy.array([A, numpy.nan], dtype=object), frazil.IdInvalidError),
+        (numpy.ma.array([A, B], mask=[False, True]), frazil.WrongTypeError),
+        (numpy.array(["2026-01-01", "NaT"], dtype="datetime64[ms]"), frazil.WrongTypeError),
+        (numpy.array([True]), frazil.WrongTypeError),
+        (numpy.array([1j]), frazil.WrongTypeError),
+        (numpy.array([b"1"]), frazil.WrongTypeError),
+        (numpy.array([[1]]), frazil.WrongTypeError),
+        ([decimal.Decimal(1)], frazil.WrongTypeError),
+        (5, frazil.WrongTypeError),
+        ("5", frazil.WrongTypeError),
+        (None, frazil.WrongTypeError),
+        (numpy.array([-1]), frazil.IdInvalidError),
+        (numpy.array([2**63], dtype="uint64"), frazil.IdInvalidError),
+        ([2**64], frazil.IdInvalidError),
+        (["1e18"], frazil.IdInvalidError),
+        (["007"], frazil.IdInvalidError),
+        ([""], frazil.IdInvalidError),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+def test_what_holds_no_ids(values, error):
+    with pytest.raises(frazil.FrazilError) as refused:
+        frazil.numpy.ids(values)
+    assert type(refused.value) is error
+
+
+PANDAS = [
+    pandas.Series([A, None, B, LARGEST], dtype="Int64"),
+    pandas.Series([A, None, B, LARGEST], dtype="UInt64"),
+    pandas.Series([A, None, B, LARGEST], dtype="object"),
+    pandas.Series([A, float("nan"), B, LARGEST], dtype="object"),
+    pandas.Series([A, pandas.NaT, B, LARGEST], dtype="object"),
+    pandas.Series([str(A), None, str(B), str(LARGEST)]),
+    pandas.Series([str(A), None, str(B), str(LARGEST)], dtype="string"),
+    pandas.Series([str(A), None, str(B), str(LARGEST)], dtype="string[pyarrow]"),
+    pandas.Series([str(A), None, str(B), str(LARGEST)], dtype="category"),
+    pandas.Series([A, None, B, LARGEST], dtype="int64[pyarrow]"),
+    pandas.Series([A, None, B, LARGEST], dtype="uint64[pyarrow]"),
+    [A, None, str(B), LARGEST],
+]
+
+
+@pytest.mark.parametrize("column", PANDAS, ids=lambda column: str(getattr(column, "dtype", "list")))
+def test_columns_of_pandas(column):
+    ids = frazil.pandas.ids(column)
+    assert ids.dtype == "Int64" and ids.tolist() == [A, pandas.NA, B, LARGEST]
+    assert ids.astype("string").tolist() == [str(A), pandas.NA, str(B), str(LARGEST)]
+    assert frazil.pandas.ids(ids.astype("string")).equals(ids)
+
+    parts = frazil.pandas.decode(column, LAYOUT)
+    assert parts.columns.tolist() == ["time", "datacenter", "worker", "sequence", "tick"]
+    assert parts["time"].dt.tz == datetime.UTC and parts["time"].iloc[1] is pandas.NaT
+    assert parts["time"].iloc[0] == parts["time"].iloc[2] == TIME
+    for name in parts.columns[1:]:
+        assert parts[name].dtype == "Int64"
+        assert parts[name].tolist() == [
+            pandas.NA if id is None else getattr(LAYOUT.decode(id), name) for id in (A, None, B, LARGEST)
+        ]  # fmt: skip
+
+
+def test_a_column_of_pandas_keeps_its_index_and_its_name():
+    table = pandas.DataFrame({"id": GENERATOR.array(4)}, index=["a", "b", "b", "c"])
+    assert table["id"].dtype == "int64"
+    ids = frazil.pandas.ids(table["id"])
+    assert ids.name == "id" and ids.index.tolist() == ["a", "b", "b", "c"] and ids.tolist() == table["id"].tolist()
+    parts = frazil.pandas.decode(table["id"], GENERATOR.layout)
+    assert parts.index.tolist() == ["a", "b", "b", "c"] and parts["worker"].tolist() == [2] * 4
+    table["created"] = parts["time"]
+    assert table["created"].dt.tz == datetime.UTC and table["id"].tolist() == ids.tolist()
+    parts["worker"].array[0] = pandas.NA
+    assert parts["sequence"].notna().all() and ids.notna().all(), "each column has memory of its own"
+
+
+def test_a_part_that_is_changed_changes_no_other():
+    parts = frazil.pandas.decode([A, None], LAYOUT)
+    parts.loc[1, "worker"] = 3
+    assert parts["worker"].tolist() == [26, 3] and parts["sequence"].tolist() == [0, pandas.NA]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pandas.Series([A, None]),
+        pandas.Series([float(A)]),
+        pandas.Series([A, None], dtype="Float64"),
+        pandas.Series([float(A), None], dtype="double[pyarrow]"),
+        pandas.read_csv(io.StringIO(f"id,x\n{A},1\n,2"))["id"],
+    ],
+    ids=lambda column: str(column.dtype),
+)
+def test_floats_of_pandas_are_refused_with_the_mend(column):
+    for call in frazil.pandas.ids, lambda column: frazil.pandas.decode(column, LAYOUT):
+        with pytest.raises(frazil.WrongTypeError, match=r"floats have rounded its IDs: .*'Int64'"):
+            call(column)
+    mended = pandas.read_csv(io.StringIO(f"id,x\n{B},1\n,2"), dtype={"id": "Int64"})["id"]
+    assert frazil.pandas.ids(mended).tolist() == [B, pandas.NA]
+
+
+@pytest.mark.parametrize("column", [pandas.Series([None, float("nan")]), pandas.Series([None, None]), pandas.Series([], dtype="float64"), []])
+def test_columns_of_pandas_without_ids(column):
+    ids = frazil.pandas.ids(column)
+    assert ids.dtype == "Int64" and len(ids) == len(column) and ids.isna().all()
+    parts = frazil.pandas.decode(column, LAYOUT)
+    assert len(parts) == len(column) and parts.isna().all().all() and parts["time"].dt.tz == datetime.UTC
+
+
+@pytest.mark.parametrize(
+    "values, error, says",
+    [
+        ([None, "x"], frazil.IdInvalidError, '"x" is not an ID'),
+        ([None, ""], frazil.IdInvalidError, "0 characters"),
+        ([None, -1], frazil.IdInvalidError, "negative"),
+        ([None, 2**63], frazil.IdInvalidError, r"ids\[1\]=9223372036854775808"),
+        ([None, 1.5], frazil.FrazilError, r"ids\[1\]"),
+        ([None, True], frazil.WrongTypeError, r"ids\[1\]"),
+        ([None, b"1"], frazil.WrongTypeError, r"ids\[1\]"),
+        ([None, datetime.date(2026, 1, 1)], frazil.WrongTypeError, r"ids\[1\]"),
+    ],
+    ids=repr,
+)
+def test_what_holds_no_ids_in_pandas(values, error, says):
+    with pytest.raises(error, match=says):
+        frazil.pandas.ids(values)
+    with pytest.raises(error, match=says):
+        frazil.pandas.ids(pandas.Series(values, dtype="object"))
+
+
+def test_other_types_of_pandas_are_refused():
+    for column in pandas.Series(pandas.to_datetime(["2026-01-01", None])), pandas.Series([True, False]), pandas.Series([True, None], dtype="boolean"):
+        with pytest.raises(frazil.WrongTypeError):
+            frazil.pandas.ids(column)
+
+
+POLARS = [
+    polars.Series("id", [A, None, B, LARGEST]),
+    polars.Series("id", [A, None, B, LARGEST], dtype=polars.UInt64),
+    polars.Series("id", [str(A), None, str(B), str(LARGEST)]),
+    polars.Series("id", [str(A), None, str(B), str(LARGEST)], dtype=polars.Categorical),
+]
+
+
+@pytest.mark.parametrize("column", POLARS, ids=lambda column: str(column.dtype))
+def test_columns_of_polars(column):
+    ids = frazil.polars.ids(column)
+    assert ids.dtype == polars.Int64 and ids.name == "id" and ids.to_list() == [A, None, B, LARGEST]
+    assert ids.cast(polars.String).to_list() == [str(A), None, str(B), str(LARGEST)]
+    assert frazil.polars.ids(ids.cast(polars.String)).to_list() == ids.to_list()
+
+    parts = frazil.polars.decode(column, LAYOUT)
+    assert parts.columns == ["time", "datacenter", "worker", "sequence", "tick"]
+    assert parts.schema["time"] == polars.Datetime("ms", "UTC") and set(parts.dtypes[1:]) == {polars.Int64}
+    for row, id in zip(parts.iter_rows(named=True), [A, None, B, LARGEST], strict=True):
+        assert row == (dict.fromkeys(parts.columns) if id is None else LAYOUT.decode(id)._asdict())
+
+
+def test_a_new_column_of_polars():
+    table = polars.DataFrame({"id": GENERATOR.array(3)})
+    table = table.hstack(frazil.polars.decode(table["id"], GENERATOR.layout))
+    assert table["worker"].to_list() == [2] * 3 and table["id"].dtype == polars.Int64
+    assert frazil.polars.ids(table["id"]).to_list() == table["id"].to_list()
+
+
+@pytest.mark.parametrize("dtype", [polars.Float64, polars.Float32])
+def test_floats_of_polars_are_refused_with_the_mend(dtype):
+    for values in [float(A)], [float(A), None], [float("nan")]:
+        column = polars.Series("id", values, dtype=dtype)
+        for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
+            with pytest.raises(frazil.WrongTypeError, match="floats have rounded its IDs: .*polars.Int64"):
+                call(column)
+
+
+@pytest.mark.parametrize("dtype", [polars.Int64, polars.String, polars.Float64, polars.Null, polars.Int8])
+@pytest.mark.parametrize("values", [[], [None, None]], ids=repr)
+def test_columns_of_polars_without_ids(dtype, values):
+    column = polars.Series("id", values, dtype=dtype)
+    assert frazil.polars.ids(column).dtype == polars.Int64 and frazil.polars.ids(column).to_list() == values
+    parts = frazil.polars.decode(column, LAYOUT)
+    assert parts.height == len(values) and parts.schema["time"] == polars.Datetime("ms", "UTC") and parts.null_count().row(0) == (len(values),) * 5
+
+
+@pytest.mark.parametrize(
+    "column, error",
+    [
+        (polars.Series([None, -1]), frazil.IdInvalidError),
+        (polars.Series([None, 2**63], dtype=polars.UInt64), frazil.IdInvalidError),
+        (polars.Series([None, "007"]), frazil.IdInvalidError),
+        (polars.Series([None, True]), frazil.WrongTypeError),
+        (polars.Series([decimal.Decimal(A)]), frazil.WrongTypeError),
+        (polars.Series([b"1"]), frazil.WrongTypeError),
+        (polars.Series([datetime.date(2026, 1, 1), None]), frazil.WrongTypeError),
+        (polars.Series([[1], None]), frazil.WrongTypeError),
+    ],
+    ids=lambda value: str(getattr(value, "dtype", "")),
+)
+def test_what_holds_no_ids_in_polars(column, error):
+    with pytest.raises(frazil.FrazilError) as refused:
+        frazil.polars.ids(column)
+    assert type(refused.value) is error
+
+
+def test_an_id_of_another_layout():
+    few = frazil.Layout("js53")
+    for call in lambda: few.decode_many([LARGEST]), lambda: frazil.pandas.decode([LARGEST], few), lambda: frazil.polars.decode(polars.Series([LARGEST]), few):
+        with pytest.raises(frazil.IdInvalidError):
+            call()

@@ -1,0 +1,23 @@
+"""The adapters' types, under mypy's strict mode, beside those of the frameworks' current versions."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import frazil
+import pytest
+
+
+@pytest.mark.skipif(sys.prefix.endswith("oldest"), reason="the types are those of the current versions")
+def test_types(tmp_path):
+    package = Path(frazil.__file__).parent
+    # Beside what is installed, and not within it, where mypy looks at nothing.
+    (tmp_path / "frazil").symlink_to(package)
+    usage = ["typed_usage.py", "typed_usage_django.py"]
+    for name in usage:
+        (tmp_path / name).write_text(Path(__file__).with_name(name).read_text())
+    modules = ["frazil/django", *(f"frazil/{name}.py" for name in ("_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy"))]
+    # pandas has no types of its own.
+    command = [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", *modules, *usage]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
