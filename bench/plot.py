@@ -28,7 +28,7 @@ def bars(language, cases, folder):
     figure, axes = plt.subplots(figsize=(8, 0.6 + 0.24 * len(cases)))
     axes.barh([case["case"] for case in cases], [case["ns"] for case in cases], color=[colour(case["case"]) for case in cases])
     axes.set_xscale("log")
-    axes.set_xlabel("ns per ID, logarithmic: floors grey, frazil blue, peers yellow")
+    axes.set_xlabel(f"ns per {'row' if language == 'orm' else 'ID'}, logarithmic: floors grey, frazil blue, peers yellow")
     for place, case in enumerate(cases):
         axes.annotate(f" {case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", (case["ns"], place), va="center", fontsize=8)
     axes.margins(x=0.12, y=0.01)
