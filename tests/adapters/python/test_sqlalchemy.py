@@ -206,13 +206,13 @@ def test_inheritance_has_one_id_for_all_tables_of_a_row(engine):
         __tablename__ = "animal"
         id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=IDS)
         kind: Mapped[str] = mapped_column(String(10))
-        __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "animal"}  # noqa: RUF012
+        __mapper_args__ = {"polymorphic_on": "kind", "polymorphic_identity": "animal"}
 
     class Cat(Animal):
         __tablename__ = "cat"
         id: Mapped[int] = mapped_column(ForeignKey("animal.id"), primary_key=True)
         lives: Mapped[int]
-        __mapper_args__ = {"polymorphic_identity": "cat"}  # noqa: RUF012
+        __mapper_args__ = {"polymorphic_identity": "cat"}
 
     Base.metadata.create_all(engine)
     with Session(engine) as session, sql.statements(engine) as sent:
