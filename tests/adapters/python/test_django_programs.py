@@ -12,9 +12,12 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-import project.celery  # noqa: F401  # whose tasks shared_task makes
 import pytest
 from django_shop import FOLDER, PROJECT, migrate
+
+# isort: split
+# What follows wants Django set up, which the import above does.
+import project.celery  # noqa: F401  # whose tasks shared_task makes
 from project import routing
 from shop.models import Item
 from shop.tasks import mint

@@ -6,33 +6,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Topic',
+            name="Topic",
             fields=[
-                ('id', frazil.django.SnowflakeAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('title', models.CharField(max_length=100)),
+                ("id", frazil.django.SnowflakeAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("title", models.CharField(max_length=100)),
             ],
             options={
-                'db_table': 'topics',
+                "db_table": "topics",
             },
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', frazil.django.SnowflakeAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('author', models.CharField(max_length=100)),
-                ('text', models.CharField(max_length=2000)),
-                ('topic', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='board.topic')),
+                ("id", frazil.django.SnowflakeAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("author", models.CharField(max_length=100)),
+                ("text", models.CharField(max_length=2000)),
+                ("topic", models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to="board.topic")),
             ],
             options={
-                'db_table': 'messages',
+                "db_table": "messages",
             },
         ),
     ]
