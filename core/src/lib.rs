@@ -146,6 +146,8 @@ mod wait;
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
+#[doc(hidden)]
+pub use interop::process_uuid;
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
