@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-fastapi check test bench bench-quick soak package install uninstall lint fmt generate
+.PHONY: help demo example-django example-fastapi check test bench bench-quick soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
@@ -7,6 +7,9 @@ help: ## this list
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
+
+example-django: ## a message board in Django, REST framework and PostgreSQL with four worker processes: http://127.0.0.1:8000
+	@scripts/example.sh django
 
 example-fastapi: ## a message board in FastAPI, SQLAlchemy and PostgreSQL with four worker processes: http://127.0.0.1:8000
 	@scripts/example.sh fastapi

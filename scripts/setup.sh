@@ -44,6 +44,8 @@ if wanted test; then
     # The stores' servers, of which tests/servers starts private instances.
     need redis-server redis-server
     need mariadbd mariadb-server
+    # Django's driver for it is compiled where it is installed.
+    need mariadb_config libmariadb-dev
     need etcd etcd-server
     [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi

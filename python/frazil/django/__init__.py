@@ -12,7 +12,7 @@ try:
 except ImportError as _error:
     if _error.name != "django":  # it is there, and a part of it is missing
         raise
-    raise ImportError("frazil.django needs Django: python -m pip install 'frazil[django]'", name="django") from _error
+    raise ImportError("frazil.django needs Django: pip install 'frazil[django]'", name="django") from _error
 
 from . import checks as _checks  # noqa: F401
 from .fields import SnowflakeAutoField

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import frazil
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models, router
+
+import frazil
 
 from .fields import SnowflakeAutoField, is_snowflake
 from .generator import get_layout, leases_numbers
@@ -88,7 +89,7 @@ def check_generic_references(app_configs: Any, **_: object) -> list[checks.Check
             if isinstance(reference, GenericForeignKey):
                 column: Any = model._meta.get_field(reference.fk_field)
                 if isinstance(column, _NARROW) and not isinstance(column, models.BigIntegerField):
-                    why = f"{column} has 32 bits or less, and a generic foreign key that holds it cannot refer to a row with a Snowflake ID."
+                    why = f"{column} has 32 bits or less: its generic foreign key cannot refer to a row with a Snowflake ID."
                     found.append(checks.Warning(why, hint="Make it a BigIntegerField, or a CharField.", obj=model, id="frazil.W004"))
     return found
 
@@ -124,23 +125,22 @@ def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
     for column in connection.introspection.get_table_description(cursor, table):
         kind = connection.introspection.get_field_type(column.type_code, column)
         kind = kind[0] if isinstance(kind, tuple) else kind
-        if kind in ("AutoField", "IntegerField", "PositiveIntegerField", "SmallAutoField", "SmallIntegerField", "PositiveSmallIntegerField"):
+        if kind.endswith(("IntegerField", "AutoField")) and "Big" not in kind:
             narrow[column.name] = kind
     return narrow
 
 
 def _too_narrow(connection: Any, model: type[models.Model], field: Any, kind: str) -> checks.CheckMessage:
     place = f"{model._meta.db_table}.{field.column} in the database {connection.alias!r}"
+    name, why = "W005", "has 32 bits or less: an ID does not fit."
     if kind == "INTEGER PRIMARY KEY":
-        why, name = f"{place} is SQLite's row number (INTEGER PRIMARY KEY): a row that comes without an ID gets the highest one plus 1.", "W006"
-    else:
-        why, name = f"{place} has 32 bits or less: an ID does not fit.", "W005"
+        name, why = "W006", "is SQLite's row number (INTEGER PRIMARY KEY): a row that comes without an ID gets the highest one plus 1."
     hint = "Run makemigrations and migrate."
-    if model._meta.auto_created:
+    if model._meta.auto_created and field.primary_key:
         # makemigrations does not see the tables that Django makes for many-to-many fields.
         sql = "\n".join(_alteration(connection, model, field))
         hint = f"makemigrations does not see this table: run this yourself, in a migration's RunSQL for example:\n{sql}"
-    return checks.Warning(why, hint=hint, obj=model, id=f"frazil.{name}")
+    return checks.Warning(f"{place} {why}", hint=hint, obj=model, id=f"frazil.{name}")
 
 
 def _alteration(connection: Any, model: type[models.Model], field: Any) -> list[str]:

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django_shop import FOLDER, PROJECT, migrate
 
+# isort: split
+# What follows wants Django set up, which the import above does.
 import project.celery  # noqa: F401  # whose tasks shared_task makes
 from project import routing
 from shop.models import Item
@@ -139,8 +141,6 @@ def test_celery_prefork():
 
 
 def test_celery_prefork_refuses_one_number_for_all():
-    with running(*CELERY, SHOP_FRAZIL="standard node=7"):
-        with pytest.raises(Exception, match="same node number") as refused:
-            mint.delay(1).get(timeout=120)
+    with running(*CELERY, SHOP_FRAZIL="standard node=7"), pytest.raises(Exception, match="same node number") as refused:
+        mint.delay(1).get(timeout=120)
     assert type(refused.value).__name__ == "ForkedError"
-

@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 # Each module, the packages that it stands on, and its extra.
 ADAPTERS = [
+    ("frazil.django", ["django"], "django"),
     ("frazil.sqlalchemy", ["sqlalchemy"], "sqlalchemy"),
     ("frazil.pydantic", ["pydantic", "pydantic_core"], "pydantic"),
     ("frazil.numpy", ["numpy"], "numpy"),

@@ -13,9 +13,11 @@ def test_types(tmp_path):
     package = Path(frazil.__file__).parent
     # Beside what is installed, and not within it, where mypy looks at nothing.
     (tmp_path / "frazil").symlink_to(package)
-    (tmp_path / "typed_usage.py").write_text(Path(__file__).with_name("typed_usage.py").read_text())
-    modules = [f"frazil/{name}.py" for name in ("_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy")]
+    usage = ["typed_usage.py", "typed_usage_django.py"]
+    for name in usage:
+        (tmp_path / name).write_text(Path(__file__).with_name(name).read_text())
+    modules = ["frazil/django", *(f"frazil/{name}.py" for name in ("_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy"))]
     # pandas has no types of its own.
-    command = [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", *modules, "typed_usage.py"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", *modules, *usage]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr

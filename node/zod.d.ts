@@ -1,5 +1,5 @@
 import type * as z from 'zod/v4'
-import type { SnowflakeIdOptions } from 'frazil/schema'
+import type { SnowflakeIdOptions } from './schema.js'
 
 /**
  * zod's type of an ID: a string of decimal digits without leading zeros, 0 to 2^63 - 1. Numbers are refused, whatever their size, and the

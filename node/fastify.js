@@ -1,8 +1,8 @@
 'use strict'
 // A Fastify plugin: opens a generator before the server is ready, closes it after the last request, and refuses rounded IDs in bodies.
 
-const { FrazilError } = require('../index.js')
-const { openIds, readOptions } = require('./open.js')
+const { FrazilError } = require('./index.js')
+const { openIds, readOptions } = require('./adapters/open.js')
 
 // Beside the plugin's own option, what Fastify lets a caller of `register` say.
 const OTHERS = ['name', 'prefix', 'logLevel', 'logSerializers']

@@ -1,10 +1,10 @@
 'use strict'
 // A NestJS module that opens generators before the application starts and closes them when it shuts down; a pipe for IDs.
 
-const { FrazilError, Snowflake } = require('../index.js')
-const { snowflakeId } = require('../lite/cjs/schema.js')
-const { openIds, readOptions } = require('./open.js')
-const peer = require('./peer.js')
+const { FrazilError, Snowflake } = require('./index.js')
+const { snowflakeId } = require('./lite/cjs/schema.js')
+const { openIds, readOptions } = require('./adapters/open.js')
+const peer = require('./adapters/peer.js')
 
 const wanted = name => `${name} 10 or later`
 const common = peer('frazil/nestjs', '@nestjs/common', wanted('@nestjs/common'), () => require('@nestjs/common'))

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
-import type { Snowflake } from 'frazil'
-import type { IdsOptions } from './open.js'
+import type { Snowflake } from './index.js'
+import type { IdsOptions } from './adapters/open.js'
 
 declare module 'fastify' {
   interface FastifyInstance {

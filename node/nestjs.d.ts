@@ -1,8 +1,8 @@
 import type {
   ArgumentMetadata, DynamicModule, FactoryProvider, InjectionToken, ModuleMetadata, PipeTransform,
 } from '@nestjs/common' with { 'resolution-mode': 'import' }
-import type { SnowflakeIdOptions } from 'frazil/schema'
-import type { IdsOptions } from './open.js'
+import type { SnowflakeIdOptions } from './schema.js'
+import type { IdsOptions } from './adapters/open.js'
 
 /** What {@link FrazilModule.forRoot} takes. */
 export interface FrazilModuleOptions extends IdsOptions {

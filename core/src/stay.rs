@@ -1,9 +1,10 @@
-//! The library stays where it was loaded, also when a program unloads it: its threads may still run, and what it knows of numbers given by
-//! hand holds for the life of the process. On Unix the linker says so, see build.rs.
+//! A library of frazil's stays where it was loaded, also when a program unloads it, as Node does at the end of a worker: its threads may still run, and
+//! what it knows of numbers given by hand holds for the life of the process. On Unix the linker is told so.
 
-/// Has Windows keep the DLL, or the program's own that frazil is linked into, as long as the process runs.
+/// Has Windows keep the DLL that frazil is linked into, as long as the process runs.
 #[cfg(windows)]
-pub(crate) fn stay() {
+#[doc(hidden)]
+pub fn stay() {
     use std::ffi::c_void;
     use std::sync::Once;
 
@@ -24,4 +25,5 @@ pub(crate) fn stay() {
 }
 
 #[cfg(not(windows))]
-pub(crate) fn stay() {}
+#[doc(hidden)]
+pub fn stay() {}
