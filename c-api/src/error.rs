@@ -1,11 +1,9 @@
 //! The core's error as a status and a text of the thread, and the guard that lets no panic out.
 
 use frazil_core::{Error, ErrorKind, Result, Uncancelled};
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
 use std::thread::LocalKey;
 
 /// FRAZIL_OK, or the number of an error: see frazil_error_name().
@@ -82,47 +80,35 @@ pub extern "C" fn frazil_retry_after_ms() -> i64 {
     LAST.try_with(|last| last.borrow().retry_after_ms).unwrap_or(UNKNOWN)
 }
 
-/// The core's table with NUL-terminated texts, and before it what is no error.
-struct Row {
-    code: frazil_status,
-    name: Cow<'static, CStr>,
-    meaning: Cow<'static, CStr>,
-}
-
-static SUCCESS: Row = Row { code: OK, name: Cow::Borrowed(c"OK"), meaning: Cow::Borrowed(c"The call succeeded.") };
-
-static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let text = |text: &str| Cow::Owned(c_string(text.to_owned()));
-    ErrorKind::ALL.iter().map(|kind| Row { code: kind.code(), name: text(kind.name()), meaning: text(kind.meaning()) }).collect()
-});
-
 /// How many errors the table has.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_count() -> usize {
-    TABLE.len()
+    ErrorKind::ALL.len()
 }
 
 /// The number of the error at an index, in ascending order; FRAZIL_OK past the end of the table.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_at(index: usize) -> frazil_status {
-    TABLE.get(index).map_or(OK, |row| row.code)
+    ErrorKind::ALL.get(index).map_or(OK, |kind| kind.code())
 }
 
 /// The stable name of an error, for example "CLOCK_BACK", and "OK" of FRAZIL_OK; NULL for a number that is
 /// no status. Valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_name(code: frazil_status) -> *const c_char {
-    find(code).map_or(std::ptr::null(), |row| row.name.as_ptr())
+    texts(code).map_or(std::ptr::null(), |(name, _)| name.as_ptr())
 }
 
 /// What a status means, in one sentence; NULL for a number that is none. Valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_meaning(code: frazil_status) -> *const c_char {
-    find(code).map_or(std::ptr::null(), |row| row.meaning.as_ptr())
+    texts(code).map_or(std::ptr::null(), |(_, meaning)| meaning.as_ptr())
 }
 
-fn find(code: frazil_status) -> Option<&'static Row> {
-    std::iter::once(&SUCCESS).chain(TABLE.iter()).find(|row| row.code == code)
+/// The name and the meaning of a status.
+fn texts(code: frazil_status) -> Option<(&'static CStr, &'static CStr)> {
+    let kind = ErrorKind::ALL.iter().find(|kind| kind.code() == code);
+    if code == OK { Some((c"OK", c"The call succeeded.")) } else { kind.map(|kind| kind.c_texts()) }
 }
 
 #[cfg(test)]

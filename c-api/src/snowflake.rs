@@ -1,15 +1,12 @@
 //! Generators: open, free, and what is not hot.
 #![allow(non_camel_case_types)]
 
-pub(crate) mod stay;
-
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::lease::Names;
 use crate::next::handle::{self, handle};
-use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec};
-use stay::stay;
+use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec, stay};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 

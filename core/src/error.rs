@@ -2,6 +2,7 @@
 
 use crate::secret;
 use std::any::Any;
+use std::ffi::CStr;
 use std::fmt;
 use std::time::Duration;
 
@@ -35,8 +36,21 @@ macro_rules! error_table {
             pub const fn meaning(self) -> &'static str {
                 match self { $(ErrorKind::$kind => $meaning,)* }
             }
+
+            /// The name and the meaning, for C.
+            #[doc(hidden)]
+            pub const fn c_texts(self) -> (&'static CStr, &'static CStr) {
+                match self { $(ErrorKind::$kind => const { (c_text(concat!($name, "\0")), c_text(concat!($meaning, "\0"))) },)* }
+            }
         }
     };
+}
+
+const fn c_text(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("a text of the table has a NUL"),
+    }
 }
 
 error_table! {

@@ -237,7 +237,7 @@ impl Layout {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn compose(&self, unix_ms: i64, fields: &[(&str, u64)], sequence: u64) -> Result<Id> {
-        let tick = self.tick_of(unix_ms)?;
+        let tick = self.tick_at(unix_ms)?;
         for (i, (name, _)) in fields.iter().enumerate() {
             self.node_field(name)?;
             if fields[..i].iter().any(|(earlier, _)| earlier == name) {
@@ -260,7 +260,7 @@ impl Layout {
     /// # Errors
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
     pub fn min_id(&self, unix_ms: i64) -> Result<Id> {
-        Ok(Id::from_bits(self.tick_of(unix_ms)? << self.time_shift()))
+        Ok(Id::from_bits(self.tick_at(unix_ms)? << self.time_shift()))
     }
 
     /// The largest ID of the tick that holds an instant (Unix ms): `id <= max_id(t)` in a query.
@@ -269,7 +269,7 @@ impl Layout {
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
     pub fn max_id(&self, unix_ms: i64) -> Result<Id> {
         let low = (1 << self.time_shift()) - 1;
-        Ok(Id::from_bits(self.tick_of(unix_ms)? << self.time_shift() | low))
+        Ok(Id::from_bits(self.tick_at(unix_ms)? << self.time_shift() | low))
     }
 
     /// Refuses a layout whose time has run out.
@@ -289,7 +289,31 @@ impl Layout {
         ))
     }
 
-    /// The tick that holds an instant.
+    /// The tick that holds an instant that a caller names, most often for a query.
+    fn tick_at(&self, unix_ms: i64) -> Result<u64> {
+        let show = time::show_instant;
+        if unix_ms < self.0.epoch_ms {
+            let why = format!(
+                "time={} is before the layout's epoch, {}: all its IDs are later. As a query's lower bound, take 0",
+                show(unix_ms),
+                show(self.0.epoch_ms)
+            );
+            return Err(Error::new(ErrorKind::BeforeEpoch, why));
+        }
+        if let Some(end) = self.expires_at_ms().filter(|end| unix_ms >= *end) {
+            let why = format!(
+                "time={} is after the layout's last instant, {}: all its IDs are earlier. As a query's upper bound, take the largest ID of \
+                 that last instant",
+                show(unix_ms),
+                show(end - 1)
+            );
+            return Err(Error::new(ErrorKind::LayoutExpired, why));
+        }
+        time::check_instant("time", unix_ms)?;
+        Ok(self.tick_unchecked(unix_ms))
+    }
+
+    /// The tick that holds what the clock shows.
     pub(crate) fn tick_of(&self, unix_ms: i64) -> Result<u64> {
         if unix_ms < self.0.epoch_ms {
             return Err(Error::new(

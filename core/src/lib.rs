@@ -92,6 +92,7 @@
 //! |---|---|
 //! | `error` | the one error table |
 //! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
+//! | `stay` | a library that is not unloaded |
 //! | `nearest` | "did you mean", for every name that is not there |
 //! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
@@ -136,6 +137,7 @@ mod secret;
 mod segment;
 mod snowflake;
 mod spec;
+mod stay;
 mod store;
 mod sync;
 mod text;
@@ -146,6 +148,8 @@ mod wait;
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use id::{Id, Parts};
+#[doc(hidden)]
+pub use interop::process_uuid;
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
@@ -156,6 +160,8 @@ pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use pending::Pending;
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
+#[doc(hidden)]
+pub use stay::stay;
 pub use text::TextFormat;
 pub use wait::Wait;
 

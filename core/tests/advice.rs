@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::{Buffered, Layout, Segment, Snowflake, TextFormat};
+use frazil::{Buffered, ErrorKind, Layout, Segment, Snowflake, TextFormat};
 use std::time::Duration;
 
 fn says(error: impl std::fmt::Display, parts: &[&str]) {
@@ -34,6 +34,25 @@ fn a_name_that_is_not_there_at_all() {
     ] {
         assert!(!error.to_string().contains("did you mean"), "{error}");
     }
+}
+
+#[test]
+fn a_query_beyond_the_layout_is_told_its_bounds() {
+    let layout = Layout::parse("standard").unwrap();
+    let (before, after) = (0, 7_258_118_400_000);
+    let (epoch, last) = (layout.epoch_ms(), layout.expires_at_ms().unwrap() - 1);
+    for error in [layout.min_id(before), layout.max_id(before), layout.compose(before, &[("node", 1)], 0)].map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::BeforeEpoch);
+        says(&error, &["time=1970-01-01T00:00:00Z is before", "epoch, 2025-01-01T00:00:00Z", "all its IDs are later", "take 0"]);
+    }
+    for error in [layout.min_id(after), layout.max_id(after), layout.compose(after, &[("node", 1)], 0)].map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::LayoutExpired);
+        says(&error, &["time=2200-01-01T00:00:00Z is after", "last instant, 2094-09-07T15:47:35.551Z", "all its IDs are earlier"]);
+        assert!(!error.to_string().contains("epoch="), "{error}");
+    }
+    assert_eq!((layout.min_id(epoch).unwrap().get(), layout.max_id(last).unwrap().get()), (0, i64::MAX));
+    // Who opens such a layout is told how to have another.
+    says(Snowflake::open("baidu worker=1").unwrap_err(), &["this layout has ended", "Give a later epoch"]);
 }
 
 /// The way out by hand is a line that opens.

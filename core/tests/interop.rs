@@ -5,7 +5,7 @@
 mod common;
 
 use common::{rows, vectors};
-use frazil::{ErrorKind, ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7};
+use frazil::{ErrorKind, ObjectId, Uuid, parse_uuid, process_uuid, uuid_unix_ms, uuid4, uuid7};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -125,9 +125,9 @@ fn uuid4_is_random() {
     }
 }
 
-/// What a forked child makes: an ObjectId, and the last of two version 7 UUIDs, where they increase.
+/// What a forked child makes: an ObjectId, and the last of two version 7 UUIDs, where they increase; and its own UUID.
 #[cfg(unix)]
-fn made_by_a_child() -> (ObjectId, Uuid) {
+fn made_by_a_child() -> (ObjectId, Uuid, Uuid) {
     let mut pipe = [0; 2];
     // SAFETY: the array has room for both ends.
     assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
@@ -136,23 +136,25 @@ fn made_by_a_child() -> (ObjectId, Uuid) {
     assert!(pid >= 0, "fork failed");
     if pid == 0 {
         let (id, a, b) = (ObjectId::new().unwrap(), uuid7().unwrap(), uuid7().unwrap());
-        let told = [id.to_bytes().as_slice(), if a < b { b.as_bytes() } else { &[0; 16] }].concat();
+        let own = process_uuid().unwrap();
+        let told = [id.to_bytes().as_slice(), if a < b { b.as_bytes() } else { &[0; 16] }, own.as_bytes()].concat();
         // SAFETY: the bytes are alive; the exit skips the test runner.
         unsafe {
             libc::write(pipe[1], told.as_ptr().cast(), told.len());
             libc::_exit(0);
         }
     }
-    let mut told = [0; 28];
-    // SAFETY: room for 28 bytes; the ends are ours to close, and the child to wait for.
+    let mut told = [0; 44];
+    // SAFETY: room for 44 bytes; the ends are ours to close, and the child to wait for.
     unsafe {
         libc::close(pipe[1]);
-        assert_eq!(libc::read(pipe[0], told.as_mut_ptr().cast(), told.len()), 28);
+        assert_eq!(libc::read(pipe[0], told.as_mut_ptr().cast(), told.len()), 44);
         libc::close(pipe[0]);
         libc::waitpid(pid, std::ptr::null_mut(), 0);
     }
-    let (id, uuid) = told.split_at(12);
-    (ObjectId::from_bytes(id.try_into().unwrap()), Uuid::from_slice(uuid).unwrap())
+    let (id, uuids) = told.split_at(12);
+    let [uuid, own] = [&uuids[..16], &uuids[16..]].map(|bytes| Uuid::from_slice(bytes).unwrap());
+    (ObjectId::from_bytes(id.try_into().unwrap()), uuid, own)
 }
 
 #[cfg(unix)]
@@ -168,17 +170,19 @@ fn a_forked_child_has_random_parts_of_its_own() {
                 }
             });
         }
-        let mine = ObjectId::new().unwrap();
+        let (mine, own) = (ObjectId::new().unwrap(), process_uuid().unwrap());
         let children: Vec<_> = (0..50).map(|_| made_by_a_child()).collect();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        let randoms: HashSet<_> = children.iter().map(|(id, _)| id.random()).chain([mine.random()]).collect();
+        let randoms: HashSet<_> = children.iter().map(|(id, ..)| id.random()).chain([mine.random()]).collect();
         assert_eq!(randoms.len(), 51);
-        let counters: HashSet<_> = children.iter().map(|(id, _)| id.counter()).collect();
+        let counters: HashSet<_> = children.iter().map(|(id, ..)| id.counter()).collect();
         assert!(counters.len() > 40, "each child's counter starts anywhere");
         // Their free bits: none has another's, whatever the millisecond.
-        let uuids: HashSet<_> = children.iter().map(|(_, uuid)| uuid.as_u128() & ((1 << 62) - 1)).collect();
+        let uuids: HashSet<_> = children.iter().map(|(_, uuid, _)| uuid.as_u128() & ((1 << 62) - 1)).collect();
         assert_eq!(uuids.len(), 50);
-        assert!(children.iter().all(|(_, uuid)| uuid.get_version_num() == 7), "a child's UUIDs increase");
-        assert_eq!(ObjectId::new().unwrap().random(), mine.random(), "the parent keeps its own");
+        assert!(children.iter().all(|(_, uuid, _)| uuid.get_version_num() == 7), "a child's UUIDs increase");
+        let owns: HashSet<_> = children.iter().map(|(.., own)| *own).chain([own]).collect();
+        assert_eq!(owns.len(), 51);
+        assert_eq!((ObjectId::new().unwrap().random(), process_uuid().unwrap()), (mine.random(), own), "the parent keeps its own");
     });
 }

@@ -1,4 +1,4 @@
-import type { Numbers, Options, Snowflake } from 'frazil'
+import type { Numbers, Options, Snowflake } from '../index.js'
 
 /** What an application opens when it starts: `spec` and `options`, or `open`; with neither, the environment variable FRAZIL is read. */
 export interface IdsOptions {

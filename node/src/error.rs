@@ -37,6 +37,7 @@ pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
     check_status!(unsafe { sys::napi_create_reference(env.raw(), mark.raw(), 1, &mut kept) })?;
     let instance = Instance { mark: kept, calls: Calls::new(env)?, leased: Leased::default() };
     env.set_instance_data(instance, (), |_| ())?;
+    frazil::stay();
     hear_of_starts();
     give_back_at_exit();
     let ending = *env;

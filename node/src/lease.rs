@@ -92,7 +92,7 @@ pub(crate) fn give_back_at_exit() {
         let _ = catch(close_all);
     }
     static PROCESS: Once = Once::new();
-    // SAFETY: the function takes nothing, lets no panic out, and stays where it is: Node unloads no addon of its main thread.
+    // SAFETY: the function takes nothing, lets no panic out, and stays where it is.
     PROCESS.call_once(|| unsafe {
         libc::atexit(at_exit);
     });

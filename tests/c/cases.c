@@ -213,6 +213,36 @@ CASE(takeover) {
     }
 }
 
+static volatile bool asks;
+
+static void *ask_first(void *data) {
+    (void)data;
+    asks = true;
+    frazil_error_name(FRAZIL_SPEC);
+    return NULL;
+}
+
+/* A process's first question about errors, in one thread, while another one forks: the child does not wait for the thread that it has not. */
+CASE(error_table_after_fork) {
+    fflush(stdout);
+    for (int i = 0; i < 64; ++i) {
+        pid_t parent = fork();
+        if (parent == 0) {
+            pthread_t thread;
+            if (pthread_create(&thread, NULL, ask_first, NULL) != 0) end_child(__LINE__);
+            while (!asks) {}
+            for (volatile int n = 0; n < 20 * i; ++n) {}
+            pid_t child = fork();
+            if (child == 0) {
+                alarm(20);
+                end_child(strcmp(frazil_error_name(FRAZIL_CLOSED), "CLOSED") == 0 ? 0 : __LINE__);
+            }
+            end_child(ended_well(child) ? 0 : __LINE__);
+        }
+        CHECK(ended_well(parent));
+    }
+}
+
 CASE(error_table) {
     CHECK(frazil_error_count() == COUNT(ERRORS));
     for (size_t i = 0; i < COUNT(ERRORS); ++i) {

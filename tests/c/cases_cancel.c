@@ -174,6 +174,20 @@ static int make_ids(void *data) {
 
 CASE(cancel_uuids) { CHECK(survives_all(make_ids, NULL)); }
 
+/* The first call of a process reads files. */
+static int make_first(void *data) {
+    uint8_t bytes[FRAZIL_UUID_SIZE];
+    int which = *(const int *)data;
+    if (which == 0) NEED(frazil_object_id_new(bytes) == FRAZIL_OK);
+    if (which == 1) NEED(frazil_uuid4(bytes) == FRAZIL_OK);
+    if (which == 2) NEED(frazil_uuid7(bytes) == FRAZIL_OK);
+    return 0;
+}
+
+CASE(cancel_the_first_call) {
+    for (int which = 0; which < 3; ++which) CHECK(survives_all(make_first, &which));
+}
+
 static void *fork_and_wait(void *data) {
     pid_t *child = data;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);

@@ -196,3 +196,22 @@ fn loom_who_looks_late_has_the_number_of_its_step() {
         assert_unique(all);
     });
 }
+
+/// A forked child finds the slot as a thread of its parent's left it that was just putting a span: with all fields of that, but the word.
+#[test]
+fn loom_what_a_parent_was_about_to_put_is_not_taken_in_its_child() {
+    model(|| {
+        let (current, mark) = (Arc::new(Current::new()), fork::mark());
+        let span = |first| Span { first, stride: 1, count: 2, low: 0, made_ms: 0 };
+        current.put(mark.current() + 1, span(10));
+        current.store(mark.current() + 1, span(20), 2, usize::MAX);
+        let thread = {
+            let current = Arc::clone(&current);
+            thread::spawn(move || current.take_one(mark).ok())
+        };
+        current.put(mark.current(), span(30));
+        let theirs = thread.join().unwrap();
+        let all: Vec<_> = [theirs, current.take_one(mark).ok()].into_iter().flatten().map(|(number, _)| number).collect();
+        assert!(all == [30] || all == [30, 31] || all == [31], "{all:?}");
+    });
+}

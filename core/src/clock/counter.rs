@@ -6,6 +6,7 @@
 //! the rate is not known, or has changed (a machine that was suspended or moved to another host), the wall clock is read for every ID.
 
 use super::stretch::Stretch;
+use crate::cancel::Uncancelled;
 use crate::fork::PerProcess;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -26,9 +27,9 @@ const MARGIN: u64 = 256;
 const SHORTEST_MEASUREMENT: Duration = Duration::from_micros(250);
 /// Over a longer time a rate that has changed would hide among that of before.
 const LONGEST_MEASUREMENT: Duration = Duration::from_secs(10);
-
-/// Counts per millisecond; 0 while it is not known.
-static RATE: AtomicU64 = AtomicU64::new(0);
+/// For how long a counter that was wrong has to be right before it is used again: one that differs between two cores is right for as long as the
+/// measurements come from the same core.
+const RIGHT_FOR: Duration = Duration::from_secs(1);
 
 /// The processor's counter, or in a test another one.
 #[derive(Clone)]
@@ -90,20 +91,44 @@ impl Pair {
     }
 }
 
-/// What was measured last.
-static LAST: PerProcess<Mutex<Measured>> = PerProcess::new();
+/// What this process has measured.
+static SHARED: PerProcess<Shared> = PerProcess::new();
 
-/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it. 0 where it is not known,
-/// or was confirmed too long ago to hold for a machine that may have moved since.
+/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it. 0 where it is not known.
 fn measure() -> u64 {
-    let Ok(last) = LAST.get(|| Ok(Mutex::default())) else { return 0 };
-    // Another thread is just confirming it.
-    let Ok(mut last) = last.try_lock() else { return RATE.load(Ordering::Relaxed) };
-    let now = Pair::read();
-    let is_recent = last.pair.is_some_and(|pair| now.at.saturating_duration_since(pair.at) <= LONGEST_MEASUREMENT);
-    let rate = last.look(now);
-    RATE.store(rate, Ordering::Relaxed);
-    if is_recent { rate } else { 0 }
+    SHARED.get(|| Ok(Shared::new())).map_or(0, |shared| shared.look(Pair::read))
+}
+
+/// What the threads of a process have measured together.
+struct Shared {
+    measured: Mutex<Measured>,
+    begin: Instant,
+    /// What the last look has said, and when: in ns since `begin`.
+    rate: AtomicU64,
+    at: AtomicU64,
+}
+
+impl Shared {
+    fn new() -> Self {
+        Shared { measured: Mutex::default(), begin: Instant::now(), rate: AtomicU64::new(0), at: AtomicU64::new(0) }
+    }
+
+    fn look(&self, read: impl FnOnce() -> Pair) -> u64 {
+        let Ok(mut measured) = self.measured.try_lock() else { return self.said(read().at) };
+        let now = read();
+        let rate = measured.look(now);
+        self.rate.store(rate, Ordering::Relaxed);
+        // After the rate, so that whoever sees it sees none of before.
+        self.at.store(now.at.saturating_duration_since(self.begin).as_nanos() as u64, Ordering::Release);
+        rate
+    }
+
+    /// What another thread has said, which is just looking again; not if it has stood still there for so long that it may not hold any more.
+    fn said(&self, now: Instant) -> u64 {
+        let at = Duration::from_nanos(self.at.load(Ordering::Acquire));
+        let is_recent = now.saturating_duration_since(self.begin).saturating_sub(at) <= LONGEST_MEASUREMENT;
+        if is_recent { self.rate.load(Ordering::Relaxed) } else { 0 }
+    }
 }
 
 #[derive(Default)]
@@ -113,41 +138,63 @@ struct Measured {
     rate: u64,
     /// Whether two measurements in a row have said the same: in one of them the counter may have jumped.
     is_confirmed: bool,
+    /// When a measurement contradicted the one before.
+    wrong: Option<Instant>,
 }
 
 impl Measured {
-    /// The rate after another look, 0 while it is not confirmed.
+    /// The rate after another look, 0 while it is not to be used.
     fn look(&mut self, now: Pair) -> u64 {
-        let (rate, next, is_measured) = judge(self.pair, now, self.rate);
-        self.is_confirmed = rate != 0 && (self.is_confirmed || is_measured && self.rate != 0);
+        let (rate, next, said) = judge(self.pair, now, self.rate);
+        match said {
+            Said::Nothing => {}
+            Said::TooLate => self.is_confirmed = false,
+            Said::Rate => self.is_confirmed = self.rate != 0,
+            Said::Wrong => (self.is_confirmed, self.wrong) = (false, Some(now.at)),
+        }
         (self.pair, self.rate) = (Some(next), rate);
-        if self.is_confirmed { rate } else { 0 }
+        let is_right = self.wrong.is_none_or(|wrong| now.at.saturating_duration_since(wrong) >= RIGHT_FOR);
+        if self.is_confirmed && is_right { rate } else { 0 }
     }
 }
 
-/// The rate after a look, the pair from which the next measurement is made, and whether this was one.
-fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair, bool) {
-    let Some(last) = last else { return (rate, now, false) };
+/// What a look has said of the rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// It comes too soon after the last pair, or was too inexact.
+    Nothing,
+    /// It comes so long after it that the rate may have been another one in between, and may be now.
+    TooLate,
+    /// What it is: the one known, if one was.
+    Rate,
+    /// That it is not the one known.
+    Wrong,
+}
+
+/// The rate after a look, and the pair from which the next measurement is made.
+fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair, Said) {
+    let Some(last) = last else { return (rate, now, Said::Nothing) };
     let time = now.at.saturating_duration_since(last.at);
     if now.count < last.count {
-        return (0, now, false);
+        return (0, now, Said::Wrong);
     }
     if time > LONGEST_MEASUREMENT {
-        return (rate, now, false);
+        return (rate, now, Said::TooLate);
     }
+    // The one that was read more exactly stays.
+    let better = if last.off <= now.off { last } else { now };
     if time < SHORTEST_MEASUREMENT {
-        // The one that was read more exactly stays.
-        return (rate, if last.off <= now.off { last } else { now }, false);
+        return (rate, better, Said::Nothing);
     }
     let (counts, off, ns) = (now.count - last.count, last.off.saturating_add(now.off), time.as_nanos() as u64);
     let expected = (u128::from(rate) * u128::from(ns) / 1_000_000) as u64;
     if rate != 0 && counts.abs_diff(expected) > off.saturating_add(expected / STEADY) {
-        return (0, now, false);
+        return (0, now, Said::Wrong);
     }
     if off.saturating_mul(KNOWN) < counts {
-        return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now, true);
+        return ((u128::from(counts) * 1_000_000 / u128::from(ns.max(1))) as u64, now, Said::Rate);
     }
-    (rate, if last.off <= now.off { last } else { now }, false)
+    (rate, better, Said::Nothing)
 }
 
 const NOT_ASKED: u8 = 0;
@@ -157,6 +204,8 @@ const UNRELIABLE: u8 = 2;
 fn is_reliable() -> bool {
     static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
     if ANSWER.load(Ordering::Relaxed) == NOT_ASKED {
+        // Files are read.
+        let _uncancelled = Uncancelled::new();
         let reliable = is_invariant() && kernel_uses_it() && !time_is_faked();
         ANSWER.store(if reliable { RELIABLE } else { UNRELIABLE }, Ordering::Relaxed);
     }
@@ -213,9 +262,19 @@ pub(super) use processor::read;
 /// Whether the kernel takes its own time from the counter: it watches it, and goes over to another source where it is wrong.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn kernel_uses_it() -> bool {
+    let told = |which: &str| {
+        std::fs::read_to_string(format!("/sys/devices/system/clocksource/clocksource0/{which}_clocksource")).unwrap_or_default()
+    };
+    answers_for_it(&told("current"), &told("available"))
+}
+
+/// The same, by what it says of its clock sources. A hypervisor's clock, which corrects the counter for each core, is what it goes over to where it
+/// has found x86-64's counter wrong, and then it lists that as available no more.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn answers_for_it(current: &str, available: &str) -> bool {
     const SOURCES: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
-    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    source.is_ok_and(|source| SOURCES.contains(&source.trim()))
+    let lists_it = || available.split_whitespace().any(|source| source == "tsc");
+    SOURCES.contains(&current.trim()) && (cfg!(not(target_arch = "x86_64")) || lists_it())
 }
 
 /// Other systems do not say; they use it where it is invariant.
@@ -224,14 +283,10 @@ fn kernel_uses_it() -> bool {
     true
 }
 
-/// A clock that a library shows instead of the system's, as libfaketime does, may run at any rate.
-fn time_is_faked() -> bool {
-    clock_is_a_librarys() || libfaketime_is_preloaded()
-}
-
-/// Whether `clock_gettime` is another library's than the C library's own: whatever the name of its file.
+/// Whether a library shows a clock instead of the system's, as libfaketime does, which may run at any rate: `clock_gettime` is another library's than
+/// the C library's own, whatever the name of its file.
 #[cfg(any(target_os = "linux", target_os = "android"))]
-fn clock_is_a_librarys() -> bool {
+fn time_is_faked() -> bool {
     /// Where the library begins that programs find under a name; none in a program that loads no libraries, and where there is no such name.
     fn library_of(name: &std::ffi::CStr) -> Option<usize> {
         // SAFETY: the name ends in a NUL; what is found is only compared.
@@ -246,12 +301,9 @@ fn clock_is_a_librarys() -> bool {
     library_of(c"clock_gettime") != library_of(c"getauxval")
 }
 
+/// Elsewhere by libfaketime's name.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn clock_is_a_librarys() -> bool {
-    false
-}
-
-fn libfaketime_is_preloaded() -> bool {
+fn time_is_faked() -> bool {
     ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
         .iter()
         .any(|name| std::env::var_os(name).is_some_and(|libraries| libraries.to_string_lossy().contains("faketime")))
@@ -319,8 +371,8 @@ mod tests {
         let (begin, rate) = (pair(3_000_000_000, 1_000_000), 3_000_000);
         for (count, us) in [(2_999_999_999, 1_001_000), (3_000_000_000, 1_001_000), (3_001_000_000, 1_002_000), (9_000_000_000, 1_001_000)]
         {
-            let (rate, next, _) = judge(Some(begin), pair(count, us), rate);
-            assert_eq!((rate, next.count), (0, count), "{count} after {us}");
+            let (rate, next, said) = judge(Some(begin), pair(count, us), rate);
+            assert_eq!((rate, next.count, said), (0, count, Said::Wrong), "{count} after {us}");
         }
     }
 
@@ -330,16 +382,78 @@ mod tests {
         assert_eq!((rate, next.count), (2_000_000, 60_000_000_000));
     }
 
+    /// A look `us` after the first one, at a counter of 3 GHz that has jumped by so much.
+    fn look(measured: &mut Measured, us: u64, jumped: u64) -> u64 {
+        measured.look(pair(5_000 + us * 3_000 + jumped, us))
+    }
+
     #[test]
     fn a_rate_is_used_once_two_measurements_agree() {
         let mut measured = Measured::default();
+        let rates = [0, 1_000, 2_000].map(|us| look(&mut measured, us, 0));
+        assert_eq!(rates, [0, 0, 3_000_000]);
+        assert_eq!(look(&mut measured, 2_001, 9), 3_000_000, "too near to tell anything");
+    }
+
+    #[test]
+    fn a_counter_that_was_wrong_is_used_again_once_it_has_been_right_for_a_second() {
+        let mut measured = Measured::default();
         let jumped = 3_000_000;
-        let looks = [(0, 0, 0), (1_000, jumped, 0), (2_000, jumped, 0), (3_000, jumped, 0), (4_000, jumped, 3_000_000)];
-        for (us, jumped, rate) in looks {
-            assert_eq!(measured.look(pair(5_000 + us * 3_000 + jumped, us)), rate, "after {us} us");
+        for (us, jumped) in [(0, 0), (1_000, jumped), (2_000, jumped), (3_000, jumped), (4_000, jumped), (1_001_000, jumped)] {
+            assert_eq!(look(&mut measured, us, jumped), 0, "after {us} us: the first measurement was another one");
         }
-        assert_eq!(measured.look(pair(5_000 + 4_000 * 3_000 + jumped + 3, 4_001)), 3_000_000, "too near to tell anything");
-        assert_eq!(measured.look(pair(5_000 + 5_000 * 3_000, 5_000)), 0, "it jumped back");
+        assert_eq!(look(&mut measured, 1_002_000, jumped), 3_000_000);
+        assert_eq!(look(&mut measured, 1_003_000, 0), 0, "it jumped back");
+        assert!((1_004..2_003).all(|ms| look(&mut measured, ms * 1_000, 0) == 0));
+        assert_eq!(look(&mut measured, 2_003_000, 0), 3_000_000);
+    }
+
+    /// Threads on two cores look, each in a time of its own of a few ms, as the scheduler has it.
+    #[test]
+    fn a_counter_that_differs_between_cores_is_not_used() {
+        let mut measured = Measured::default();
+        let differs = [0, 300_000];
+        let rates: Vec<_> = (0..20_000).map(|ms| look(&mut measured, ms * 1_000, differs[ms as usize / 5 % 2])).collect();
+        assert!(rates[6..].iter().all(|rate| *rate == 0), "used at {:?}", rates.iter().rposition(|rate| *rate != 0));
+    }
+
+    /// The machine may have moved meanwhile, to one whose counter has another rate.
+    #[test]
+    fn a_rate_of_long_ago_is_not_used_before_it_is_measured_once_more() {
+        let mut measured = Measured::default();
+        assert_eq!([0, 1_000, 2_000].map(|us| look(&mut measured, us, 0)), [0, 0, 3_000_000]);
+        let later = 60_000_000;
+        assert_eq!([later, later + 10, later + 200].map(|us| look(&mut measured, us, 0)), [0, 0, 0], "nothing has been measured since");
+        assert_eq!(look(&mut measured, later + 1_000, 0), 3_000_000);
+    }
+
+    #[test]
+    fn who_comes_while_another_thread_measures_has_its_rate_as_long_as_that_is_not_old() {
+        let shared = Shared::new();
+        let at = |us: u64| Pair { at: shared.begin + Duration::from_micros(us), ..pair(us * 3_000, 0) };
+        let rates = [0, 1_000, 2_000].map(|us| shared.look(|| at(us)));
+        assert_eq!(rates, [0, 0, 3_000_000]);
+        let held = shared.measured.lock().unwrap();
+        assert_eq!([2_000, 1_000_000, 10_002_000].map(|us| shared.look(|| at(us))), [3_000_000; 3]);
+        assert_eq!(shared.look(|| at(10_003_000)), 0);
+        drop(held);
+        assert_eq!(shared.look(|| at(10_003_000)), 0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_kernel_answers_for_a_counter_that_it_uses_and_has_not_found_wrong() {
+        let known =
+            [("tsc\n", "tsc kvm-clock \n"), ("kvm-clock\n", "kvm-clock tsc acpi_pm \n"), ("arch_sys_counter\n", "arch_sys_counter tsc\n")];
+        assert!(known.iter().all(|(current, available)| answers_for_it(current, available)));
+        for (current, available) in [("hpet\n", "tsc hpet \n"), ("acpi_pm", "acpi_pm"), ("tsc-early\n", "tsc tsc-early \n"), ("", "")] {
+            assert!(!answers_for_it(current, available), "{current}");
+        }
+        // What it has found wrong it lists no more, whatever stands in its place.
+        for (current, available) in [("kvm-clock\n", "kvm-clock acpi_pm \n"), ("kvm-clock\n", "kvm-clock tsc-early \n"), ("kvm-clock", "")]
+        {
+            assert_eq!(answers_for_it(current, available), cfg!(not(target_arch = "x86_64")), "{current} of {available}");
+        }
     }
 
     /// A library that shows another clock is found, whatever its name, while its clock is still the system's.
@@ -356,19 +470,23 @@ mod tests {
             multiarch.iter().find(|path| std::path::Path::new(path).exists()).expect("libfaketime is missing: run scripts/setup.sh");
         let renamed = std::env::temp_dir().join(format!("frazil-clock-{}.so", std::process::id()));
         std::fs::copy(library, &renamed).expect("room for a copy");
-        let name = "clock::counter::tests::the_counter_is_not_used_under_another_librarys_clock";
-        let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
-        child
-            .args(["--exact", name])
-            .env(UNDER_IT, "")
-            .env("LD_PRELOAD", &renamed)
-            .env("FAKETIME", "+0")
-            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-        let output = child.output();
+        let outputs = [std::path::Path::new(library), &renamed].map(|library| {
+            let name = "clock::counter::tests::the_counter_is_not_used_under_another_librarys_clock";
+            let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
+            child
+                .args(["--exact", name])
+                .env(UNDER_IT, "")
+                .env("LD_PRELOAD", library)
+                .env("FAKETIME", "+0")
+                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+            child.output()
+        });
         std::fs::remove_file(renamed).expect("it was there");
-        let output = output.expect("a child");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        for output in outputs {
+            let output = output.expect("a child");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+        }
     }
 
     #[test]

@@ -7,4 +7,4 @@ mod random;
 mod uuid;
 
 pub use self::object_id::ObjectId;
-pub use self::uuid::{Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
+pub use self::uuid::{Uuid, parse_uuid, process_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};

@@ -65,6 +65,16 @@ fn random_bytes() -> Result<[u8; 16]> {
     bytes.unwrap_or_else(|_| random())
 }
 
+/// A UUID of this process, the same at each call. No other process has it, and no forked child.
+///
+/// # Errors
+/// As [`uuid4`].
+#[doc(hidden)]
+pub fn process_uuid() -> Result<Uuid> {
+    static PROCESS: PerProcess<Uuid> = PerProcess::new();
+    PROCESS.get(uuid4).copied()
+}
+
 /// A new version 7 UUID: the time in milliseconds, then 74 random bits.
 ///
 /// Strictly increasing within a process over all threads: one in the same millisecond, or after the clock went back,

@@ -230,7 +230,8 @@ impl Holder {
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
             })),
-            State::Found(swap) | State::Release(swap) => Do::Swap(swap.clone()),
+            State::Found(swap) => Do::Swap(swap.clone()),
+            State::Release(swap) => Do::Release(swap.clone()),
             State::Take(taking) => Do::Swap(taking.swap.clone()),
             State::Extend(extending) => Do::Swap(extending.swap.clone()),
         }

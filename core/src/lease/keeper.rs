@@ -22,7 +22,7 @@ use super::process::Process;
 use super::seat::{Seat, Step};
 use super::thread::Thread;
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::Address;
+use crate::store::{Address, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -382,10 +382,14 @@ impl State {
 
 impl Call {
     pub(super) fn make(&self, line: &Line) -> Result<Reply> {
-        line.call(self.timeout, |store| match &self.what {
+        let ask = |store: &mut dyn Store| match &self.what {
             Do::Load(which) => store.load(&self.namespace, *which).map(|loaded| Reply::Loaded(loaded, store.loses_writes())),
-            Do::Swap(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
+            Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Rest(_) => unreachable!("a rest is no call"),
-        })
+        };
+        match self.what {
+            Do::Release(_) => line.call_repeatable(self.timeout, ask),
+            _ => line.call(self.timeout, ask),
+        }
     }
 }

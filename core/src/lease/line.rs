@@ -75,9 +75,37 @@ impl<C: ?Sized> Link<C> {
         connect: impl FnOnce() -> Result<Box<C>>,
         work: impl FnOnce(&mut C) -> Result<T>,
     ) -> Result<T> {
-        if let Some(error) = self.down(who, Instant::now()) {
-            return Err(error);
+        self.refuse(who)?;
+        let result = self.attempt(connect, work);
+        self.judge(who, timeout, &result);
+        result
+    }
+
+    /// A call for a lease that may be made twice: where the connection at hand has ended since it was used last, over a new one, in
+    /// the time that is left. A store that does not answer has used it up by then.
+    fn call_repeatable<T>(
+        &mut self,
+        timeout: Duration,
+        connect: impl Fn(Duration) -> Result<Box<C>>,
+        work: impl Fn(&mut C, Duration) -> Result<T>,
+    ) -> Result<T> {
+        self.refuse(For::Lease)?;
+        let (begun, was_open) = (Instant::now(), self.connection.is_some());
+        let mut result = self.attempt(|| connect(timeout), |connection| work(connection, timeout));
+        let left = timeout.saturating_sub(begun.elapsed());
+        if was_open && self.connection.is_none() && !left.is_zero() {
+            result = self.attempt(|| connect(left), |connection| work(connection, left));
         }
+        self.judge(For::Lease, timeout, &result);
+        result
+    }
+
+    fn refuse(&mut self, who: For) -> Result<()> {
+        self.down(who, Instant::now()).map_or(Ok(()), Err)
+    }
+
+    /// Works with the connection, which is kept where it is still of use.
+    fn attempt<T>(&mut self, connect: impl FnOnce() -> Result<Box<C>>, work: impl FnOnce(&mut C) -> Result<T>) -> Result<T> {
         let mut connection = self.connection.take();
         let result = catch_unwind(AssertUnwindSafe(|| {
             let connection = match &mut connection {
@@ -87,19 +115,22 @@ impl<C: ?Sized> Link<C> {
             work(connection)
         }));
         let result = result.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-        match &result {
-            Ok(_) => {
-                self.connection = connection;
-                if who != For::Lease {
-                    self.silent = None;
-                }
-            }
-            // It answers, and others were first.
-            Err(error) if is_busy(error) => self.connection = connection,
-            Err(error) if error.kind() == ErrorKind::StoreUnreachable => self.note(who, Instant::now() + timeout / 4, error),
-            Err(_) => {}
+        // A store that is busy answers, and others were first.
+        if result.as_ref().err().is_none_or(is_busy) {
+            self.connection = connection;
         }
         result
+    }
+
+    /// Remembers how a call went.
+    fn judge<T>(&mut self, who: For, timeout: Duration, result: &Result<T>) {
+        match result {
+            Ok(_) if who != For::Lease => self.silent = None,
+            Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(error) => {
+                self.note(who, Instant::now() + timeout / 4, error);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -128,6 +159,20 @@ impl Line {
     /// `STORE_*`; `INTERNAL` for a panic, which must not end what else uses the line.
     pub(super) fn call<T>(&self, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
         self.ask(For::Lease, timeout, work)
+    }
+
+    /// One call of the store for a lease that does no harm when it is made twice: it is tried again where the connection has ended
+    /// unnoticed, as when the server was restarted.
+    ///
+    /// # Errors
+    /// As [`call`](Line::call).
+    pub(super) fn call_repeatable<T>(&self, timeout: Duration, work: impl Fn(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let mut link = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |store: &mut (dyn Store + 'static), timeout| {
+            store.set_timeout(timeout);
+            work(store)
+        };
+        self.named(link.call_repeatable(timeout, |timeout| self.address.connect(timeout), work))
     }
 
     /// One call of the store for a tag, which takes at most `timeout`, and less where there are leases.
@@ -193,6 +238,7 @@ pub(super) fn is_busy(error: &Error) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -213,6 +259,55 @@ mod tests {
         assert!(error.to_string().starts_with("store=memory: ") && error.to_string().contains("no such row"), "{error}");
         assert!(line.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
         assert!(line.call(SECOND, |_| Ok(())).is_ok());
+    }
+
+    /// Makes a repeatable call, where the first attempts fail after so long; returns the time that each attempt and each new
+    /// connection was given.
+    fn repeated(link: &mut Link<()>, fails_after: &[Duration]) -> (Result<()>, Vec<Duration>, Vec<Duration>) {
+        let (asked, connected) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+        let connect = |timeout| {
+            connected.borrow_mut().push(timeout);
+            Ok(Box::new(()))
+        };
+        let work = |_: &mut (), timeout| {
+            let attempt = asked.borrow().len();
+            asked.borrow_mut().push(timeout);
+            let Some(after) = fails_after.get(attempt) else { return Ok(()) };
+            std::thread::sleep(*after);
+            Err(Error::new(ErrorKind::StoreUnreachable, "the connection has ended"))
+        };
+        let result = link.call_repeatable(SECOND, connect, work);
+        (result, asked.into_inner(), connected.into_inner())
+    }
+
+    fn opened() -> Link<()> {
+        Link { connection: Some(Box::new(())), ..Link::default() }
+    }
+
+    #[test]
+    fn a_connection_that_has_ended_is_made_again_in_the_time_that_is_left() {
+        let soon = SECOND / 100;
+        let (result, asked, connected) = repeated(&mut opened(), &[]);
+        assert!(result.is_ok() && asked == [SECOND] && connected.is_empty());
+
+        let mut link = opened();
+        let (result, asked, connected) = repeated(&mut link, &[soon]);
+        assert!(result.is_ok() && link.connection.is_some() && link.lease_down.is_none());
+        assert_eq!((asked.len(), connected.len()), (2, 1));
+        assert!(asked[0] == SECOND && asked[1] == connected[0] && connected[0] <= SECOND - soon, "{asked:?}");
+    }
+
+    #[test]
+    fn a_store_that_is_gone_is_not_asked_for_longer() {
+        // Twice at most, and then no more for a while.
+        let mut link = opened();
+        let (result, asked, _) = repeated(&mut link, &[Duration::ZERO; 3]);
+        assert!(result.is_err() && asked.len() == 2 && link.lease_down.is_some());
+        let (result, asked, connected) = repeated(&mut link, &[]);
+        assert!(result.is_err() && asked.is_empty() && connected.is_empty());
+        // One that is silent has had its time, and a new connection fails for good.
+        assert_eq!(repeated(&mut opened(), &[SECOND]).1, [SECOND]);
+        assert_eq!(repeated(&mut Link::default(), &[Duration::ZERO]).1, [SECOND]);
     }
 
     #[test]

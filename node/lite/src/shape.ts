@@ -1,6 +1,6 @@
 // What a layout is made of, and where its bits and ticks lie.
 import { refuse, shown } from './error.js'
-import { checkInstant, LAST_MS, showDuration, showInstant } from './time.js'
+import { checkInstant, LAST_MS, showInstant } from './time.js'
 
 /** A field under the time: a node field, or the sequence. */
 export interface Field {
@@ -36,16 +36,15 @@ export function endOf({ epochMs, timeBits, tickMs }: Shape): number {
 
 /** The tick that holds an instant. */
 export function tickOf(shape: Shape, ms: number): bigint {
-  const { timeBits, tickMs, epochMs } = shape
+  const { tickMs, epochMs } = shape
   if (ms < epochMs) {
-    refuse('BEFORE_EPOCH', `${showInstant(ms)} is before the layout's epoch, ${showInstant(epochMs)}`)
+    const where = `time=${showInstant(ms)} is before the layout's epoch, ${showInstant(epochMs)}: all its IDs are later`
+    refuse('BEFORE_EPOCH', `${where}. As a query's lower bound, take 0`)
   }
   const end = endOf(shape)
   if (end <= LAST_MS && ms >= end) {
-    const [last, tick, epoch] = [showInstant(end - tickMs), showDuration(tickMs), showInstant(epochMs)]
-    const mend = 'Give a later epoch, for example epoch=2025-01-01, to a new system; an old one needs more time bits'
-    const why = `its last tick starts at ${last}, ${timeBits} bits of ${tick} after its epoch ${epoch}`
-    refuse('LAYOUT_EXPIRED', `this layout has ended: ${why}. ${mend}`)
+    const where = `time=${showInstant(ms)} is after the layout's last instant, ${showInstant(end - 1)}: all its IDs are earlier`
+    refuse('LAYOUT_EXPIRED', `${where}. As a query's upper bound, take the largest ID of that last instant`)
   }
   return BigInt(Math.floor((checkInstant('time', ms) - epochMs) / tickMs))
 }

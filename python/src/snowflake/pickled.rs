@@ -3,7 +3,6 @@
 use crate::error::{OrRaise, guard, refuse};
 use frazil::ErrorKind;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 /// What `pickle` calls, and with what: the class, its spec, and the process that alone may open it, if there is only one.
@@ -20,7 +19,9 @@ pub(crate) fn reduce<'py>(class: Bound<'py, PyType>, spec: frazil::Result<String
 pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     guard(py, || {
-        if only.is_some_and(|only| this_process(py).is_ok_and(|this| this != only)) {
+        if let Some(only) = only
+            && this_process(py)? != only
+        {
             let why = format!(
                 "the pickle of {}({spec:?}) comes from another process, and both would give the same numbers out: \
                  share a store (store=local on one machine), or open one with a number of its own in each process",
@@ -34,7 +35,5 @@ pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<
 
 /// What no other process, and no forked child, has.
 fn this_process(py: Python<'_>) -> PyResult<String> {
-    static START: PyOnceLock<String> = PyOnceLock::new();
-    let start = START.get_or_try_init(py, || Ok::<_, PyErr>(frazil::uuid4().or_raise(py)?.to_string()))?;
-    Ok(format!("{start}-{}", std::process::id()))
+    Ok(frazil::process_uuid().or_raise(py)?.to_string())
 }

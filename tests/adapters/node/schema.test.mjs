@@ -175,9 +175,9 @@ test('it needs neither the addon nor anything of Node', () => {
   const { folder } = install()
   const program = `
     const { snowflakeId } = require('frazil/schema')
-    const loaded = Object.keys(require.cache).filter(file => !/[\\\\/]lite[\\\\/]/.test(file))
-    console.log(loaded.length, snowflakeId()['~standard'].validate('5').value)`
-  assert.equal(execFileSync(process.execPath, ['-e', program], { cwd: folder, encoding: 'utf8' }), '0 5\n')
+    const loaded = Object.keys(require.cache).filter(file => !file.includes('lite')).map(file => require('path').basename(file))
+    console.log(loaded.join(), snowflakeId()['~standard'].validate('5').value)`
+  assert.equal(execFileSync(process.execPath, ['-e', program], { cwd: folder, encoding: 'utf8' }), 'schema.js 5\n')
 })
 
 test('the JSON Schema takes the same texts as the check, in Ajv of both drafts, and warns of nothing', () => {

@@ -42,6 +42,11 @@ pub(crate) struct Now {
 pub(crate) enum Do {
     Load(Which),
     Swap(Swap),
+    /// A write that may be sent twice: it gives the slot back.
+    ///
+    /// It compares the whole record, whose token and version no other record of the slot has. So the second one changes nothing
+    /// where the first was done, and can free nobody else's number where another has taken it since.
+    Release(Swap),
     /// Nothing before this instant of the clock that only goes forward.
     Rest(u64),
 }

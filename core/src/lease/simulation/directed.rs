@@ -58,7 +58,7 @@ fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64,
                 continue;
             }
             Do::Load(which) => Reply::Loaded(store.load(which, true_ms), store.loses_writes()),
-            Do::Swap(swap) => Reply::Swapped(store.swap(&swap, true_ms)),
+            Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(store.swap(&swap, true_ms)),
         };
         holder.done(Ok(reply), now);
         at += 1;
@@ -454,6 +454,23 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
     store.wipe();
     drive(&mut first, &mut store, 18_000, 20_000);
     assert_eq!((meta(&store).window_ms, meta(&store).allowance_ms), (60_001, 9_000));
+}
+
+#[test]
+fn a_release_that_arrives_twice_frees_nobody_elses_number() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let (mut first, mut second) = (only(1), only(2));
+    drive(&mut first, &mut store, 0, 5_000);
+    first.release(first.grant().unwrap().first + 1);
+    let Do::Release(swap) = first.step(instant(5_000)) else { panic!("the number is given back") };
+    let mut arrive = |store: &mut SimStore| store.swap(&swap, BEGIN_MS + 5_000);
+    assert_eq!((arrive(&mut store), arrive(&mut store)), (Swapped::Done, Swapped::Differs));
+    drive(&mut second, &mut store, 5_000, 10_000);
+    let held = second.grant().expect("the number is free");
+    assert_eq!(arrive(&mut store), Swapped::Differs);
+    drive(&mut second, &mut store, 10_000, 40_000);
+    let extended = second.grant().unwrap();
+    assert!(extended.token == held.token && extended.bound > held.bound, "{extended:?}");
 }
 
 /// A machine is copied after its number was given back, and both copies have the same name. What they draw differs only because

@@ -273,6 +273,11 @@ impl World {
         };
         self.note(|| format!("p{id} asks {what:?} arrives {arrives:?} answers {answers}"));
         let until = self.at + timeout;
+        if !self.calm && matches!(what, Do::Release(_)) && self.random.bool() {
+            // It was sent over a connection that has ended too: that one comes whenever it comes.
+            let arrives = self.random.u64(..3 * self.reach_ms);
+            self.plan(arrives, Event::Arrive { call, from: at, what: what.clone(), answers: false, until });
+        }
         if let Some(arrives) = arrives {
             self.plan(arrives, Event::Arrive { call, from: at, what, answers, until });
         }
@@ -286,7 +291,7 @@ impl World {
         let reply = if self.store.reachable && self.admits(from) {
             Ok(match what {
                 Do::Load(which) => Reply::Loaded(self.store.load(*which, true_ms), self.store.loses_writes()),
-                Do::Swap(swap) => {
+                Do::Swap(swap) | Do::Release(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
                     if swapped == Swapped::Done {
                         self.wrote(call, from, swap);

@@ -1,8 +1,0 @@
-'use strict'
-
-const peer = require('./peer.js')
-const scalar = require('./graphql-scalar.js')
-
-const GraphQLSnowflake = scalar(peer('frazil/graphql', 'graphql', 'graphql 16 or later', () => require('graphql')))
-
-module.exports = { GraphQLSnowflake }

@@ -1,0 +1,109 @@
+'use strict'
+// A Fastify plugin: opens a generator before the server is ready, closes it after the last request, and refuses rounded IDs in bodies.
+
+const { FrazilError } = require('./index.js')
+const { openIds, readOptions } = require('./adapters/open.js')
+
+// Beside the plugin's own option, what Fastify lets a caller of `register` say.
+const OTHERS = ['name', 'prefix', 'logLevel', 'logSerializers']
+
+// The plugin's hooks are there for this instance and all below it.
+const guarded = Symbol('frazil.guarded')
+
+async function frazilPlugin(fastify, given) {
+  const { name = 'ids', ...options } = readOptions(given, OTHERS)
+  // First, so that Fastify refuses a name that is taken before anything is opened.
+  fastify.decorate(name, null)
+  const ids = await openWithin(fastify.initialConfig.pluginTimeout, options)
+  fastify[name] = ids
+  fastify.addHook('onClose', () => ids.closeAsync())
+  if (!fastify[guarded]) {
+    fastify[guarded] = true
+    fastify.addHook('preValidation', remember)
+    fastify.addHook('preHandler', refuseRounded)
+  }
+}
+
+// Fastify gives up on a plugin after its pluginTimeout, and says nothing of why: this ends before.
+async function openWithin(pluginTimeout, given) {
+  const { options, open } = given
+  if (!pluginTimeout || open || Object(options).maxWaitMs !== undefined) {
+    return openIds(given)
+  }
+  try {
+    return await openIds({ ...given, options: { ...options, maxWaitMs: Math.floor(pluginTimeout * 0.8) } })
+  } catch (error) {
+    if (error.code !== 'WOULD_BLOCK') {
+      throw error
+    }
+    const mend = `Fastify gives a plugin ${pluginTimeout} ms to start: Fastify({ pluginTimeout: 120_000 }) lets it wait for the store`
+    throw new FrazilError('WOULD_BLOCK', `${error.message}. ${mend}`, { retryAfterMs: error.retryAfterMs, cause: error })
+  }
+}
+
+// For each request the places in its JSON body that hold an integer above 2^53. Validation as Fastify does it turns such a number into a
+// string where the schema wants one: then the rounded ID would pass for a good one.
+const unsafe = new WeakMap()
+
+function remember(request, reply, done) {
+  if (/[/+]json\b/i.test(request.headers['content-type'])) {
+    const found = unsafeIntegers(request)
+    if (found.length > 0) {
+      unsafe.set(request, found)
+    }
+  }
+  done()
+}
+
+function refuseRounded(request, reply, done) {
+  const place = (unsafe.get(request) || []).find(isText)
+  if (!place) {
+    done()
+    return
+  }
+  const why = `has been rounded, to ${place.number}, because it came as a JSON number above 2^53: send it as a string, in quotes`
+  done(Object.assign(new FrazilError('ID_INVALID', `${pathOf(place)} ${why}`), { statusCode: 400 }))
+}
+
+// With `coerceTypes: 'array'` a number may also have become a list of one.
+function isText({ holder, key }) {
+  const value = holder[key]
+  return typeof (Array.isArray(value) ? value[0] : value) === 'string'
+}
+
+function unsafeIntegers(request) {
+  const found = []
+  const left = []
+  const visit = (holder, key, up) => {
+    const value = holder[key]
+    if (typeof value === 'object' && value !== null) {
+      left.push({ key, up, value })
+    } else if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+      found.push({ holder, key, up, number: value })
+    }
+  }
+  visit(request, 'body')
+  while (left.length > 0) {
+    const place = left.pop()
+    const { value } = place
+    if (Array.isArray(value)) {
+      value.forEach((_, key) => visit(value, key, place))
+    } else {
+      Object.keys(value).forEach(key => visit(value, key, place))
+    }
+  }
+  return found
+}
+
+function pathOf({ up, key }) {
+  return up ? `${pathOf(up)}/${key}` : key
+}
+
+// As the package fastify-plugin says it: what the plugin decorates is its caller's, not its own.
+Object.assign(frazilPlugin, {
+  [Symbol.for('skip-override')]: true,
+  [Symbol.for('fastify.display-name')]: 'frazil',
+  [Symbol.for('plugin-meta')]: { name: 'frazil', fastify: '>=4' },
+})
+
+module.exports = { frazilPlugin }

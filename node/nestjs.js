@@ -1,0 +1,98 @@
+'use strict'
+// A NestJS module that opens generators before the application starts and closes them when it shuts down; a pipe for IDs.
+
+const { FrazilError, Snowflake } = require('./index.js')
+const { snowflakeId } = require('./lite/cjs/schema.js')
+const { openIds, readOptions } = require('./adapters/open.js')
+const peer = require('./adapters/peer.js')
+
+const wanted = name => `${name} 10 or later`
+const common = peer('frazil/nestjs', '@nestjs/common', wanted('@nestjs/common'), () => require('@nestjs/common'))
+const { ModulesContainer } = peer('frazil/nestjs', '@nestjs/core', wanted('@nestjs/core'), () => require('@nestjs/core'))
+const { BadRequestException, Inject, Injectable, Module } = common
+
+function getIdsToken(name) {
+  return name === undefined ? Snowflake : `frazil:${name}`
+}
+
+function InjectIds(name) {
+  return Inject(getIdsToken(name))
+}
+
+// Nest calls its hook after the last request.
+class Closing {
+  constructor(ids) {
+    this.ids = ids
+  }
+
+  async onApplicationShutdown() {
+    // A test may have put something else in the generator's place.
+    if (typeof Object(this.ids).closeAsync === 'function') {
+      await this.ids.closeAsync()
+    }
+  }
+}
+
+let count = 0
+
+class FrazilModule {
+  static forRoot(given) {
+    const { name, ...options } = readOptions(given, ['name'])
+    return FrazilModule.forRootAsync({ name, useFactory: () => options })
+  }
+
+  static forRootAsync(given) {
+    const { name, imports, inject = [], useFactory } = Object(given)
+    if (typeof useFactory !== 'function') {
+      throw new FrazilError('WRONG_TYPE', 'useFactory is no function: it must give a spec line or options; forRoot takes them as they are')
+    }
+    const token = getIdsToken(name)
+    const open = async (modules, ...injected) => {
+      refuseTwo(modules, token)
+      return openIds(readOptions(await useFactory(...injected), []))
+    }
+    return {
+      module: FrazilModule,
+      global: true,
+      imports,
+      providers: [
+        { provide: token, inject: [ModulesContainer, ...inject], useFactory: open },
+        // By the number no two are alike: before version 11 Nest takes modules for one whose definitions look the same.
+        { provide: `frazil:closing:${count++}`, inject: [token], useFactory: ids => new Closing(ids) },
+      ],
+      exports: [token],
+    }
+  }
+}
+Module({})(FrazilModule)
+
+// Nest would inject the first of them everywhere.
+function refuseTwo(modules, token) {
+  const same = [...modules.values()].filter(({ metatype, providers }) => metatype === FrazilModule && providers.has(token))
+  if (same.length > 1) {
+    const which = token === Snowflake ? 'without a name' : `of the name ${JSON.stringify(token.slice('frazil:'.length))}`
+    throw new FrazilError('CONFLICT', `FrazilModule is imported ${same.length} times ${which}: give each generator a name of its own`)
+  }
+}
+
+class ParseSnowflakePipe {
+  constructor({ optional = false, ...options } = {}) {
+    this.optional = optional
+    this.schema = snowflakeId(options)['~standard']
+  }
+
+  transform(value, metadata) {
+    if (this.optional && value === undefined) {
+      return value
+    }
+    const { value: id, issues } = this.schema.validate(value)
+    if (issues) {
+      const { data } = Object(metadata)
+      throw new BadRequestException(data === undefined ? issues[0].message : `${data}: ${issues[0].message}`)
+    }
+    return id
+  }
+}
+Injectable()(ParseSnowflakePipe)
+
+module.exports = { FrazilModule, InjectIds, ParseSnowflakePipe, getIdsToken }

@@ -1,0 +1,131 @@
+"""Numbers are given back where the connection to the store ended since it was used last: it was cut, or the server restarted."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import frazil
+import pytest
+import servers
+
+LAYOUT = "layout='time:41@1ms node:3 sequence:12 epoch:2025-01-01'"
+# No renewal mends the connection in between.
+LEASE = "window=10m renew=3m"
+PATIENCE_S = 60
+
+
+def nodes(url, namespace, *options):
+    """What `frazil nodes` prints."""
+    command = [sys.executable, "-m", "frazil", "nodes", url, "--namespace", namespace, *options]
+    listing = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert listing.returncode == 0, listing.stderr
+    return listing.stdout
+
+
+def states(url, namespace):
+    return {slot["node"]: slot["state"] for slot in json.loads(nodes(url, namespace, "--json"))["slots"]}
+
+
+@pytest.fixture
+def namespace(store):
+    """A namespace of the test's own, in which the first start waits for nothing."""
+    name = f"closing-{uuid.uuid4()}"
+    nodes(store[1], name, "--begin", f"{LAYOUT} {LEASE}")
+    return name
+
+
+def opened(url, namespace):
+    return frazil.Snowflake(f"{LAYOUT} {LEASE} store={url} namespace={namespace}")
+
+
+@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.parametrize("give_back", ["close", "renew"])
+def test_a_cut_connection_is_made_again(store, namespace, give_back):
+    _kind, url, server = store
+    with servers.Proxy(server.port) as proxy, opened(server.url_at(proxy.port), namespace) as ids:
+        node = ids.node
+        proxy.cut()
+        getattr(ids, give_back)()
+        assert states(url, namespace)[node] == "free"
+
+
+@pytest.mark.stores(*servers.KINDS)
+def test_a_dropped_handle_is_given_back_too(store, namespace):
+    _kind, url, server = store
+    with servers.Proxy(server.port) as proxy:
+        ids = opened(server.url_at(proxy.port), namespace)
+        node = ids.node
+        proxy.cut()
+        del ids
+        until = time.monotonic() + PATIENCE_S
+        while states(url, namespace)[node] != "free":
+            assert time.monotonic() < until, "the thread that asks the store goes on"
+
+
+@pytest.mark.stores(*servers.KINDS)
+def test_a_lost_answer_is_asked_for_again(store, namespace):
+    _kind, url, server = store
+    with servers.Proxy(server.port) as proxy, opened(server.url_at(proxy.port), namespace) as ids:
+        node = ids.node
+        proxy.lose_answers(1)
+        ids.close()
+        assert proxy.losses_left == 0 and states(url, namespace)[node] == "free"
+
+
+# A Redis that restarted may have lost writes: no record of the time before is written any more.
+@pytest.mark.stores(*(kind for kind in servers.KINDS if kind != "redis"))
+def test_a_restarted_server_is_told(store, namespace):
+    _kind, url, server = store
+    ids = opened(url, namespace)
+    server.restart()
+    ids.close()
+    assert states(url, namespace)[ids.node] == "free"
+
+
+ENDS = {
+    "exit": "",
+    "sigterm": "frazil.close_on_sigterm(); os.kill(os.getpid(), signal.SIGTERM)",
+}
+
+
+# At its end a program gives a store half a second: PostgreSQL's login takes most of that where frazil was built without optimization.
+@pytest.mark.stores(*(kind for kind in servers.KINDS if kind != "postgresql"))
+@pytest.mark.parametrize("end", ENDS)
+def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
+    _kind, url, server = store
+    script = "import frazil, os, signal, sys\nids = frazil.Snowflake(sys.argv[1])\nprint(ids.node, flush=True)\ninput()\n" + ENDS[end]
+
+    def freed(proxy):
+        spec = f"{LAYOUT} {LEASE} store={server.url_at(proxy.port)} namespace={namespace}"
+        with subprocess.Popen([sys.executable, "-c", script, spec], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+            node = int(child.stdout.readline())
+            proxy.cut()
+            child.communicate("\n", timeout=PATIENCE_S)
+        assert child.returncode == (-signal.SIGTERM if end == "sigterm" else 0)
+        return states(url, namespace)[node] == "free"
+
+    # A busy machine may use that up now and then.
+    with servers.Proxy(server.port) as proxy:
+        assert any(freed(proxy) for _ in range(5))
+
+
+@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.parametrize("gone", ["refuses", "is silent"])
+def test_a_store_that_is_gone_is_not_waited_for_longer_than_told(store, namespace, gone):
+    _kind, url, server = store
+    with servers.Proxy(server.port) as proxy:
+        ids = opened(server.url_at(proxy.port), namespace)
+        if gone == "refuses":
+            proxy.refuse()
+            proxy.cut()
+        else:
+            proxy.hold()
+        begin = time.monotonic()
+        ids.close()
+        assert time.monotonic() - begin < PATIENCE_S
+        with pytest.raises(frazil.ClosedError):
+            ids.next()
+        assert gone == "is silent" or states(url, namespace)[ids.node] == "held"
