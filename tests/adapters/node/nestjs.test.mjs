@@ -164,7 +164,8 @@ for (const [version, installed] of Object.entries(versions)) {
     }
     assert.equal(opened, 0)
     // Two applications in one process are no conflict.
-    const apps = await Promise.all([1, 2].map(() => start({ imports: [FrazilModule.forRoot({ open })] })))
+    const module = FrazilModule.forRoot({ open })
+    const apps = await Promise.all([1, 2].map(() => start({ imports: [module] })))
     assert.notEqual(apps[0].get(Snowflake), apps[1].get(Snowflake))
     await apps[0].close()
     assert.match(apps[1].get(Snowflake).next(), /^\d+$/)
