@@ -38,7 +38,7 @@ def bars(language, cases, folder):
         axes.barh(places, [cases[place]["ns"] for place in places], color=colour, label=kind)
     axes.set_yticks(range(len(cases)), [label(case["case"]) for case in cases])
     axes.set_xscale("log")
-    axes.set_xlabel("ns per ID, logarithmic")
+    axes.set_xlabel(f"ns per {'row' if language == 'orm' else 'ID'}, logarithmic")
     axes.legend(frameon=False, loc="upper right")
     for place, case in enumerate(cases):
         axes.annotate(f" {case['ns']:,.{0 if case['ns'] >= 100 else 1}f}", (case["ns"], place), va="center", fontsize=8)

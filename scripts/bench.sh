@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# ns per ID beside floors and peers of the same run, and the service level, in every language; what plots are made of goes to build/bench.
+# ns per ID beside floors and peers of the same run, and the service level, in every language; what a row costs in a database; what plots
+# are made of goes to build/bench.
 # usage: scripts/bench.sh [--quick]: builds as for the demo, fewer rounds, and no service levels
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
@@ -14,5 +15,6 @@ bench Rust rust
 bench 'C and C++' c
 bench Python python
 bench Node node
+bench 'A row in a database, by its key' orm
 printf '\n'
 run build/bench-python/bin/python bench/plot.py build/bench build/bench

@@ -26,6 +26,12 @@ step "Python"
 run python/build.sh
 run "${pytest[@]}" --numprocesses 2 tests/python
 join
+beside "Adapters in Node, beside their frameworks" tests/adapters/node/run.sh
+step "Adapters in Python, beside their frameworks"
+run tests/adapters/python/run.sh
+join
+step "What \`frazil sql\` prints, on every database"
+run tests/sql/run.sh
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 step "Leases and segments on every store; the servers and the cutting proxy themselves"
 run "${pytest[@]}" "${workers[@]}" tests/leases tests/servers

@@ -3,6 +3,7 @@
 mod listing;
 mod nodes;
 mod segment;
+mod sql;
 
 use crate::error::Result;
 use crate::spec::DEFAULT_NAMESPACE;
@@ -28,6 +29,8 @@ enum Command {
     Nodes(Nodes),
     /// Shows where a segment's tag stands, or sets it
     Segment(Segment),
+    /// Prints functions for a database: an ID's time and fields, the IDs of an instant, base62
+    Sql(Sql),
 }
 
 #[derive(Args)]
@@ -83,6 +86,20 @@ struct Segment {
     json: bool,
 }
 
+#[derive(Args)]
+struct Sql {
+    /// postgresql, mariadb, mysql, sqlite, duckdb, clickhouse or bigquery
+    dialect: String,
+    /// A preset's name, or the fields: "time:41@1ms node:10 sequence:12 epoch:2025-01-01"
+    layout: String,
+    /// Where the functions are created: PostgreSQL's schema, MariaDB's and MySQL's database, DuckDB's schema, BigQuery's dataset
+    #[arg(long, value_name = "S")]
+    schema: Option<String>,
+    /// What their names begin with
+    #[arg(long, value_name = "P", default_value = sql::DEFAULT_PREFIX)]
+    prefix: String,
+}
+
 /// Runs a command and returns the exit status: 0 for success, 1 for an error that `err` tells, 2 for
 /// arguments that cannot be understood.
 ///
@@ -121,6 +138,7 @@ fn run(command: &Command) -> Result<String> {
     match command {
         Command::Nodes(arguments) => nodes(arguments),
         Command::Segment(arguments) => segment(arguments),
+        Command::Sql(Sql { dialect, layout, schema, prefix }) => sql::script(dialect, layout, schema.as_deref(), prefix),
     }
 }
 

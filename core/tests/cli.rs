@@ -280,9 +280,74 @@ fn a_tag_that_is_missing_or_unreadable() {
 }
 
 #[test]
+fn functions_for_a_database() {
+    let told = |arguments: &[&str]| {
+        let (status, out, err) = frazil(&[&["sql"], arguments].concat());
+        assert_eq!((status, err.as_str()), (0, ""));
+        out
+    };
+    let script = told(&["postgresql", "twitter"]);
+    let head = "functions for PostgreSQL 14 and later\n-- Layout: time:41@1ms datacenter:5 worker:5 sequence:12 epoch:1288834974657\n\
+        -- Made by: frazil sql postgresql twitter\n";
+    assert_eq!(
+        script.split_once(": ").unwrap(),
+        (&*format!("-- frazil {}", env!("CARGO_PKG_VERSION")), &script[script.find("func").unwrap()..])
+    );
+    assert!(script.contains(head), "{script}");
+    for function in ["time", "unix_ms", "datacenter", "worker", "sequence", "base62", "from_base62", "min_id", "max_id"] {
+        assert!(script.contains(&format!("\nCREATE OR REPLACE FUNCTION \"frazil_{function}\"(")), "{function}: {script}");
+    }
+    // The same layout said in other ways; the head says the command that makes the same.
+    let line = "time:41@1ms datacenter:5 worker:5 sequence:12 epoch:2010-11-04T01:42:54.657Z";
+    for layout in [line, "twitter epoch=1288834974657", &format!("layout='{line}'")] {
+        assert_eq!(told(&["postgresql", layout]), script, "{layout}");
+    }
+    let own = told(&["bigquery", "baidu epoch=2025-01-01", "--schema", "my-project.ids", "--prefix", "b_"]);
+    let line = "'time:28@1s worker:22 sequence:13 epoch:1735689600000'";
+    assert!(own.contains(&format!("-- Made by: frazil sql bigquery {line} --schema my-project.ids --prefix b_\n")), "{own}");
+    assert!(own.contains("FUNCTION `my-project`.`ids`.`b_worker`(id INT64)"), "{own}");
+    for dialect in ["postgresql", "mariadb", "mysql", "sqlite", "duckdb", "clickhouse", "bigquery"] {
+        let script = told(&[dialect, "standard"]);
+        assert!(script.contains("frazil_max_id") && script.is_ascii(), "{script}");
+        // A line's end is a statement's end for clients that know no more of SQL.
+        let comments = script.lines().filter(|line| line.starts_with("--"));
+        assert!(comments.clone().count() > 8 && comments.clone().all(|line| !line.contains(';') || dialect.starts_with('m')), "{script}");
+        assert!(script.lines().all(|line| line.split_once("--").is_none_or(|(before, _)| before.is_empty())), "{script}");
+    }
+    assert!(told(&["mysql", "standard"]).contains("Not run on MySQL") && told(&["bigquery", "standard"]).contains("Not run on BigQuery"));
+}
+
+#[test]
 fn errors_and_usage() {
     for (arguments, status, says) in [
-        (&["nodes", "nowhere"][..], 1, "frazil: SPEC: store=\"nowhere\" is none of: local, "),
+        (&["sql", "postgres", "twitter"][..], 1, "frazil: OUT_OF_RANGE: the dialect \"postgres\" (did you mean postgresql?) is none of: "),
+        (&["sql", "oracle://me:secret@127.0.0.1", "twitter"], 1, "frazil: OUT_OF_RANGE: "),
+        (&["sql", "sqlite", "twiter"], 1, "frazil: SPEC: there is no preset \"twiter\" (did you mean twitter?)"),
+        (&["sql", "sqlite", "time:41@1ms node:40 sequence:12 epoch:0"], 1, "frazil: LAYOUT_INVALID: "),
+        (&["sql", "sqlite", "twitter worker=7"], 1, "frazil: UNKNOWN_KEY: there is no key \"worker\" here; keys: layout, epoch; "),
+        (&["sql", "sqlite", "twitter store=redis://me:secret@127.0.0.1:1"], 1, "frazil: UNKNOWN_KEY: there is no key \"store\" here"),
+        (
+            &["sql", "sqlite", "time:41@1ms min_id:10 sequence:12 epoch:0"],
+            1,
+            "frazil: SPEC: the field min_id would have the name of another",
+        ),
+        (&["sql", "postgresql", "twitter", "--prefix", ""], 1, "frazil: SPEC: --prefix=\"\" is not a prefix: a-z, then"),
+        (&["sql", "postgresql", "twitter", "--prefix", "x\";drop"], 1, "frazil: SPEC: --prefix=\"x\\\";drop\" is not a prefix"),
+        (&["sql", "postgresql", "twitter", "--prefix", "Frazil_"], 1, "frazil: SPEC: --prefix=\"Frazil_\" is not a prefix"),
+        (&["sql", "postgresql", "twitter", "--prefix", "a_prefix_of_22_letters"], 1, "frazil: SPEC: --prefix="),
+        (
+            &["sql", "postgresql", "twitter", "--schema", "a\"b"],
+            1,
+            "frazil: SPEC: --schema=\"a\\\"b\" is not a schema's name for postgresql",
+        ),
+        (&["sql", "postgresql", "twitter", "--schema", "a.b"], 1, "frazil: SPEC: --schema=\"a.b\" is not a schema's name for postgresql"),
+        (&["sql", "bigquery", "twitter", "--schema", "a.b.c"], 1, "frazil: SPEC: --schema=\"a.b.c\" is not a schema's name for bigquery"),
+        (&["sql", "mariadb", "twitter", "--schema", "`"], 1, "frazil: SPEC: --schema=\"`\" is not"),
+        (&["sql", "duckdb", "twitter", "--schema", ""], 1, "frazil: SPEC: --schema=\"\" is not"),
+        (&["sql", "clickhouse", "twitter", "--schema", "x"], 1, "frazil: SPEC: --schema=\"x\" has no meaning for clickhouse"),
+        (&["sql", "sqlite", "twitter", "--schema", "x"], 1, "frazil: SPEC: --schema=\"x\" has no meaning for sqlite"),
+        (&["sql", "sqlite"], 2, "error: "),
+        (&["nodes", "nowhere"], 1, "frazil: SPEC: store=\"nowhere\" is none of: local, "),
         (&["nodes", "memory", "--namespace", "a/b"], 1, "frazil: SPEC: namespace=\"a/b\" is not a name"),
         (&["nodes", "file:/proc/none"], 1, "frazil: STORE_"),
         (&["nodes", "env:CLI_TEST_NONE"], 1, "frazil: SPEC: store=env:CLI_TEST_NONE: "),
@@ -310,6 +375,7 @@ fn errors_and_usage() {
         (&["--help"][..], "nodes"),
         (&["nodes", "--help"], "no process uses leases"),
         (&["segment", "--help"], "above every number"),
+        (&["sql", "--help"], "clickhouse"),
         (&["--version"], "frazil 0."),
     ] {
         let (status, out, err) = frazil(arguments);

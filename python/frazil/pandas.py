@@ -49,7 +49,7 @@ def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) 
     times[missing] = numpy.datetime64("NaT")
     columns: dict[str, Any] = {"time": pandas.DatetimeIndex(times).tz_localize("UTC")}
     for name, values in parts.items():
-        columns[name] = pandas.arrays.IntegerArray(values, missing.copy())
+        columns[name] = pandas.arrays.IntegerArray(values, missing)
     return pandas.DataFrame(columns, index=series.index)
 
 

@@ -60,7 +60,7 @@ def _from_text(text: str) -> int:
 def _from_json(value: Any) -> int:
     number = _from_python(value)
     if number > _EXACT_IN_JAVASCRIPT and not isinstance(value, str):
-        raise _refuse(f"{number} came as a JSON number, which JavaScript rounds above 2^53 - 1: send the ID as a decimal string")
+        raise _refuse(f"{number} is a number above 2^53 - 1, which JavaScript rounds: send the ID as a decimal string")
     return number
 
 
@@ -85,7 +85,9 @@ class _Id:
         return core_schema.with_info_before_validator_function(
             validate,
             core_schema.int_schema(),
-            serialization=core_schema.plain_serializer_function_ser_schema(_to_json, when_used="json", return_schema=core_schema.str_schema()),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                _to_json, when_used="json", return_schema=core_schema.str_schema()
+            ),
         )
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -103,5 +105,6 @@ JSON is one, too: JavaScript may have rounded it.
 SnowflakeIdIn: TypeAlias = Annotated[int, _Id(_from_json)]
 """A SnowflakeId that refuses numbers above 2^53 - 1 also when they come from Python: for the bodies of requests.
 
-FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program.
+FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program. A model that
+also goes out, or that the program fills, has a SnowflakeId instead.
 """

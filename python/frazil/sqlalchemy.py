@@ -67,7 +67,9 @@ class SnowflakeType(TypeDecorator[int]):
 
 def _integer(value: Any) -> int:
     if isinstance(value, frazil.Snowflake | frazil.Numbers):
-        raise frazil.WrongTypeError("the value of the column is a generator: in a dataclass write insert_default=ids instead of default=ids")
+        raise frazil.WrongTypeError(
+            "the value of the column is a generator: in a dataclass write insert_default=ids instead of default=ids"
+        )
     if isinstance(value, str):
         raise frazil.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
     if isinstance(value, bool) or not hasattr(value, "__index__"):

@@ -122,6 +122,8 @@ def test_attw(run, tarballs):
 def test_command(run, installed):
     version = json.loads((installed / "node_modules/frazil/package.json").read_text())["version"]
     assert run(installed, "npx", "--no-install", "frazil", "--version") == f"frazil {version}\n"
+    told = run(installed, "npx", "--no-install", "frazil", "sql", "postgresql", "twitter")
+    assert told.startswith(f"-- frazil {version}: functions for PostgreSQL")
     store = f"file:{installed}/store"
     program = f"require('frazil').Snowflake.open('twitter', {{ datacenter: 1, worker: 7, store: '{store}' }}).then(ids => ids.close())"
     run(installed, "node", "--eval", program)

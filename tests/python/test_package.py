@@ -67,5 +67,6 @@ def test_the_command(tmp_path):
         refused = run("nodes", "nowhere")
         assert (refused.returncode, refused.stdout) == (1, "")
         assert refused.stderr.startswith("frazil: SPEC: ")
+        assert run("sql", "postgresql", "twitter").stdout.startswith(f"-- frazil {frazil.__version__}: functions for PostgreSQL")
         assert run("nodes").returncode == 2
         assert run("--version").stdout == f"frazil {frazil.__version__}\n"

@@ -80,10 +80,14 @@ def test_the_header_is_what_cbindgen_generates():
     subprocess.run([ROOT / "c-api/generate.sh", "--check"], check=True)
 
 
-@pytest.mark.parametrize("crate", sorted(path.parent for path in (ROOT / "bench").rglob("Cargo.lock")), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "crate", sorted(path.parent for path in (ROOT / "bench").rglob("Cargo.lock")), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_a_crate_beside_the_workspace_has_a_true_lock_file(crate):
     """Cargo updates the workspace's own by itself; the benches' refuse to build once the core has another dependency."""
-    read = subprocess.run(["cargo", "metadata", "--locked", "--format-version", "1"], cwd=crate, capture_output=True, text=True, check=False)
+    read = subprocess.run(
+        ["cargo", "metadata", "--locked", "--format-version", "1"], cwd=crate, capture_output=True, text=True, check=False
+    )
     assert read.returncode == 0, read.stderr
 
 

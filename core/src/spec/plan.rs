@@ -102,7 +102,8 @@ impl Spec {
         Ok(Plan { layout, policies, source, manual_clock, after, detached })
     }
 
-    fn layout_and_preset(&self) -> Result<(Layout, &'static preset::Preset)> {
+    /// The layout alone, and the preset that the policies come from.
+    pub(crate) fn layout_and_preset(&self) -> Result<(Layout, &'static preset::Preset)> {
         let text = self.value("layout")?;
         let preset = preset::find(self.preset.as_deref().unwrap_or(STANDARD))?;
         let layout = match &text {

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import frazil
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, models, router
+
+import frazil
 
 from .fields import SnowflakeAutoField, is_snowflake
 from .generator import get_layout, leases_numbers
@@ -88,7 +89,9 @@ def check_generic_references(app_configs: Any, **_: object) -> list[checks.Check
             if isinstance(reference, GenericForeignKey):
                 column: Any = model._meta.get_field(reference.fk_field)
                 if isinstance(column, _NARROW) and not isinstance(column, models.BigIntegerField):
-                    why = f"{column} has 32 bits or less, and a generic foreign key that holds it cannot refer to a row with a Snowflake ID."
+                    why = (
+                        f"{column} has 32 bits or less, and a generic foreign key that holds it cannot refer to a row with a Snowflake ID."
+                    )
                     found.append(checks.Warning(why, hint="Make it a BigIntegerField, or a CharField.", obj=model, id="frazil.W004"))
     return found
 
@@ -124,7 +127,14 @@ def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
     for column in connection.introspection.get_table_description(cursor, table):
         kind = connection.introspection.get_field_type(column.type_code, column)
         kind = kind[0] if isinstance(kind, tuple) else kind
-        if kind in ("AutoField", "IntegerField", "PositiveIntegerField", "SmallAutoField", "SmallIntegerField", "PositiveSmallIntegerField"):
+        if kind in (
+            "AutoField",
+            "IntegerField",
+            "PositiveIntegerField",
+            "SmallAutoField",
+            "SmallIntegerField",
+            "PositiveSmallIntegerField",
+        ):
             narrow[column.name] = kind
     return narrow
 
@@ -132,7 +142,10 @@ def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
 def _too_narrow(connection: Any, model: type[models.Model], field: Any, kind: str) -> checks.CheckMessage:
     place = f"{model._meta.db_table}.{field.column} in the database {connection.alias!r}"
     if kind == "INTEGER PRIMARY KEY":
-        why, name = f"{place} is SQLite's row number (INTEGER PRIMARY KEY): a row that comes without an ID gets the highest one plus 1.", "W006"
+        why, name = (
+            f"{place} is SQLite's row number (INTEGER PRIMARY KEY): a row that comes without an ID gets the highest one plus 1.",
+            "W006",
+        )
     else:
         why, name = f"{place} has 32 bits or less: an ID does not fit.", "W005"
     hint = "Run makemigrations and migrate."

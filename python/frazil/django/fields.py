@@ -6,10 +6,11 @@ import functools
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import frazil
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+import frazil
 
 from .generator import get_snowflake
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import frazil
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
+
+import frazil
 
 from .fields import exact
 

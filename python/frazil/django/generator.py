@@ -8,10 +8,11 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-import frazil
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
+
+import frazil
 
 _MISSING = """settings.FRAZIL {}. It is the spec line of this project's IDs, or a dict of the same keys:
   FRAZIL = "standard store=local"              one machine, any number of processes

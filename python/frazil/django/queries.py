@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-import frazil
 from django.db import NotSupportedError, models
+
+import frazil
 
 from .generator import get_layout
 

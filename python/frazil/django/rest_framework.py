@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import frazil
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
+
+import frazil
 
 from .fields import SnowflakeAutoField, exact, is_snowflake
 

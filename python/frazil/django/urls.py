@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import frazil
 from django.urls import register_converter
+
+import frazil
 
 from .fields import exact
 

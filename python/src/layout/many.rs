@@ -92,8 +92,7 @@ fn ids_in(ids: &Bound<'_, PyAny>) -> PyResult<Vec<Id>> {
     }
     match kind_of(array)?.as_deref() {
         Some("f") => {
-            let why =
-                "ids is an array of floats, which are no IDs but rounded ones. Where values are missing, leave them out before: ids.dropna()";
+            let why = "ids is an array of floats, which are no IDs but rounded ones. Where values are missing, leave them out before: ids.dropna()";
             return refuse(py, ErrorKind::WrongType, why);
         }
         // Those of numpy 1 count as integers.

@@ -6,7 +6,11 @@ import os
 import sqlalchemy
 
 DATABASES = ("postgresql", "mariadb", "sqlite")
-ASYNC_DRIVERS = {"postgresql": ("postgresql+asyncpg", "postgresql+psycopg"), "mariadb": ("mysql+aiomysql",), "sqlite": ("sqlite+aiosqlite",)}
+ASYNC_DRIVERS = {
+    "postgresql": ("postgresql+asyncpg", "postgresql+psycopg"),
+    "mariadb": ("mysql+aiomysql",),
+    "sqlite": ("sqlite+aiosqlite",),
+}
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mariadb": "mysql+pymysql", "sqlite": "sqlite"}
 
 

@@ -62,6 +62,11 @@ def test_the_first_five_minutes(folder):
         assert order.keys() == {"item", "replaces_id", "id"} and re.fullmatch(r"\d{17,19}", order["id"])
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/{order['id']}") as answer:
             assert json.load(answer) == order
+        told = subprocess.run(
+            ["sh", "-ec", ask.replace("8000", str(port)).replace('"lamp"', f'"bulb", "replaces_id": "{order["id"]}"')],
+            check=True, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert json.loads(told.stdout)["replaces_id"] == order["id"]
         with pytest.raises(urllib.error.HTTPError, match="422"):
             urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/1e18")
 

@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 import django
 import frazil
 import pytest
-from django_shop import ALIASES, FOLDER, manage, migrate, statements
-
 from django import forms
 from django.apps import AppConfig, apps
 from django.contrib.contenttypes.models import ContentType
@@ -31,6 +29,7 @@ from django.db.models.functions import TruncDay
 from django.http import JsonResponse
 from django.test import Client, override_settings
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django_shop import ALIASES, FOLDER, manage, migrate, statements
 from frazil.django import (
     CreatedAt,
     SnowflakeAutoField,
@@ -405,7 +404,10 @@ def test_fixtures(database):
         assert Item.objects.get().category == category and Item.objects.get().pk == item.pk
         assert Item.objects.get().tags.get().name == "tag"
     with open(f"{FOLDER}/new.json", "w") as file:
-        json.dump([{"model": "shop.tag", "pk": None, "fields": {"name": "new"}}, {"model": "shop.tag", "pk": "12", "fields": {"name": "12"}}], file)
+        json.dump(
+            [{"model": "shop.tag", "pk": None, "fields": {"name": "new"}}, {"model": "shop.tag", "pk": "12", "fields": {"name": "12"}}],
+            file,
+        )
     call_command("loaddata", f"{FOLDER}/new.json", database=routing.alias, verbosity=0)
     assert is_new(Tag.objects.get(name="new").pk) and Tag.objects.get(name="12").pk == 12
 
@@ -552,7 +554,12 @@ def test_admin(admin):
     # A form with rows of another model in it: one is changed, one is new, one is deleted.
     inline = {"items-TOTAL_FORMS": 4, "items-INITIAL_FORMS": 3, "name": "changed"}
     for n, item in enumerate(items):
-        inline |= {f"items-{n}-id": str(item.pk), f"items-{n}-category": str(category.pk), f"items-{n}-name": f"again {n}", f"items-{n}-price": 1}
+        inline |= {
+            f"items-{n}-id": str(item.pk),
+            f"items-{n}-category": str(category.pk),
+            f"items-{n}-name": f"again {n}",
+            f"items-{n}-price": 1,
+        }
     inline |= {"items-2-DELETE": "on", "items-3-name": "added", "items-3-price": 4, "items-3-category": str(category.pk)}
     answer = admin.post(f"/admin/shop/category/{category.pk}/change/", inline)
     assert answer.status_code == 302, answer.content.decode()
@@ -668,7 +675,7 @@ def in_forked_child(work):
     if not (child := os.fork()):
         try:
             told = json.dumps(work())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  # the parent is told, whatever it is
             told = json.dumps([type(error).__name__, str(error)])
         os.write(writer, told.encode())
         os._exit(0)

@@ -22,9 +22,7 @@ def test_the_guide(tmp_path):
     }
 
     def run(*command, told=""):
-        done = subprocess.run(
-            command, check=False, input=told, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment
-        )
+        done = subprocess.run(command, check=False, input=told, capture_output=True, text=True, timeout=180, cwd=tmp_path, env=environment)
         assert done.returncode == 0, f"{command}\n{told}\n{done.stdout}{done.stderr}"
         return done.stdout
 
@@ -42,7 +40,11 @@ def test_the_guide(tmp_path):
                 file.write(f"\n{code}")
     # The key of the guide's first row; the settings that the project has in the end are those for production.
     assert re.search(r"^\d{18,19}$", printed, re.MULTILINE) and "1000" in printed
-    run("python", "-c", "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'mysite.settings'; import django; django.setup(); import shop.tasks")
+    run(
+        "python",
+        "-c",
+        "import os; os.environ['DJANGO_SETTINGS_MODULE'] = 'mysite.settings'; import django; django.setup(); import shop.tasks",
+    )
     code = """
 from shop.models import Order
 from shop.serializers import OrderSerializer

@@ -12,10 +12,9 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+import project.celery  # noqa: F401  # whose tasks shared_task makes
 import pytest
 from django_shop import FOLDER, PROJECT, migrate
-
-import project.celery  # noqa: F401  # whose tasks shared_task makes
 from project import routing
 from shop.models import Item
 from shop.tasks import mint
@@ -139,8 +138,6 @@ def test_celery_prefork():
 
 
 def test_celery_prefork_refuses_one_number_for_all():
-    with running(*CELERY, SHOP_FRAZIL="standard node=7"):
-        with pytest.raises(Exception, match="same node number") as refused:
-            mint.delay(1).get(timeout=120)
+    with running(*CELERY, SHOP_FRAZIL="standard node=7"), pytest.raises(Exception, match="same node number") as refused:
+        mint.delay(1).get(timeout=120)
     assert type(refused.value).__name__ == "ForkedError"
-

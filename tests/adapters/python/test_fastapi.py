@@ -97,7 +97,14 @@ def test_bodies():
 
 @pytest.mark.parametrize(
     "number, says",
-    [(str(ID), "JavaScript rounds"), ("1e18", "floats round"), ("1.0", "float"), ("true", "bool"), ("null", "NoneType"), ('"007"', "zeros")],
+    [
+        (str(ID), "JavaScript rounds"),
+        ("1e18", "floats round"),
+        ("1.0", "float"),
+        ("true", "bool"),
+        ("null", "NoneType"),
+        ('"007"', "zeros"),
+    ],
 )
 def test_a_body_that_holds_no_id_is_422(number, says):
     told = post(f'{{"parent": {number}}}')

@@ -170,7 +170,9 @@ def test_floats_of_pandas_are_refused_with_the_mend(column):
     assert frazil.pandas.ids(mended).tolist() == [B, pandas.NA]
 
 
-@pytest.mark.parametrize("column", [pandas.Series([None, float("nan")]), pandas.Series([None, None]), pandas.Series([], dtype="float64"), []])
+@pytest.mark.parametrize(
+    "column", [pandas.Series([None, float("nan")]), pandas.Series([None, None]), pandas.Series([], dtype="float64"), []]
+)
 def test_columns_of_pandas_without_ids(column):
     ids = frazil.pandas.ids(column)
     assert ids.dtype == "Int64" and len(ids) == len(column) and ids.isna().all()
@@ -200,7 +202,11 @@ def test_what_holds_no_ids_in_pandas(values, error, says):
 
 
 def test_other_types_of_pandas_are_refused():
-    for column in pandas.Series(pandas.to_datetime(["2026-01-01", None])), pandas.Series([True, False]), pandas.Series([True, None], dtype="boolean"):
+    for column in (
+        pandas.Series(pandas.to_datetime(["2026-01-01", None])),
+        pandas.Series([True, False]),
+        pandas.Series([True, None], dtype="boolean"),
+    ):
         with pytest.raises(frazil.WrongTypeError):
             frazil.pandas.ids(column)
 
@@ -249,7 +255,11 @@ def test_columns_of_polars_without_ids(dtype, values):
     column = polars.Series("id", values, dtype=dtype)
     assert frazil.polars.ids(column).dtype == polars.Int64 and frazil.polars.ids(column).to_list() == values
     parts = frazil.polars.decode(column, LAYOUT)
-    assert parts.height == len(values) and parts.schema["time"] == polars.Datetime("ms", "UTC") and parts.null_count().row(0) == (len(values),) * 5
+    assert (
+        parts.height == len(values)
+        and parts.schema["time"] == polars.Datetime("ms", "UTC")
+        and parts.null_count().row(0) == (len(values),) * 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -274,6 +284,10 @@ def test_what_holds_no_ids_in_polars(column, error):
 
 def test_an_id_of_another_layout():
     few = frazil.Layout("js53")
-    for call in lambda: few.decode_many([LARGEST]), lambda: frazil.pandas.decode([LARGEST], few), lambda: frazil.polars.decode(polars.Series([LARGEST]), few):
+    for call in (
+        lambda: few.decode_many([LARGEST]),
+        lambda: frazil.pandas.decode([LARGEST], few),
+        lambda: frazil.polars.decode(polars.Series([LARGEST]), few),
+    ):
         with pytest.raises(frazil.IdInvalidError):
             call()

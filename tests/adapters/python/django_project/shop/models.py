@@ -67,5 +67,3 @@ class Comment(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["kind", "object_id"], name="shop_comment_about")]
-
-

@@ -1,0 +1,12 @@
+/**
+ * Makes a database of better-sqlite3 give integers beyond 2^53 - 1 as decimal strings, which it would round; those up to there stay numbers.
+ *
+ * It holds for statements that are prepared afterwards. `safeIntegers()` of the driver gives BigInts for all columns instead.
+ *
+ * @example
+ * const database = exactIntegers(new Database('app.db'))
+ * database.prepare('select 1541815603606036481 as id, 7 as n').get()   // { id: '1541815603606036481', n: 7 }
+ *
+ * @returns The database.
+ */
+export function exactIntegers<Database extends { prepare(...given: any[]): any }>(database: Database): Database

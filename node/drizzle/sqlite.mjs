@@ -1,0 +1,4 @@
+import { customType } from 'drizzle-orm/sqlite-core'
+import column from './column.js'
+
+export const snowflake = column.snowflakeOf(customType, 'sqlite')

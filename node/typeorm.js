@@ -1,0 +1,59 @@
+'use strict'
+
+const { readText, toBigInt } = require('./adapters/exact.js')
+const { framework } = require('./adapters/framework.js')
+const { Source } = require('./adapters/source.js')
+
+const { Column, EventSubscriber, PrimaryColumn } = framework('frazil/typeorm', 'typeorm', () => require('typeorm'))
+
+const MEND = 'MySQL and MariaDB need supportBigNumbers, which TypeORM sets; better-sqlite3 needs ' +
+  '{ prepareDatabase: exactIntegers } in the DataSource, of frazil/better-sqlite3'
+
+const isAbsent = value => value === null || value === undefined
+
+// A column with this transformer is one of IDs. TypeORM has the metadata of all copies of this file in one place.
+const transformer = {
+  [Symbol.for('frazil.typeorm')]: true,
+
+  to(id) {
+    return isAbsent(id) ? id : String(toBigInt(id))
+  },
+
+  from(value) {
+    return isAbsent(value) ? value : readText(value, MEND)
+  },
+}
+
+const snowflakeColumn = Object.freeze({ type: 'bigint', transformer })
+
+function PrimarySnowflakeColumn(options) {
+  return PrimaryColumn({ ...options, ...snowflakeColumn })
+}
+
+function SnowflakeColumn(options) {
+  return Column({ ...options, ...snowflakeColumn })
+}
+
+// A key of IDs that refers to nothing.
+function isKey({ isPrimary, relationMetadata, transformer }) {
+  return isPrimary && !relationMetadata && Object(transformer)[Symbol.for('frazil.typeorm')] === true
+}
+
+function snowflakeSubscriber(ids) {
+  const source = new Source(ids)
+
+  class SnowflakeSubscriber {
+    async beforeInsert({ entity, metadata }) {
+      for (const column of metadata.primaryColumns.filter(isKey)) {
+        // A null is no key either: TypeORM takes the entity for a new one.
+        if (isAbsent(column.getEntityValue(entity))) {
+          column.setEntityValue(entity, await source.nextAsync())
+        }
+      }
+    }
+  }
+  EventSubscriber()(SnowflakeSubscriber)
+  return SnowflakeSubscriber
+}
+
+module.exports = { PrimarySnowflakeColumn, SnowflakeColumn, snowflakeColumn, snowflakeSubscriber }

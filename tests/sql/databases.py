@@ -1,0 +1,324 @@
+"""The databases that `frazil sql` writes for, each driven in the same way: functions are installed, called with a column, and refuse."""
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ROWS = 200
+
+
+@functools.cache
+def frazil(*arguments):
+    """What the command prints."""
+    done = subprocess.run([sys.executable, "-m", "frazil", *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def text_of(unix_us):
+    """An instant of Unix microseconds as `2025-01-01 00:00:00.000000`."""
+    return (EPOCH + timedelta(microseconds=unix_us)).replace(tzinfo=None).isoformat(" ", "microseconds")
+
+
+class Refused(Exception):
+    """What the database said, in its own words."""
+
+
+class Database:
+    """One database; `name` is its dialect."""
+
+    name = ""
+    # What the parameters are called in SQL: an ID, an instant, a text.
+    types: ClassVar = {"id": "BIGINT", "instant": "", "digits": "VARCHAR(200)"}
+    errors = (Exception,)
+
+    def query(self, text):
+        """The rows of a statement."""
+        raise NotImplementedError
+
+    def tried(self, text):
+        """As `query`, with the database's own errors as one."""
+        try:
+            return self.query(text)
+        except self.errors as error:
+            raise Refused(str(error)) from error
+
+    def install(self, layout, *options):
+        """Runs the script of a layout, statement by statement."""
+        self.script = frazil("sql", self.name, layout, *options)
+        for statement in statements(self.script):
+            self.query(statement)
+
+    def instant(self, unix_us):
+        """The literal of an instant."""
+        raise NotImplementedError
+
+    def text(self, value):
+        """The literal of a text."""
+        return "'" + value.replace("'", "''") + "'"
+
+    def as_text(self, value):
+        """An expression that shows an instant in UTC, to the millisecond at least."""
+        raise NotImplementedError
+
+    def call(self, function, value):
+        """A call, as an expression."""
+        return f"frazil_{function}({value})"
+
+    def literal(self, kind, value):
+        """A literal of an ID, an instant or a text."""
+        if value is None:
+            return "NULL"
+        return {"id": str, "instant": self.instant, "digits": self.text}[kind](value)
+
+    def create(self, kind):
+        """A table for values."""
+        return f"CREATE TABLE v (n INTEGER, x {self.types[kind]})"
+
+    def column(self, function, kind, values):
+        """What a function makes of a column of values."""
+        self.query("DROP TABLE IF EXISTS v")
+        self.query(self.create(kind))
+        for start in range(0, len(values), ROWS):
+            rows = (f"({start + n}, {self.literal(kind, value)})" for n, value in enumerate(values[start : start + ROWS]))
+            self.query(f"INSERT INTO v VALUES {', '.join(rows)}")
+        call = self.call(function, "x")
+        return [row[0] for row in self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}, n FROM v ORDER BY n")]
+
+    def one(self, function, kind, value):
+        """What a function makes of a literal."""
+        call = self.call(function, self.literal(kind, value))
+        return self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}")[0][0]
+
+
+def statements(script):
+    """The statements of a script; a semicolon at a line's end ends one, as clients see it."""
+    return [text.strip() for text in re.split(r";$", script, flags=re.MULTILINE) if text.strip()]
+
+
+class Postgresql(Database):
+    """Through psycopg."""
+
+    name = "postgresql"
+    types: ClassVar = Database.types | {"instant": "timestamptz"}
+
+    def __init__(self):
+        import psycopg
+
+        self.connection = psycopg.connect(os.environ["FRAZIL_TEST_POSTGRESQL"], autocommit=True)
+        self.errors = (psycopg.Error,)
+
+    def query(self, text):
+        cursor = self.connection.execute(text)
+        return cursor.fetchall() if cursor.description else []
+
+    def instant(self, unix_us):
+        return f"timestamptz '{text_of(unix_us)}+00'"
+
+    def as_text(self, value):
+        return f"to_char({value} AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US')"
+
+
+class Mariadb(Database):
+    """Through PyMySQL."""
+
+    name = "mariadb"
+    types: ClassVar = Database.types | {"instant": "DATETIME(6)", "digits": "VARCHAR(200) CHARACTER SET utf8mb4"}
+
+    def __init__(self):
+        import pymysql
+
+        url = urlsplit(os.environ["FRAZIL_TEST_MARIADB"])
+        account = {"host": url.hostname, "port": url.port, "user": url.username, "password": url.password}
+        self.connection = pymysql.connect(**account, database=url.path[1:], autocommit=True)
+        self.errors = (pymysql.MySQLError,)
+
+    def query(self, text):
+        with self.connection.cursor() as cursor:
+            cursor.execute(text)
+            return cursor.fetchall()
+
+    def instant(self, unix_us):
+        return f"TIMESTAMP'{text_of(unix_us)}'"
+
+    def as_text(self, value):
+        return f"CAST({value} AS CHAR)"
+
+
+class Mysql(Mariadb):
+    """The functions for MySQL, on MariaDB."""
+
+    name = "mysql"
+
+
+class Sqlite(Database):
+    """The standard library's."""
+
+    name = "sqlite"
+    types: ClassVar = {"id": "INTEGER", "instant": "INTEGER", "digits": "TEXT"}
+
+    def __init__(self):
+        import sqlite3
+
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        self.errors = (sqlite3.Error,)
+
+    def query(self, text):
+        return self.connection.execute(text).fetchall()
+
+    def install(self, layout, *options):
+        self.script = frazil("sql", self.name, layout, *options)
+        found = re.findall(r'^SELECT (.*?)\nAS "frazil_(\w+)" FROM \(SELECT :(\w+) AS \w+\);$', self.script, re.MULTILINE | re.DOTALL)
+        self.expressions = {name: (expression, parameter) for expression, name, parameter in found}
+        assert len(found) == len(statements(self.script))
+
+    def instant(self, unix_us):
+        return str(unix_us // 1000)
+
+    def as_text(self, value):
+        return value
+
+    def call(self, function, value):
+        expression, parameter = self.expressions[function]
+        return f"(SELECT {expression} FROM (SELECT {value} AS {parameter}))"
+
+
+class Duckdb(Database):
+    """From PyPI."""
+
+    name = "duckdb"
+    types: ClassVar = Database.types | {"instant": "TIMESTAMPTZ"}
+
+    def __init__(self):
+        import duckdb
+
+        self.connection = duckdb.connect()
+        self.errors = (duckdb.Error,)
+
+    def query(self, text):
+        return self.connection.execute(text).fetchall()
+
+    def instant(self, unix_us):
+        return f"TIMESTAMPTZ '{text_of(unix_us)}+00'"
+
+    def as_text(self, value):
+        return f"strftime({value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S.%f')"
+
+
+class Clickhouse(Database):
+    """The server's code in this process: chdb."""
+
+    name = "clickhouse"
+    types: ClassVar = {"id": "Nullable(Int64)", "instant": "Nullable(DateTime64(6, 'UTC'))", "digits": "Nullable(String)"}
+
+    def __init__(self):
+        from chdb import session
+
+        self.folder = tempfile.TemporaryDirectory(prefix="frazil-chdb-")
+        self.session = session.Session(self.folder.name)
+
+    def query(self, text):
+        # Numbers as text: JSON's own would be rounded.
+        settings = "SETTINGS output_format_json_quote_64bit_integers = 1" if text.startswith("SELECT") else ""
+        try:
+            told = self.session.query(f"{text} {settings}", "JSONCompact")
+        except Exception:
+            # What it had written before the error comes with the next answer.
+            self.session.query("SELECT 1")
+            raise
+        return json.loads(str(told))["data"] if str(told) else []
+
+    def create(self, kind):
+        return f"CREATE TABLE v (n Int64, x {self.types[kind]}) ENGINE = Memory"
+
+    def column(self, function, kind, values):
+        return [number(function, value) for value in super().column(function, kind, values)]
+
+    def one(self, function, kind, value):
+        return number(function, super().one(function, kind, value))
+
+    def instant(self, unix_us):
+        return f"toDateTime64('{text_of(unix_us)}', 6, 'UTC')"
+
+    def text(self, value):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def as_text(self, value):
+        return f"toString({value})"
+
+
+class Bigquery(Database):
+    """ZetaSQL, which implements BigQuery's language: its analyser reads each statement, its reference implementation runs each body."""
+
+    name = "bigquery"
+    types: ClassVar = {"id": "INT64", "instant": "TIMESTAMP", "digits": "STRING"}
+
+    def __init__(self):
+        import wasmtime
+        from zetasql.core import exceptions, wasm_client
+
+        class Cached(wasmtime.Config):
+            """Compiled once: that takes a minute."""
+
+            def __init__(self):
+                super().__init__()
+                self.cache = True
+
+        wasm_client.Config = Cached
+        from zetasql import api, types
+
+        self.api = api
+        self.language = types.LanguageOptions.maximum_features()
+        self.builtin = types.ZetaSQLBuiltinFunctionOptions(language_options=self.language)
+        self.options = lambda: types.AnalyzerOptions(language_options=self.language)
+        self.errors = (exceptions.ZetaSQLError,)
+
+    def catalog(self):
+        return self.api.CatalogBuilder("c").with_builtin_functions(self.builtin).build()
+
+    def query(self, text):
+        """The rows, of one text each, that an expression makes: an array."""
+        made = self.api.PreparedExpression.builder().expression(text).options(self.options()).catalog(self.catalog()).build().execute()
+        rows = (made.get_array_element(n) for n in range(made.get_array_size()))
+        return [(None if row.is_null() else row.get_string(),) for row in rows]
+
+    def install(self, layout, *options):
+        self.script = frazil("sql", self.name, layout, *options)
+        self.bodies = {}
+        for statement in statements(self.script):
+            self.api.Analyzer(self.options(), self.catalog()).analyze_statement(statement)
+            signature = r"^CREATE OR REPLACE FUNCTION `frazil_(\w+)`\((\w+) \w+\) RETURNS \w+ AS \((.*)\)$"
+            [(name, parameter, body)] = re.findall(signature, statement, re.MULTILINE | re.DOTALL)
+            self.bodies[name] = (parameter, f"({body})")
+
+    def instant(self, unix_us):
+        return f"TIMESTAMP '{text_of(unix_us)}+00'"
+
+    def text(self, value):
+        return json.dumps(value)
+
+    def as_text(self, value):
+        return f"FORMAT_TIMESTAMP('%E4Y-%m-%d %H:%M:%E6S', {value}, 'UTC')"
+
+    def column(self, function, kind, values):
+        parameter, body = self.bodies[function]
+        shown = self.as_text(body) if function == "time" else f"CAST({body} AS STRING)"
+        literals = ", ".join(f"CAST({self.literal(kind, value)} AS {self.types[kind]})" for value in values)
+        rows = self.tried(f"ARRAY(SELECT {shown} FROM UNNEST([{literals}]) AS {parameter} WITH OFFSET n ORDER BY n)")
+        return [number(function, value) for (value,) in rows]
+
+    def one(self, function, kind, value):
+        return self.column(function, kind, [value])[0]
+
+
+def number(function, value):
+    """The number that a text stands for, where a function makes numbers."""
+    return value if value is None or function in ("time", "base62") else int(value)
