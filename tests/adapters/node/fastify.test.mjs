@@ -68,7 +68,7 @@ for (const [version, installed] of bothVersions('fastify')) {
       [{ spec: 'standard' }, 'NODE_MISSING'],
       [{ spec: 'nonsense' }, 'SPEC'],
       [{ spec: 'standard store=redis://127.0.0.1:1/0' }, 'STORE_UNREACHABLE'],
-      [{ store: 'local' }, 'UNKNOWN_KEY', /the option "store" is none of: spec, options, open, name, .*; keys of the spec line go into spec/],
+      [{ store: 'local' }, 'UNKNOWN_KEY', /option "store" is none of: spec, options, open, name, .*; keys of the spec line go into spec/],
       [{ spec: 'standard', open: async () => {} }, 'SPEC', /either open, or spec/],
       [{ open: async () => ({}) }, 'WRONG_TYPE', /open gave no generator/],
       [{ open: async () => undefined }, 'WRONG_TYPE'],
