@@ -1,10 +1,10 @@
 'use strict'
 
 const { readText, toBigInt } = require('./adapters/exact.js')
-const peer = require('./adapters/peer.js')
+const { framework } = require('./adapters/framework.js')
 const { Source } = require('./adapters/source.js')
 
-const { Column, EventSubscriber, PrimaryColumn } = peer('frazil/typeorm', 'typeorm', 'typeorm 0.3.20 or later', () => require('typeorm'))
+const { Column, EventSubscriber, PrimaryColumn } = framework('frazil/typeorm', 'typeorm', () => require('typeorm'))
 
 const MEND = 'MySQL and MariaDB need supportBigNumbers, which TypeORM sets; better-sqlite3 needs ' +
   '{ prepareDatabase: exactIntegers } in the DataSource, of frazil/better-sqlite3'

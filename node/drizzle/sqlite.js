@@ -1,8 +1,8 @@
 'use strict'
 
-const peer = require('../adapters/peer.js')
+const { framework } = require('../adapters/framework.js')
 const { snowflakeOf } = require('./column.js')
 
-const { customType } = peer('frazil/drizzle/sqlite', 'drizzle-orm/sqlite-core', 'drizzle-orm 0.41 or later', () => require('drizzle-orm/sqlite-core'))
+const { customType } = framework('frazil/drizzle/sqlite', 'drizzle-orm', () => require('drizzle-orm/sqlite-core'))
 
 module.exports = { snowflake: snowflakeOf(customType, 'sqlite') }

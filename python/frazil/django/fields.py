@@ -23,7 +23,8 @@ else:
 
 def exact(value: Any) -> int:
     """The ID that an int or a decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
-    return frazil.parse_id(frazil.format_id(value, "decimal"))
+    text = frazil.format_id(value, "decimal")
+    return value if type(value) is int else frazil.parse_id(text)
 
 
 class SnowflakeAutoField(_BigAutoField):
