@@ -29,16 +29,14 @@ join
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
-step "Adapters in Node, beside their frameworks"
-run tests/adapters/node/run.sh
-step "Adapters in Python, beside their frameworks"
+beside "Adapters in Node, with their frameworks; examples, whose IDs go from the database to the browser" \
+    sh -c 'tests/adapters/node/run.sh && .venv/bin/python -m pytest -q tests/examples'
+step "Adapters in Python, with their frameworks"
 run tests/adapters/python/run.sh
 step "What \`frazil sql\` prints, on every database"
 run tests/sql/run.sh
-step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"
-run "${pytest[@]}" tests/examples
-step "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser"
-run "${pytest[@]}" -rs tests/package
 step "All languages at once, the README, and what must not drift"
 run "${pytest[@]}" tests/cross tests/repo
 join
+step "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser"
+run "${pytest[@]}" -rs tests/package
