@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick soak package install uninstall lint fmt generate
+.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick frameworks soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
@@ -31,6 +31,9 @@ bench: ## ns per ID beside floors and peers, and the service level
 
 bench-quick: ## the same within two minutes, once it is built: not a release's build, fewer rounds
 	@scripts/bench.sh --quick
+
+frameworks: ## the adapters with the oldest frameworks that they support, and every application of examples/
+	@scripts/frameworks.sh
 
 soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs
 	@scripts/soak.sh

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The adapters of Python at the oldest versions of the frameworks, and every application of examples/: what `make test` leaves out for its time.
+set -euo pipefail
+. "$(dirname "$0")/begin.sh"
+
+step "Tools, servers, ports and disk space"
+run scripts/setup.sh
+step "Builds"
+run python/build.sh
+run node/build.sh
+step "Adapters in Python, with the oldest frameworks"
+run tests/adapters/python/run.sh --oldest
+step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"
+run .venv/bin/python -m pytest -q tests/examples
