@@ -1,9 +1,9 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-django example-fastapi check test bench bench-quick soak package install uninstall lint fmt generate
+.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 17
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 25
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
@@ -13,6 +13,12 @@ example-django: ## a message board in Django, REST framework and PostgreSQL with
 
 example-fastapi: ## a message board in FastAPI, SQLAlchemy and PostgreSQL with four worker processes: http://127.0.0.1:8000
 	@scripts/example.sh fastapi
+
+example-fastify-drizzle: ## a message board in Fastify, Drizzle and PostgreSQL with four worker processes: http://127.0.0.1:8000
+	@scripts/example.sh fastify-drizzle
+
+example-nestjs-prisma: ## a message board in NestJS, Prisma and PostgreSQL with four worker processes: http://127.0.0.1:8000
+	@scripts/example.sh nestjs-prisma
 
 check: ## the core and the Python binding, without servers: the short loop
 	@scripts/check.sh

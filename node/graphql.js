@@ -1,8 +1,8 @@
 'use strict'
 
-const peer = require('./adapters/peer.js')
+const { framework } = require('./adapters/framework.js')
 const scalar = require('./adapters/graphql-scalar.js')
 
-const GraphQLSnowflake = scalar(peer('frazil/graphql', 'graphql', 'graphql 16 or later', () => require('graphql')))
+const GraphQLSnowflake = scalar(framework('frazil/graphql', 'graphql', () => require('graphql'), '16 or later'))
 
 module.exports = { GraphQLSnowflake }

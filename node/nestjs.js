@@ -3,12 +3,11 @@
 
 const { FrazilError, Snowflake } = require('./index.js')
 const { snowflakeId } = require('./lite/cjs/schema.js')
+const { framework } = require('./adapters/framework.js')
 const { openIds, readOptions } = require('./adapters/open.js')
-const peer = require('./adapters/peer.js')
 
-const wanted = name => `${name} 10 or later`
-const common = peer('frazil/nestjs', '@nestjs/common', wanted('@nestjs/common'), () => require('@nestjs/common'))
-const { ModulesContainer } = peer('frazil/nestjs', '@nestjs/core', wanted('@nestjs/core'), () => require('@nestjs/core'))
+const common = framework('frazil/nestjs', '@nestjs/common', () => require('@nestjs/common'), '10 or later')
+const { ModulesContainer } = framework('frazil/nestjs', '@nestjs/core', () => require('@nestjs/core'), '10 or later')
 const { BadRequestException, Inject, Injectable, Module } = common
 
 function getIdsToken(name) {

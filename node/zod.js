@@ -1,8 +1,8 @@
 'use strict'
 
-const peer = require('./adapters/peer.js')
+const { framework } = require('./adapters/framework.js')
 const { zodType } = require('./lite/cjs/zod.js')
-const z = peer('frazil/zod', 'zod/v4', 'zod 3.25.76 or later', () => require('zod/v4'))
+const z = framework('frazil/zod', 'zod', () => require('zod/v4'), '3.25.76 or later')
 
 function snowflakeId(options) {
   return zodType(z, options)

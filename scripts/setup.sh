@@ -81,6 +81,9 @@ fi
 if wanted demo example test && command -v node >/dev/null; then
     node -e 'process.exit(Number(parseInt(process.versions.node) < 18))' || absent+=("Node 18 or later, and node is $(node --version || true)")
 fi
+if wanted test; then
+    tests/adapters/python/newest.sh >/dev/null || absent+=("Python 3.12 or 3.13 as well, in PATH or in pyenv: current frameworks want it")
+fi
 # GB, less where it has been built before.
 case $purpose in --demo | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
 [ ! -d target ] || room=2

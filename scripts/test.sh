@@ -4,7 +4,7 @@
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
 pytest=(.venv/bin/python -m pytest -q)
-# Tests that mostly wait for servers; two such steps go on at once.
+# Tests that mostly wait for servers; several such steps go on at once.
 workers=(--numprocesses 2)
 # What all suites in Rust are compiled with, once.
 rust=(cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED")
@@ -26,15 +26,15 @@ step "Python"
 run python/build.sh
 run "${pytest[@]}" --numprocesses 2 tests/python
 join
-beside "Adapters in Node, beside their frameworks" tests/adapters/node/run.sh
+beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
+beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
+    "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
+step "Adapters in Node, beside their frameworks"
+run tests/adapters/node/run.sh
 step "Adapters in Python, beside their frameworks"
 run tests/adapters/python/run.sh
-join
 step "What \`frazil sql\` prints, on every database"
 run tests/sql/run.sh
-beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
-step "Leases and segments on every store; the servers and the cutting proxy themselves"
-run "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
 step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"
 run "${pytest[@]}" tests/examples
 step "What users install, in clean environments: the crate, the wheel, the npm packages, the C library; frazil/lite in a browser"

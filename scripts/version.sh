@@ -26,6 +26,6 @@ sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil
 for locked in . bench/rust; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
 done
-for locked in tests/node bench/node; do
+for locked in tests/node tests/adapters/node bench/node; do
     npm install --prefix $locked --package-lock-only --ignore-scripts --no-audit --no-fund --loglevel=error
 done

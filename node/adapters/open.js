@@ -1,8 +1,7 @@
 'use strict'
 
 const { FrazilError, Snowflake } = require('../index.js')
-
-const OPTIONS = ['spec', 'options', 'open']
+const { optionsOf } = require('./options.js')
 
 /**
  * What an adapter is given: a spec line, or an object of `spec`, `options`, `open` and of what the adapter itself takes. A key of the spec
@@ -12,18 +11,8 @@ function readOptions(given, others) {
   if (typeof given === 'string') {
     return { spec: given }
   }
-  if (given !== undefined && (typeof given !== 'object' || given === null)) {
-    const what = given === null ? 'null' : `a ${typeof given}`
-    throw new FrazilError('WRONG_TYPE', `the options are ${what}: they must be a spec line, or an object with: ${OPTIONS.join(', ')}`)
-  }
-  const names = [...OPTIONS, ...others]
-  for (const key of Object.keys({ ...given })) {
-    if (!names.includes(key)) {
-      const mend = 'keys of the spec line go into spec, or into options'
-      throw new FrazilError('UNKNOWN_KEY', `the option ${JSON.stringify(key)} is none of: ${names.join(', ')}; ${mend}`)
-    }
-  }
-  return { ...given }
+  const known = ['spec', 'options', 'open', ...others].map(name => [name, undefined])
+  return optionsOf(given, Object.fromEntries(known), '; keys of the spec line go into spec, or into options')
 }
 
 /** Opens what the options say. */

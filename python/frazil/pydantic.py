@@ -6,7 +6,6 @@
 '{"id":"1541815603606036480"}'
 """
 
-import copy
 import operator
 from collections.abc import Callable
 from typing import Annotated, Any, TypeAlias
@@ -24,7 +23,6 @@ except ModuleNotFoundError as error:
 __all__ = ["SnowflakeId", "SnowflakeIdIn"]
 
 _EXACT_IN_JAVASCRIPT = 2**53 - 1
-_JSON_SCHEMA = {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples": ["1541815603606036480"]}
 
 
 def _refuse(why: str) -> PydanticCustomError:
@@ -91,7 +89,7 @@ class _Id:
         )
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return copy.deepcopy(_JSON_SCHEMA)
+        return {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples": ["1541815603606036480"]}
 
 
 SnowflakeId: TypeAlias = Annotated[int, _Id(_from_python)]

@@ -31,11 +31,12 @@ class Example:
     def prepare(self):
         """Copies the example, and installs what it needs with frazil as this checkout has built it."""
         installed = {".venv", "node_modules", "package-lock.json"}
+        made = {".env", "__pycache__", "dist", "generated"}
         if self.folder.exists():
             for path in self.folder.iterdir():
                 if path.name not in installed:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-        shutil.copytree(self.source, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*installed, "__pycache__", ".env"))
+        shutil.copytree(self.source, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*installed, *made))
         if (self.folder / "requirements.txt").exists():
             self.install_python()
         if (self.folder / "package.json").exists():

@@ -138,4 +138,5 @@ def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
     assert "; root installs them with: apt-get install " in lines[0]
     assert any("Rust 1.94" in line for line in lines) and any("Python 3.11" in line for line in lines)
     assert any("GB of free disk space, and in" in line and line.endswith("there are 1") for line in lines)
+    assert (purpose == "--test") == any("Python 3.12 or 3.13 as well" in line for line in lines)
     assert (purpose == "--test") == any("free ports on the loopback interface" in line for line in lines)

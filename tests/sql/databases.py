@@ -273,20 +273,24 @@ class Bigquery(Database):
                 self.cache = True
 
         wasm_client.Config = Cached
-        from zetasql import api, types
+        from zetasql import types
+        from zetasql.api import CatalogBuilder, Value
+        from zetasql.core.local_service import ZetaSqlLocalService
 
-        self.api = api
-        self.language = types.LanguageOptions.maximum_features()
-        self.builtin = types.ZetaSQLBuiltinFunctionOptions(language_options=self.language)
-        self.options = lambda: types.AnalyzerOptions(language_options=self.language)
+        language = types.LanguageOptions.maximum_features()
+        functions = types.ZetaSQLBuiltinFunctionOptions(language_options=language)
+        self.value, self.service = Value, ZetaSqlLocalService.get_instance()
+        catalog = self.service.register_catalog(simple_catalog=CatalogBuilder("c").with_builtin_functions(functions).build())
+        self.options = lambda: {"options": types.AnalyzerOptions(language_options=language), "registered_catalog_id": catalog.registered_id}
         self.errors = (exceptions.ZetaSQLError,)
-
-    def catalog(self):
-        return self.api.CatalogBuilder("c").with_builtin_functions(self.builtin).build()
 
     def query(self, text):
         """The rows, of one text each, that an expression makes: an array."""
-        made = self.api.PreparedExpression.builder().expression(text).options(self.options()).catalog(self.catalog()).build().execute()
+        number = {"prepared_expression_id": self.service.prepare(sql=text, **self.options()).prepared.prepared_expression_id}
+        try:
+            made = self.value.from_proto(self.service.evaluate(**number).value)
+        finally:
+            self.service.unprepare(**number)
         rows = (made.get_array_element(n) for n in range(made.get_array_size()))
         return [(None if row.is_null() else row.get_string(),) for row in rows]
 
@@ -294,7 +298,7 @@ class Bigquery(Database):
         self.script = frazil("sql", self.name, layout, *options)
         self.bodies = {}
         for statement in statements(self.script):
-            self.api.Analyzer(self.options(), self.catalog()).analyze_statement(statement)
+            self.service.analyze(sql_statement=statement, **self.options())
             signature = r"^CREATE OR REPLACE FUNCTION `frazil_(\w+)`\((\w+) \w+\) RETURNS \w+ AS \((.*)\)$"
             [(name, parameter, body)] = re.findall(signature, statement, re.MULTILINE | re.DOTALL)
             self.bodies[name] = (parameter, f"({body})")

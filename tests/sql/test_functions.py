@@ -64,7 +64,7 @@ def test_what_is_no_id_or_no_instant_of_the_layout(database, layout):
     beyond = [("min_id", "instant", layout.epoch_ms * 1000 - 1000, "BEFORE_EPOCH")] if layout.epoch_ms > -62135596800000 else []
     if layout.beyond == "LAYOUT_EXPIRED":
         beyond.append(("max_id", "instant", layout.last_ms * 1000 + 1000, "LAYOUT_EXPIRED"))
-    ids = [-1, -(2**63), *([layout.last_id + 1] if layout.last_id < 2**63 - 1 else [])]
+    ids = [-1, layout.last_id + 1 if layout.last_id < 2**63 - 1 else -(2**63)]
     for function in ("time", "unix_ms", "sequence"):
         beyond += [(function, "id", number, "ID_INVALID") for number in ids]
     for function, kind, value, code in beyond:

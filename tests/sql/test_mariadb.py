@@ -94,7 +94,8 @@ def test_what_the_functions_are(session):
     flags = session.query(
         "SELECT is_deterministic, sql_data_access, security_type FROM information_schema.routines WHERE routine_name LIKE 'frazil\\_%'"
     )
-    assert len(flags) == 9 and set(flags) == {("YES", "NO SQL", "INVOKER")}
+    # With those of other tests' layouts.
+    assert len(flags) >= 9 and set(flags) == {("YES", "NO SQL", "INVOKER")}
 
 
 def test_the_primary_key_serves_a_range_of_time(session):

@@ -38,7 +38,7 @@ struct Dialect {
     define: fn(&Script<'_>, Function<'_>) -> String,
 }
 
-const DIALECTS: [Dialect; 7] =
+static DIALECTS: [Dialect; 7] =
     [postgresql::DIALECT, mysql::MARIADB, mysql::MYSQL, sqlite::DIALECT, duckdb::DIALECT, clickhouse::DIALECT, bigquery::DIALECT];
 
 /// What is defined, in the order of the script.
@@ -116,9 +116,8 @@ pub(super) fn script(dialect: &str, layout: &str, schema: Option<&str>, prefix: 
 }
 
 fn find(name: &str) -> Result<&'static Dialect> {
-    static FOUND: &[Dialect] = &DIALECTS;
-    FOUND.iter().find(|dialect| dialect.name == name).ok_or_else(|| {
-        let names: Vec<_> = FOUND.iter().map(|dialect| dialect.name).collect();
+    DIALECTS.iter().find(|dialect| dialect.name == name).ok_or_else(|| {
+        let names: Vec<_> = DIALECTS.iter().map(|dialect| dialect.name).collect();
         let near = did_you_mean(name, names.iter().copied());
         Error::new(ErrorKind::OutOfRange, format!("the dialect {}{near} is none of: {}", shown(name), names.join(", ")))
     })

@@ -241,6 +241,7 @@ mod tests {
     use std::cell::RefCell;
 
     const SECOND: Duration = Duration::from_secs(1);
+    const HOUR: Duration = Duration::from_secs(3_600);
 
     fn line() -> Line {
         Line::new(Address::parse("memory").expect("the memory"))
@@ -263,7 +264,7 @@ mod tests {
 
     /// Makes a repeatable call, where the first attempts fail after so long; returns the time that each attempt and each new
     /// connection was given.
-    fn repeated(link: &mut Link<()>, fails_after: &[Duration]) -> (Result<()>, Vec<Duration>, Vec<Duration>) {
+    fn repeated(link: &mut Link<()>, timeout: Duration, fails_after: &[Duration]) -> (Result<()>, Vec<Duration>, Vec<Duration>) {
         let (asked, connected) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
         let connect = |timeout| {
             connected.borrow_mut().push(timeout);
@@ -276,7 +277,7 @@ mod tests {
             std::thread::sleep(*after);
             Err(Error::new(ErrorKind::StoreUnreachable, "the connection has ended"))
         };
-        let result = link.call_repeatable(SECOND, connect, work);
+        let result = link.call_repeatable(timeout, connect, work);
         (result, asked.into_inner(), connected.into_inner())
     }
 
@@ -287,27 +288,28 @@ mod tests {
     #[test]
     fn a_connection_that_has_ended_is_made_again_in_the_time_that_is_left() {
         let soon = SECOND / 100;
-        let (result, asked, connected) = repeated(&mut opened(), &[]);
-        assert!(result.is_ok() && asked == [SECOND] && connected.is_empty());
+        let (result, asked, connected) = repeated(&mut opened(), HOUR, &[]);
+        assert!(result.is_ok() && asked == [HOUR] && connected.is_empty());
 
         let mut link = opened();
-        let (result, asked, connected) = repeated(&mut link, &[soon]);
+        let (result, asked, connected) = repeated(&mut link, HOUR, &[soon]);
         assert!(result.is_ok() && link.connection.is_some() && link.lease_down.is_none());
         assert_eq!((asked.len(), connected.len()), (2, 1));
-        assert!(asked[0] == SECOND && asked[1] == connected[0] && connected[0] <= SECOND - soon, "{asked:?}");
+        assert!(asked[0] == HOUR && asked[1] == connected[0] && connected[0] <= HOUR - soon, "{asked:?}");
     }
 
     #[test]
     fn a_store_that_is_gone_is_not_asked_for_longer() {
         // Twice at most, and then no more for a while.
         let mut link = opened();
-        let (result, asked, _) = repeated(&mut link, &[Duration::ZERO; 3]);
+        let (result, asked, _) = repeated(&mut link, HOUR, &[Duration::ZERO; 3]);
         assert!(result.is_err() && asked.len() == 2 && link.lease_down.is_some());
-        let (result, asked, connected) = repeated(&mut link, &[]);
+        let (result, asked, connected) = repeated(&mut link, HOUR, &[]);
         assert!(result.is_err() && asked.is_empty() && connected.is_empty());
+        let soon = SECOND / 100;
         // One that is silent has had its time, and a new connection fails for good.
-        assert_eq!(repeated(&mut opened(), &[SECOND]).1, [SECOND]);
-        assert_eq!(repeated(&mut Link::default(), &[Duration::ZERO]).1, [SECOND]);
+        assert_eq!(repeated(&mut opened(), soon, &[soon]).1, [soon]);
+        assert_eq!(repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1, [HOUR]);
     }
 
     #[test]

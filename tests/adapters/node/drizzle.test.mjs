@@ -6,6 +6,7 @@ import { join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { FrazilError, Snowflake } from 'frazil'
+import { exactIntegers } from 'frazil/better-sqlite3'
 import { parseJson } from 'frazil/json'
 import { serverUrl } from './servers.mjs'
 import { alsoWithTheOldest } from './versions.mjs'
@@ -43,9 +44,9 @@ async function mysql2(schema, options) {
   return { db: drizzle(pool, { schema, mode: 'planetscale' }), run: text => pool.query(text), close: () => pool.end() }
 }
 
-async function betterSqlite3(schema) {
+async function betterSqlite3(schema, { prepare = database => database } = {}) {
   const [{ drizzle }, { default: Database }] = await Promise.all([import('drizzle-orm/better-sqlite3'), import('better-sqlite3')])
-  const client = new Database(':memory:')
+  const client = prepare(new Database(':memory:'))
   return { db: drizzle(client, { schema }), run: text => client.exec(text), close: () => client.close() }
 }
 
@@ -60,7 +61,7 @@ const DRIVERS = [
   { name: 'postgres.js', dialect: 'pg', open: postgresJs },
   { name: 'mysql2, all 64-bit integers as text', dialect: 'mysql', open: schema => mysql2(schema, bigNumbers(true)) },
   { name: 'mysql2, the large ones as text', dialect: 'mysql', open: schema => mysql2(schema, bigNumbers(false)) },
-  { name: 'better-sqlite3', dialect: 'sqlite', open: betterSqlite3 },
+  { name: 'better-sqlite3', dialect: 'sqlite', open: schema => betterSqlite3(schema) },
   { name: 'libsql', dialect: 'sqlite', open: libsql },
 ]
 
@@ -322,6 +323,13 @@ describe('a driver that rounds is noticed', () => {
       }
       assert.deepEqual(await readWith('sqlite', open, {}, text), NEIGHBOURS.map(id => ({ id })))
     }
+  })
+
+  test('SQL of one\'s own is exact in better-sqlite3 with exactIntegers', async () => {
+    const load = db => db.all(sql`select id, 7 as n from drizzle_users order by id`)
+    assert.deepEqual(await readWith('sqlite', betterSqlite3, { prepare: exactIntegers }, load), NEIGHBOURS.map(id => ({ id, n: 7 })))
+    const plain = (db, { users }) => db.select({ id: users.id, newest: max(users.id) }).from(users)
+    assert.deepEqual(await readWith('sqlite', betterSqlite3, { prepare: exactIntegers }, plain), [{ id: NEIGHBOURS[2], newest: NEIGHBOURS[2] }])
   })
 
   test('with parseJson as the driver\'s parser `with` is exact in PostgreSQL', async () => {

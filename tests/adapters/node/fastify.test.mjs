@@ -68,7 +68,7 @@ for (const [version, installed] of bothVersions('fastify')) {
       [{ spec: 'standard' }, 'NODE_MISSING'],
       [{ spec: 'nonsense' }, 'SPEC'],
       [{ spec: 'standard store=redis://127.0.0.1:1/0' }, 'STORE_UNREACHABLE'],
-      [{ store: 'local' }, 'UNKNOWN_KEY', /the option "store" is none of: spec, options, open, name, .*; keys of the spec line go into spec/],
+      [{ store: 'local' }, 'UNKNOWN_KEY', /option "store" is none of: spec, options, open, name, .*; keys of the spec line go into spec/],
       [{ spec: 'standard', open: async () => {} }, 'SPEC', /either open, or spec/],
       [{ open: async () => ({}) }, 'WRONG_TYPE', /open gave no generator/],
       [{ open: async () => undefined }, 'WRONG_TYPE'],
@@ -144,6 +144,32 @@ for (const [version, installed] of bothVersions('fastify')) {
     response.resume()
     await closed
     assert.throws(() => app.ids.next(), { code: 'CLOSED' })
+  })
+
+  test(`${version}: a server that ends while it starts, or whose other plugins fail, gives the number back`, async () => {
+    let goOn
+    const released = new Promise(resolve => { goOn = resolve })
+    let ids
+    const open = async () => {
+      await released
+      ids = await frazil.Snowflake.open(`standard store=${store()}`)
+      return ids
+    }
+    const early = fastify()
+    early.register(frazilPlugin, { open })
+    const ready = early.ready().then(() => 'ready', () => 'failed')
+    const closed = early.close()
+    goOn()
+    await Promise.all([ready, closed])
+    assert.throws(() => ids.next(), { code: 'CLOSED' })
+
+    const broken = fastify()
+    broken.register(frazilPlugin, { open })
+    broken.register(async () => { throw new Error('another plugin') })
+    await assert.rejects(broken.ready(), /another plugin/)
+    assert.match(ids.next(), /^\d+$/)
+    await broken.close()
+    assert.throws(() => ids.next(), { code: 'CLOSED' })
   })
 
   /** A server whose routes take IDs, and the answer to a body. */

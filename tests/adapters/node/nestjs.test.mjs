@@ -126,9 +126,9 @@ for (const [version, installed] of Object.entries(versions)) {
     const cases = [
       [() => FrazilModule.forRoot('standard'), 'NODE_MISSING'],
       [() => FrazilModule.forRoot('standard store=redis://127.0.0.1:1/0'), 'STORE_UNREACHABLE'],
-      [() => FrazilModule.forRoot({ store: 'local' }), 'UNKNOWN_KEY', /the option "store" is none of: spec, options, open, name; keys of the spec/],
-      [() => FrazilModule.forRoot(5), 'WRONG_TYPE', /the options are a number/],
-      [() => FrazilModule.forRoot(null), 'WRONG_TYPE', /the options are null/],
+      [() => FrazilModule.forRoot({ store: 'local' }), 'UNKNOWN_KEY', /option "store" is none of: spec, options, open, name; keys of the spec/],
+      [() => FrazilModule.forRoot(5), 'WRONG_TYPE', /options is a number/],
+      [() => FrazilModule.forRoot(null), 'WRONG_TYPE', /options is null/],
       [() => FrazilModule.forRoot({ ['__proto__']: 1 }), 'UNKNOWN_KEY', /"__proto__"/],
       [() => FrazilModule.forRoot({ spec: 'standard', open: () => {} }), 'SPEC', /either open/],
       [() => FrazilModule.forRoot({ open: async () => 5 }), 'WRONG_TYPE', /open gave no generator/],
@@ -164,7 +164,8 @@ for (const [version, installed] of Object.entries(versions)) {
     }
     assert.equal(opened, 0)
     // Two applications in one process are no conflict.
-    const apps = await Promise.all([1, 2].map(() => start({ imports: [FrazilModule.forRoot({ open })] })))
+    const module = FrazilModule.forRoot({ open })
+    const apps = await Promise.all([1, 2].map(() => start({ imports: [module] })))
     assert.notEqual(apps[0].get(Snowflake), apps[1].get(Snowflake))
     await apps[0].close()
     assert.match(apps[1].get(Snowflake).next(), /^\d+$/)
@@ -281,7 +282,7 @@ for (const [version, installed] of Object.entries(versions)) {
 test('without NestJS the error says what to install, to modules too', () => {
   const { folder } = install()
   const run = (...flags) => spawnSync(process.execPath, flags, { cwd: folder, encoding: 'utf8' }).stderr
-  const needed = /frazil\/nestjs needs @nestjs\/common 10 or later, and '@nestjs\/common' cannot be found: npm install @nestjs\/common\n/
+  const needed = /frazil\/nestjs needs @nestjs\/common 10 or later: npm install @nestjs\/common@latest\n/
   assert.match(run('-e', "require('frazil/nestjs')"), needed)
   assert.match(run('--input-type=module', '-e', "import 'frazil/nestjs'"), needed)
 })

@@ -30,6 +30,10 @@ test('parseJson keeps integers beyond 2^53 - 1 as text, and all else as JSON.par
   }
 })
 
+test('parseJson takes linear time, also for text that is no JSON', () => {
+  assert.throws(() => parseJson(`[${ID},"${'\\"'.repeat(1_000_000)}`), SyntaxError)
+})
+
 test('jsonReplacer writes BigInts as text', () => {
   const rows = [{ id: BigInt(ID), at: new Date(0), name: 'a', list: [1n, { n: 2 }] }]
   assert.equal(JSON.stringify(rows, jsonReplacer), `[{"id":"${ID}","at":"1970-01-01T00:00:00.000Z","name":"a","list":["1",{"n":2}]}]`)

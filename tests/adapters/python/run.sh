@@ -9,22 +9,11 @@ case ${1:-} in
 esac
 here=tests/adapters/python
 
-# The newest Python for the current frameworks, which may refuse the oldest; that one for the oldest.
-newest() {
-    for version in 3.13 3.12; do
-        for python in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version."*/bin/python; do
-            # What pyenv puts into PATH runs only if that version is turned on.
-            ! "$python" -c '' 2>/dev/null || { echo "$python"; return; }
-        done
-    done
-    echo "the frameworks' current versions need Python 3.12 or later: put it into PATH, or into pyenv" >&2
-    return 1
-}
-
 for versions in $wanted; do
     venv=build/adapters-python-$versions
+    # The oldest frameworks may refuse the newest Python, and the current ones the oldest.
     python=python3
-    [ $versions = oldest ] || python=$(newest)
+    [ $versions = oldest ] || python=$("$here/newest.sh")
     pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
     # The marks come last: what is half made is made again.
     [ -e "$venv/made" ] || { rm -rf "$venv" && "$python" -m venv "$venv" && : > "$venv/made"; }

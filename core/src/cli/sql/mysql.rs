@@ -59,7 +59,7 @@ fn of_field(id: &str, field: &Field) -> String {
 }
 
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
-    format!("9223372036854775807 + CHAR_LENGTH(CONCAT('frazil: {}: ', {value}, ' {}'))", code.name(), why)
+    format!("9223372036854775807 + CHAR_LENGTH(CONCAT('frazil: {}: ', {value}, ' {why}'))", code.name())
 }
 
 fn define(script: &Script<'_>, function: Function<'_>) -> String {

@@ -18,7 +18,7 @@ pub(super) const DIALECT: Dialect = Dialect {
 
 /// RAISE is for triggers: an error that anything may raise, and that quotes its text, is that of a path into JSON.
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
-    format!("json_extract('{{}}', 'frazil: {}: ' || {value} || ' {}')", code.name(), why)
+    format!("json_extract('{{}}', 'frazil: {}: ' || {value} || ' {why}')", code.name())
 }
 
 /// Integers only: a REAL is rounded, and of a text the operators read the beginning.

@@ -463,7 +463,7 @@ fn a_release_that_arrives_twice_frees_nobody_elses_number() {
     drive(&mut first, &mut store, 0, 5_000);
     first.release(first.grant().unwrap().first + 1);
     let Do::Release(swap) = first.step(instant(5_000)) else { panic!("the number is given back") };
-    let mut arrive = |store: &mut SimStore| store.swap(&swap, BEGIN_MS + 5_000);
+    let arrive = |store: &mut SimStore| store.swap(&swap, BEGIN_MS + 5_000);
     assert_eq!((arrive(&mut store), arrive(&mut store)), (Swapped::Done, Swapped::Differs));
     drive(&mut second, &mut store, 5_000, 10_000);
     let held = second.grant().expect("the number is free");

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Starts the message board with four worker processes; the first start installs what it needs into node_modules, and compiles.
+# usage: DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE ./run.sh
+# also read: FRAZIL (the spec line), PORT (8000), WORKERS (4)
+set -eu
+cd "$(dirname "$0")"
+: "${DATABASE_URL:?is missing: DATABASE_URL=postgresql://USER:PASSWORD@HOST/DATABASE ./run.sh}"
+# The database that holds the rows also leases the node numbers.
+export DATABASE_URL FRAZIL="${FRAZIL:-standard store=env:DATABASE_URL}"
+
+# The marks come last: what is half made is made again.
+if ! cmp -s package.json node_modules/.installed; then
+    npm install --no-audit --no-fund
+    cp package.json node_modules/.installed
+fi
+if [ ! -e dist/.built ]; then
+    # Prisma's command downloads this engine for any of its tasks; to generate the client it needs none.
+    PRISMA_SCHEMA_ENGINE_BINARY=/bin/true npm run --silent build
+    touch dist/.built
+fi
+node dist/tables.js
+exec node dist/main.js
