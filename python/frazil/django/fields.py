@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 import frazil
@@ -31,8 +31,8 @@ class SnowflakeAutoField(_BigAutoField):
     """A primary key that settings.FRAZIL mints when a row is inserted: a bigint, which no counter of the database fills.
 
     For `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. An object has no key until it is
-    saved, and an explicit one is taken, as with BigAutoField. `save()` of a new object and `bulk_create()` are one INSERT each. Where a key is written,
-    what is no ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError; so does a float or Decimal in a filter, which may be rounded.
+    saved, and an explicit one is taken, as with BigAutoField. `save()` of a new object and `bulk_create()` are one INSERT each. Where a key is
+    written, what is no ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError; so does a float or Decimal that a row is looked up by.
     """
 
     # What migrations write, wherever the class lies.
@@ -65,7 +65,8 @@ class SnowflakeAutoField(_BigAutoField):
             raise ValidationError(self.error_messages["invalid"], code="invalid", params={"value": value}) from error
 
     def get_prep_value(self, value: Any) -> Any:
-        if isinstance(value, (float, Decimal)):
+        # int() would cut a float or Decimal.
+        if value is not None and not isinstance(value, (int, str, Promise)):
             value = exact(value)
         return super().get_prep_value(value)
 

@@ -33,6 +33,7 @@ from django.db.models.functions import TruncDay
 from django.http import JsonResponse
 from django.test import Client, override_settings
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.utils.functional import lazystr
 from frazil.django import (
     CreatedAt,
     SnowflakeAutoField,
@@ -354,6 +355,9 @@ def test_filters(database):
     for value in (1.0, float(item.pk), decimal.Decimal(item.pk)):
         with pytest.raises((frazil.IdInvalidError, frazil.WrongTypeError)):
             Item.objects.filter(pk=value).exists()
+        with pytest.raises((frazil.IdInvalidError, frazil.WrongTypeError)):
+            Item.objects.filter(pk__in=[1, value]).exists()
+    assert Item.objects.get(pk=lazystr(item.pk)) == item
     with pytest.raises(ValueError):
         Item.objects.filter(pk="one").exists()
     # Numbers that no row has.
