@@ -16,6 +16,8 @@ need cc gcc libc6-dev
 need make make
 need flock util-linux
 need python3 python3 python3-venv
+# Debian's python3 comes without what makes environments.
+! command -v python3 >/dev/null || python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
 if wanted demo example test; then
     need node nodejs
     need npm npm
@@ -34,6 +36,8 @@ sys.exit(not os.path.exists(os.path.join(get("LIBDIR"), get("LDLIBRARY"))))
 PYTHON
 fi
 if wanted test; then
+    need git git
+    need openssl openssl
     need cmake cmake
     need pkg-config pkg-config
     need valgrind valgrind
@@ -74,7 +78,8 @@ fi
 # All that is missing at once, before anything is built.
 absent=()
 [ ${#missing[@]} = 0 ] || absent+=("these packages: ${missing[*]}; root installs them with: apt-get install ${missing[*]}")
-command -v cargo >/dev/null || absent+=("Rust 1.94 or later: see rustup.rs")
+rust=$(cargo --version 2>/dev/null || true)
+[[ $rust =~ ^cargo\ 1\.([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -ge 94 ] || absent+=("Rust 1.94 or later: see rustup.rs${rust:+; cargo is ${rust#cargo }}")
 if command -v python3 >/dev/null; then
     python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || absent+=("Python 3.11 or later, and python3 is $(python3 --version || true)")
 fi
@@ -89,6 +94,11 @@ case $purpose in --demo | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; 
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")
+# Where the tests and their servers write.
+if wanted check test; then
+    free=$(df -Pk "${TMPDIR:-/tmp}" | awk 'NR == 2 { print int($4 / 1048576) }')
+    [ "$free" -ge 2 ] || absent+=("2 GB of free disk space for temporary files, and in ${TMPDIR:-/tmp} there are $free: TMPDIR names another folder")
+fi
 if wanted test && command -v python3 >/dev/null; then
     why=$(python3 -B -c 'import sys; sys.path.insert(0, "tests"); from servers import process; held = [process.reserve_port() for _ in range(40)]' 2>&1) ||
         absent+=("40 free ports on the loopback interface: ${why##*$'\n'}")

@@ -53,7 +53,8 @@ done
 
 echo "== suites build"
 includes="-Ibuild/c/include -Itests/c -I$out"
-shared="-L$lib -Wl,-rpath,$lib -lfrazil -lpthread"
+# Of these words none may have a space, which the path of the checkout may.
+shared='-Lbuild/c/lib -Wl,-rpath,$ORIGIN/../lib -lfrazil -lpthread'
 native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c $shared -o "$out/cases_c"
 "$CC" -g -std=c99 $warnings $includes tests/c/cases.c "$lib/libfrazil.a" $native -o "$out/cases_c_static"

@@ -121,13 +121,19 @@ def test_a_second_run_says_that_it_waits(start, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "purpose, needed", [("--check", {"gcc", "make"}), ("--demo", {"nodejs", "npm", "g++"}), ("--test", {"valgrind", "etcd-server"})]
+    "purpose, needed",
+    [
+        ("--check", {"gcc", "make", "python3-venv"}),
+        ("--demo", {"nodejs", "npm", "g++"}),
+        ("--test", {"valgrind", "etcd-server", "git", "openssl"}),
+    ],
 )
 def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
     """A user other than root, on a machine with next to nothing."""
     for name in ("bash", "dirname", "grep", "find", "awk", "env"):
         (tmp_path / name).symlink_to(shutil.which(name))
-    for name, says in (("id", "echo 1000"), ("df", "printf 'h\\nfs 1 1 1048576 1 /\\n'"), ("python3", "exit 1")):
+    fakes = {"id": "echo 1000", "df": "printf 'h\\nfs 1 1 1048576 1 /\\n'", "python3": "exit 1", "cargo": "echo cargo 1.63.0"}
+    for name, says in fakes.items():
         (tmp_path / name).write_text(f"#!{shutil.which('bash')}\n{says}\n")
         (tmp_path / name).chmod(0o755)
     command = [shutil.which("bash"), ROOT / "scripts/setup.sh", purpose]
@@ -136,7 +142,9 @@ def test_everything_that_is_missing_is_named_at_once(purpose, needed, tmp_path):
     lines = done.stderr.splitlines()
     assert lines[0].startswith("frazil needs these packages: ") and needed <= set(lines[0].partition(";")[0].split())
     assert "; root installs them with: apt-get install " in lines[0]
-    assert any("Rust 1.94" in line for line in lines) and any("Python 3.11" in line for line in lines)
+    assert any("Rust 1.94 or later: see rustup.rs; cargo is 1.63.0" in line for line in lines)
+    assert any("Python 3.11" in line for line in lines)
     assert any("GB of free disk space, and in" in line and line.endswith("there are 1") for line in lines)
     assert (purpose == "--test") == any("Python 3.12 or 3.13 as well" in line for line in lines)
+    assert (purpose != "--demo") == any("free disk space for temporary files, and in /tmp there are 1" in line for line in lines)
     assert (purpose == "--test") == any("free ports on the loopback interface" in line for line in lines)
