@@ -23,8 +23,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target" / "mutants"
-# Without a mutant as many seeds as the test run has; a mutant that needs a rare course of events gets more.
-SEEDS = {"clean": "500", "mutant": "20000"}
+# Many times what the code itself gets: some mutants need a rare course of events.
+SEEDS = "20000"
+CARGO = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib"]
+# Ours alone: what it depends on has little to do.
+OPTIMISED = ["--config", "profile.dev.package.frazil.opt-level=2"]
+ENVIRONMENT = os.environ | {
+    "CARGO_TARGET_DIR": str(TARGET),
+    "CARGO_TERM_COLOR": "never",
+    "CARGO_PROFILE_DEV_DEBUG": "0",
+    # A mutant is one function more to compile.
+    "CARGO_INCREMENTAL": "1",
+}
 # A run that hangs is a failure of the mutant, not of its finder.
 PATIENCE_S = 900
 
@@ -391,17 +401,10 @@ SHORT = [
 DUPLICATE = re.compile(r"^(?:seed \d+: )?duplicate on node \d+", re.MULTILINE)
 
 
-def simulate(copy: Path, seeds: str) -> tuple[int, str]:
+def simulate(copy: Path) -> tuple[int, str]:
     """How the simulation ends, and what it has said; a duplicate ends it at once."""
-    command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "simulation", "--", "--nocapture"]
-    env = os.environ | {
-        "CARGO_TARGET_DIR": str(TARGET),
-        "FRAZIL_SEEDS": seeds,
-        "FRAZIL_ONLY_DUPLICATES": "1",
-        "CARGO_TERM_COLOR": "never",
-        "CARGO_PROFILE_DEV_DEBUG": "0",
-        "CARGO_PROFILE_DEV_OPT_LEVEL": "2",
-    }
+    command = [*CARGO, *OPTIMISED, "simulation", "--", "--nocapture"]
+    env = ENVIRONMENT | {"FRAZIL_SEEDS": SEEDS, "FRAZIL_ONLY_DUPLICATES": "1"}
     said = []
     with subprocess.Popen(
         command, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -418,11 +421,10 @@ def simulate(copy: Path, seeds: str) -> tuple[int, str]:
 
 def test(copy: Path, tests: str) -> tuple[int, str]:
     """Those of the library whose names contain this: under loom, if they are its."""
-    loom = {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")} if tests.startswith("loom") else {}
-    env = os.environ | {"CARGO_TARGET_DIR": str(TARGET), "CARGO_TERM_COLOR": "never", "CARGO_PROFILE_DEV_DEBUG": "0"} | loom
-    if not loom:
-        env["CARGO_PROFILE_DEV_OPT_LEVEL"] = "2"
-    command = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", tests]
+    if tests.startswith("loom"):
+        command, env = [*CARGO, tests], ENVIRONMENT | {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}
+    else:
+        command, env = [*CARGO, *OPTIMISED, tests], ENVIRONMENT
     run = subprocess.run(command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return run.returncode, run.stdout
 
@@ -455,12 +457,12 @@ def mutate(copy: Path, name: str, edits: list[tuple[str, str, str]]) -> str:
             if text.count(old) != 1:
                 return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
             path.write_text(text.replace(old, new))
-        status, output = simulate(copy, SEEDS["mutant"])
+        status, output = simulate(copy)
     finally:
         for path, text in before.items():
             path.write_text(text)
     if status == 0:
-        return f"survived {SEEDS['mutant']} seeds"
+        return f"survived {SEEDS} seeds"
     found = DUPLICATE.search(output)
     if not found:
         return f"failed, but not with a duplicate, or took more than {PATIENCE_S} s:\n{output[-2000:]}"
@@ -484,11 +486,11 @@ def main() -> int:
         shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
     for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
         shutil.copy2(ROOT / name, copy / name)
-    # The test run does the same in its first step.
-    if chosen and names is not SHORT:
-        status, output = simulate(copy, SEEDS["clean"])
+    if chosen:
+        status, output = test(copy, "simulation")
         if status != 0:
             sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
+        print(output.strip().splitlines()[-1], flush=True)
     failed = 0
     for name, *where in planted:
         why = plant(copy, *where)
