@@ -20,7 +20,7 @@ elif [ $profile = demo ]; then
     [ -x .venv/bin/maturin ] || pip install "$(grep '^maturin==' $tools)"
 else
     echo "Installing what the tests in Python need" >&2
-    pip install --requirement $tools
+    scripts/uv.sh pip install --quiet --python .venv/bin/python --requirement $tools
     cp $tools .venv/installed
 fi
 

@@ -14,10 +14,9 @@ fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
 chmod 1777 "$scratch"
 export TMPDIR=$scratch
-
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-step='' interrupted='' times=() besides=()
+step='' interrupted='' memory='' times=() besides=()
 
 step() { # NAME
     end_step
@@ -47,6 +46,16 @@ beside() { # NAME COMMAND...
         printf '%5d s  %s, beside others\n' "$SECONDS" "$name" > "$said.time"
     } < /dev/null > "$said" 2>&1 &
     besides+=("$!" "$name" "$said")
+}
+
+# Has the tests' servers write into memory where there is plenty: what they answer then waits for no disk that a build keeps busy.
+servers_in_memory() {
+    [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] || return 0
+    [ "$(df -Pk /dev/shm | awk 'NR == 2 { print int($4 / 1048576) }')" -ge 4 ] || return 0
+    [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 6 ] || return 0
+    memory=$(mktemp -d /dev/shm/frazil-XXXXXX)
+    chmod 1777 "$memory"
+    export FRAZIL_TEST_SERVERS=$memory
 }
 
 # Waits for the steps in the background; the first of them that has failed ends the run.
@@ -84,6 +93,7 @@ finish() {
     fi
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"
+    [ -z "$memory" ] || rmdir "$memory" 2>/dev/null || mv "$memory" "$scratch/servers" || true
     if [ "$status" = 0 ] || [ -n "$interrupted" ]; then
         rm -rf "$scratch"
     else

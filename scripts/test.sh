@@ -9,6 +9,7 @@ workers=(--numprocesses 2)
 # What all suites in Rust are compiled with, once.
 rust=(cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED")
 
+servers_in_memory
 step "Tools, servers, ports and disk space"
 run scripts/setup.sh
 beside "Rust: the lease's simulation, which catches bugs that are planted into it" tests/mutants/run.py --short

@@ -45,7 +45,7 @@ class Example:
     def install_python(self):
         [wheel] = (ROOT / "build/wheels").glob("frazil-*.whl")
         venv, requirements = self.folder / ".venv", self.folder / "requirements.txt"
-        pip = [venv / "bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+        pip = [ROOT / "scripts/uv.sh", "pip", "install", "--quiet", "--python", venv / "bin/python"]
         # The marks come last: what is half made is made again.
         mark = venv / "installed"
         if not mark.exists() or mark.read_bytes() != requirements.read_bytes():
@@ -56,7 +56,7 @@ class Example:
         built = hashlib.sha256(wheel.read_bytes()).hexdigest()
         mark = venv / "frazil-built"
         if not mark.exists() or mark.read_text() != built:
-            run(*pip, "--no-deps", "--force-reinstall", wheel)
+            run(*pip, "--no-deps", "--reinstall", wheel)
             mark.write_text(built)
 
     def install_node(self):

@@ -57,6 +57,16 @@ def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
     assert told.endswith(f"Failed: bad. What the tests have left is in {left}\n") and "never" not in told
 
 
+@pytest.mark.parametrize("status", [0, 7])
+def test_servers_write_into_memory_which_is_given_back(status, start, tmp_path):
+    """Where there is plenty; what is left of them is kept with the rest after a failure."""
+    script = 'echo "$FRAZIL_TEST_SERVERS"; touch "${FRAZIL_TEST_SERVERS:-$TMPDIR}/left"'
+    told, _ = start(f"servers_in_memory\nstep servers\nrun sh -c '{script}'\nexit {status}").communicate(timeout=PATIENCE_S)
+    memory = told.partition("== servers\n")[2].splitlines()[0]
+    assert not memory or (memory.startswith("/dev/shm/frazil-") and not Path(memory).exists())
+    assert len(list((tmp_path / "tmp").rglob("left"))) == (status != 0)
+
+
 def test_a_step_beside_others_is_told_of_at_the_end(start, tmp_path):
     body = """
         beside "slow" sh -c 'until [ -e "$TMPDIR"/go ]; do sleep 0.05; done; echo slow has ended'

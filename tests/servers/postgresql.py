@@ -29,6 +29,8 @@ class Postgresql(Server):
             "unix_socket_directories": "",
             "shared_buffers": "16MB",
             "max_connections": 60,
+            # In the data folder, which is removed; a server that is killed leaves its shared memory elsewhere behind.
+            "dynamic_shared_memory_type": "mmap",
             "fsync": "on",
             "synchronous_commit": "on",
         }

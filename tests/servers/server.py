@@ -14,6 +14,9 @@ from . import process
 # For a first start on a busy machine; most take a second or two.
 PATIENCE = 90
 
+# A whole run has a folder in memory for them: on a busy disk an fsync takes seconds.
+PLACE = os.environ.get("FRAZIL_TEST_SERVERS") or tempfile.gettempdir()
+
 
 class Failure(Exception):
     """A server that does not do what the tests need."""
@@ -37,7 +40,7 @@ class Server:
         self.executable = self.find()
         self.reserved = process.reserve_port()
         self.port = process.port_of(self.reserved)
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"frazil-{os.getpid()}-{self.name}-"))
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"frazil-{os.getpid()}-{self.name}-", dir=PLACE))
         self.log = self.folder / "log"
         self.data = self.folder / "data"
         try:

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 
 import pytest
 
@@ -110,7 +109,7 @@ def test_nothing_outlives_the_command(number, started, tmp_path):
     members = []
 
     def folders():
-        return list(pathlib.Path(tempfile.gettempdir()).glob(f"frazil-{program.pid}-*"))
+        return list(pathlib.Path(server_module.PLACE).glob(f"frazil-{program.pid}-*"))
 
     try:
         assert process.await_true(lambda: told.exists() or program.poll() is not None, 3 * server_module.PATIENCE) and told.exists()

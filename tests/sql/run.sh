@@ -6,15 +6,15 @@ cd "$(dirname "$0")/../.."
 here=tests/sql
 venv=build/tests-sql
 
-pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip() { scripts/uv.sh pip "$@" --quiet --python "$venv/bin/python"; }
 # The marks come last: what is half made is made again.
 [ -e "$venv/made" ] || { rm -rf "$venv" && python3 -m venv "$venv" && : > "$venv/made"; }
 if ! cmp -s $here/requirements.txt "$venv/installed"; then
     echo "Installing the databases" >&2
     # ClickHouse without pandas and pyarrow, which its other interfaces use.
-    grep -v '^chdb-core' $here/requirements.txt | pip install --requirement /dev/stdin
+    grep -v '^chdb-core' $here/requirements.txt | pip install --requirement -
     pip install --no-deps "$(grep '^chdb-core' $here/requirements.txt)"
     cp $here/requirements.txt "$venv/installed"
 fi
-pip install --no-deps --force-reinstall build/wheels/frazil-*.whl
+pip install --no-deps --reinstall build/wheels/frazil-*.whl
 exec python3 tests/servers postgresql,mariadb -- "$venv/bin/python" -m pytest -q "$@" $here

@@ -21,7 +21,7 @@ if ! cmp -s mongodb.txt $venv/installed; then
     echo "Installing SecantusDB" >&2
     rm -rf $venv
     python3 -m venv $venv
-    $venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement mongodb.txt
+    ../../../scripts/uv.sh pip install --quiet --python $venv/bin/python --requirement mongodb.txt
     cp mongodb.txt $venv/installed
 fi
 export FRAZIL_TEST_SECANTUSD="$PWD/$venv/bin/secantusd-py"

@@ -14,7 +14,7 @@ for versions in $wanted; do
     # The oldest frameworks may refuse the newest Python, and the current ones the oldest.
     python=python3
     [ $versions = oldest ] || python=$("$here/newest.sh")
-    pip() { "$venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+    pip() { scripts/uv.sh pip "$@" --quiet --python "$venv/bin/python"; }
     # The marks come last: what is half made is made again.
     [ -e "$venv/made" ] || { rm -rf "$venv" && "$python" -m venv "$venv" && : > "$venv/made"; }
     if ! cmp -s "$here/$versions.txt" "$venv/installed"; then
@@ -22,7 +22,7 @@ for versions in $wanted; do
         pip install --requirement "$here/$versions.txt"
         cp "$here/$versions.txt" "$venv/installed"
     fi
-    pip install --no-deps --force-reinstall build/wheels/frazil-*.whl
+    pip install --no-deps --reinstall build/wheels/frazil-*.whl
     echo "Adapters in Python, the frameworks' $versions versions"
     python3 tests/servers postgresql,mariadb,redis -- "$venv/bin/python" -m pytest -q "$here" "$@"
 done
