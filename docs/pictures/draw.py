@@ -66,8 +66,7 @@ def overview():
     p = Picture(860, 330, "Three processes lease node numbers from one store, and mint IDs of time, node number and sequence")
     p.box(24, 24, 812, 46, "box")
     p.text(40, 52, "Your store", "bold")
-    p.text(128, 52, "a folder, Redis, PostgreSQL, MariaDB/MySQL, etcd or ZooKeeper", "dim")
-    p.text(820, 52, "remembers who holds which node number", "dim small", "end")
+    p.text(124, 52, "remembers node numbers: a folder, Redis, PostgreSQL, MariaDB/MySQL, etcd, ZooKeeper", "dim")
     for number, (name, node, color_x) in enumerate([("Python worker", 3, 24), ("Node API", 17, 304), ("C++ game server", 42, 584)]):
         x = color_x
         p.line([(x + 126, 74), (x + 126, 112)], "line", 1.5, arrow=True)
@@ -75,7 +74,7 @@ def overview():
         p.box(x, 116, 252, 44, "box")
         p.text(x + 126, 143, name, "bold", "middle")
         p.line([(x + 126, 160), (x + 126, 190)], "line", 1.5, arrow=True)
-        p.text(x + 136, 180, "mints, without asking", "small dim")
+        p.text(x + 136, 180, "mints by itself", "small dim")
         p.box(x, 194, 132, 34, "time", "20:41:07.315", True)
         p.box(x + 132, 194, 56, 34, "node", str(node), True)
         p.box(x + 188, 194, 64, 34, "sequence", str(number), True)
@@ -122,7 +121,7 @@ def bits():
 
 def window():
     """The window protocol: IDs below a staircase."""
-    p = Picture(860, 480, "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it")
+    p = Picture(860, 500, "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it")
     left, bottom, per_s, per_t = 84, 410, 5.6, 2.2
     at = lambda t, stamp: (left + t * per_s, bottom - stamp * per_t)
     p.line([at(0, 0), at(132, 0)], "line", 1.5, arrow=True)
@@ -133,21 +132,22 @@ def window():
     p.text(at(132, 0)[0], bottom + 42, "real time", "small dim", "end")
     p.text(24, 36, "stamps of the IDs of node 5", "small dim")
     p.line([at(0, 0), at(25, 25)], "issued", 4)
-    p.text(at(5, 0)[0], at(0, 12)[1] + 12, "", "small")
     p.line([at(0, 60), at(10, 60), at(10, 70), at(20, 70), at(20, 80), at(80, 80)], "bound", 2.5)
     p.line([at(0, 60), at(0, 0)], "bound", 1, dashed=True)
-    p.text(at(1.5, 0)[0], at(0, 64)[1], "bound 60 s", "small boundtext")
+    p.text(at(1, 0)[0], at(0, 52)[1], "first bound: 60 s", "small boundtext")
+    p.text(at(21, 0)[0], at(0, 71)[1], "each renewal moves it by 10 s", "small boundtext")
     p.text(at(24, 0)[0], at(0, 84)[1], "bound 80 s stays in the store", "small boundtext")
     p.cross(*at(25, 25))
     p.text(at(27, 0)[0], at(0, 22)[1], "process A crashes at 25 s", "badtext")
     p.line([at(25, 25), at(80, 80)], "grid", 2, dashed=True)
     p.line([at(81, 81), at(126, 126)], "issued", 4)
     p.line([at(81, 141), at(91, 141), at(91, 151), at(101, 151)], "bound", 2.5)
-    p.text(at(82, 0)[0], at(0, 145)[1] - 6, "B's first bound: 60 s ahead", "small boundtext")
+    p.text(at(79, 0)[0], at(0, 140)[1], "B's first bound", "small boundtext", "end")
     p.text(at(97, 0)[0], at(0, 84)[1], "process B takes node 5", "bold")
     p.text(at(97, 0)[0], at(0, 76)[1], "and starts above 80 s", "")
     p.text(at(2, 0)[0] + 52, at(0, 6)[1], "A issues IDs", "small")
-    p.text(24, 468, "window=60s renew=10s. A writes its bound before it issues, and never passes it. Two owners' IDs cannot meet, whatever their clocks say.", "small dim")
+    p.text(24, 468, "window=60s renew=10s. A moves its bound in the store before it issues IDs up to it, and never passes it.", "small dim")
+    p.text(24, 486, "B starts above it. So the IDs of two owners cannot meet, whatever their clocks say.", "small dim")
     return p
 
 
@@ -313,9 +313,12 @@ def shards():
         p.text(left + 390, top + 14, f"fullest shard: {fullest:.1%}, even would be {1 / len(counts):.1%}", "small dim", "end")
         p.line([(left, top + 88), (left + 390, top + 88)])
         for shard, count in enumerate(counts):
-            height = 62 * min(1, count / sum(counts) / 0.5)
-            p.box(left + 4 + shard * 24.2, top + 88 - height, 19, height, "node" if fullest > 0.1 else "time")
-    p.text(24, p.size[1] - 14, "Bars are cut at half of all IDs.", "small dim")
+            share = count / sum(counts)
+            height = 62 * min(1, share / 0.125)
+            if count:
+                label = f"{share:.0%}" if share > 0.125 else ""
+                p.box(left + 4 + shard * 24.2, top + 88 - height, 22, height, "node" if fullest > 0.1 else "time", label, True)
+    p.text(24, p.size[1] - 14, "Bars are cut at 12.5 %: twice an even share.", "small dim")
     return p
 
 
