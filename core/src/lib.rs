@@ -169,5 +169,6 @@ pub use wait::Wait;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 #[doc = include_str!("../../docs/segments.md")]
+#[doc = include_str!("../../docs/start.md")]
 #[doc = include_str!("../../docs/uuids.md")]
 struct Guide;

@@ -35,8 +35,9 @@ def contents(source):
     parts = re.split(r"^## (.*)\n", source, flags=re.MULTILINE)[1:]
     trees = []
     for title, text in zip(parts[::2], parts[1::2], strict=True):
-        if pages := re.findall(r"^- \[.*\]\((\w\S*)\.md\)$", text, re.MULTILINE):
-            trees.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n" + "\n".join(pages) + "\n```\n")
+        if pages := re.findall(r"^- \[(.*)\]\((\w\S*)\.md\)$", text, re.MULTILINE):
+            lines = "\n".join(f"{name} <{page}>" for name, page in pages)
+            trees.append(f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{lines}\n```\n")
     return "\n" + "\n".join(trees)
 
 
