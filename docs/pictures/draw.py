@@ -316,8 +316,7 @@ def shards():
             share = count / sum(counts)
             height = 62 * min(1, share / 0.125)
             if count:
-                label = f"{share:.0%}" if share > 0.125 else ""
-                p.box(left + 4 + shard * 24.2, top + 88 - height, 22, height, "node" if fullest > 0.1 else "time", label, True)
+                p.box(left + 4 + shard * 24.2, top + 88 - height, 22, height, "node" if fullest > 0.1 else "time")
     p.text(24, p.size[1] - 14, "Bars are cut at 12.5 %: twice an even share.", "small dim")
     return p
 
