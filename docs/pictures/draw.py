@@ -57,7 +57,9 @@ class Picture:
             '<line x1="0" y1="0" x2="0" y2="8" class="hatching" stroke-width="3"/></pattern>'
             '<marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">'
             '<path d="M0,0 L8,4 L0,8 z" fill="#7d8590"/></marker></defs>\n'
-            f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8" class="card"/>\n' + "\n".join(self.parts) + "\n</svg>\n"
+            f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8" class="card"/>\n'
+            + "\n".join(self.parts)
+            + "\n</svg>\n"
         )
 
 
@@ -94,7 +96,12 @@ def bits():
     p.text(204, 36, "an ID of the layout standard, from the most significant bit down", "dim")
     width = 12.6
     x = 24
-    for name, value, size, style in [("", 0, 1, "box"), ("time", time, 41, "time"), ("node", node, 10, "node"), ("seq", sequence, 12, "sequence")]:
+    for name, value, size, style in [
+        ("", 0, 1, "box"),
+        ("time", time, 41, "time"),
+        ("node", node, 10, "node"),
+        ("seq", sequence, 12, "sequence"),
+    ]:
         for place, bit in enumerate(format(value, f"0{size}b")):
             p.parts.append(f'<rect x="{x + place * width:g}" y="60" width="{width:g}" height="30" class="{style}"/>')
             p.text(x + (place + 0.5) * width, 80, bit, "small mono", "middle")
@@ -121,7 +128,9 @@ def bits():
 
 def window():
     """The window protocol: IDs below a staircase."""
-    p = Picture(860, 500, "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it")
+    p = Picture(
+        860, 500, "The window protocol: a process writes its bound to the store before it issues IDs, and the next owner starts above it"
+    )
     left, bottom, per_s, per_t = 84, 410, 5.6, 2.2
     at = lambda t, stamp: (left + t * per_s, bottom - stamp * per_t)
     p.line([at(0, 0), at(132, 0)], "line", 1.5, arrow=True)
@@ -233,7 +242,12 @@ def rollback():
     p.line([at(900, 1090), at(1080, 925)], "line", 1, arrow=True)
     p.text(at(960, 0)[0], at(0, 430)[1], "error refuses (CLOCK_BACK) and wait:D waits,", "", "start")
     p.text(at(960, 0)[0], at(0, 330)[1], "until the clock is where it had been", "", "start")
-    p.text(24, 366, "Solid: the stamps of the IDs, with rollback=ahead:1s. No stamp lies more than 1 s ahead of the clock, and none repeats.", "small dim")
+    p.text(
+        24,
+        366,
+        "Solid: the stamps of the IDs, with rollback=ahead:1s. No stamp lies more than 1 s ahead of the clock, and none repeats.",
+        "small dim",
+    )
     return p
 
 
@@ -262,7 +276,11 @@ def layouts():
         p.box(x, y, time * bit, 27, "time", f"time {time}, ticks of {tick}", True)
         x += time * bit
         for field, size in fields:
-            label = {"datacenter": "dc"}.get(field, field) if size > 8 else {"datacenter": "dc", "worker": "wrk", "process": "proc"}.get(field, "seq")
+            label = (
+                {"datacenter": "dc"}.get(field, field)
+                if size > 8
+                else {"datacenter": "dc", "worker": "wrk", "process": "proc"}.get(field, "seq")
+            )
             p.box(x, y, size * bit, 27, "sequence" if field == "sequence" else "node", f"{label} {size}", True)
             x += size * bit
     p.text(24, 52 + 34 * len(PRESETS) + 16, "js53 leaves the ten highest bits 0, so its IDs are exact JavaScript numbers.", "small dim")
@@ -290,7 +308,12 @@ def lifetime():
         inside = [(px, py) for px, py in points if top <= py <= bottom]
         if len(inside) > 1:
             p.line(inside, "issued", 2)
-            p.text(inside[-1][0] + 6 if inside[-1][0] > right - 5 else inside[-1][0] + 4, inside[-1][1] + (4 if inside[-1][0] > right - 5 else -6), label, "small")
+            p.text(
+                inside[-1][0] + 6 if inside[-1][0] > right - 5 else inside[-1][0] + 4,
+                inside[-1][1] + (4 if inside[-1][0] > right - 5 else -6),
+                label,
+                "small",
+            )
     for name, time, tick_ms, fields in [
         ("standard", 41, 1, 12), ("game", 31, 1000, 12), ("game16", 31, 1000, 16), ("sonyflake", 39, 10, 8), ("instagram", 40, 1, 10),
     ]:  # fmt: skip
@@ -305,7 +328,12 @@ def shards():
     counted = json.loads((HERE / "shards.json").read_text())
     policies = counted["policies"]
     p = Picture(860, 92 + 116 * ((len(policies) + 1) // 2), "The share of each of 16 shards, for every start policy")
-    p.text(24, 32, f"The share of each of {counted['shards']} shards (id % {counted['shards']}), one ID in a tick, {counted['ids']:,} IDs", "bold")
+    p.text(
+        24,
+        32,
+        f"The share of each of {counted['shards']} shards (id % {counted['shards']}), one ID in a tick, {counted['ids']:,} IDs",
+        "bold",
+    )
     for place, (policy, counts) in enumerate(policies.items()):
         left, top = 24 + (place % 2) * 420, 56 + (place // 2) * 116
         fullest = max(counts) / sum(counts)
