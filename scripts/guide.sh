@@ -11,5 +11,5 @@ if ! cmp -s $tools $venv/installed; then
     $venv/bin/pip --quiet --disable-pip-version-check install --requirement $tools
     cp $tools $venv/installed
 fi
-$venv/bin/python -m sphinx -W --keep-going -q -b html -c docs/site docs build/guide
+$venv/bin/python -m sphinx -E -a -W --keep-going -q -b html -c docs/site docs build/guide
 echo "The guide is build/guide/index.html"
