@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick frameworks soak package install uninstall lint fmt generate
+.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
@@ -40,6 +40,9 @@ soak: ## the randomised tests at length: more cases, more preemptions, 30 millio
 
 package: ## what is released for this machine: wheel, npm packages, C library; installed and run in clean environments
 	@scripts/package.sh
+
+guide: ## the guide as a site, with its links checked: build/guide/index.html
+	@scripts/guide.sh
 
 lint: ## formatting and lints; warnings fail
 	@scripts/lint.sh

@@ -165,7 +165,10 @@ pub use stay::stay;
 pub use text::TextFormat;
 pub use wait::Wait;
 
-/// Runs the README's Rust examples.
+/// Runs the Rust examples of the README and of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
-struct Readme;
+#[doc = include_str!("../../docs/segments.md")]
+#[doc = include_str!("../../docs/start.md")]
+#[doc = include_str!("../../docs/uuids.md")]
+struct Guide;

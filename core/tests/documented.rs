@@ -25,7 +25,7 @@ fn drawn(name: &str, layout: &Layout) -> String {
 #[test]
 fn presets_are_drawn_as_they_are() {
     let lines: Vec<_> = NAMES.iter().map(|name| drawn(name, &Layout::parse(name).unwrap())).collect();
-    for (path, prefix) in [("src/lib.rs", "//! "), ("../README.md", "")] {
+    for (path, prefix) in [("src/lib.rs", "//! "), ("../docs/layouts.md", "")] {
         let text = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         for line in &lines {
             assert!(text.contains(&format!("{prefix}{line}\n")), "{path} lacks:\n{prefix}{}", lines.join(&format!("\n{prefix}")));

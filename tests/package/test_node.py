@@ -231,6 +231,11 @@ def test_a_bundler_that_takes_frazil_in_quotes_what_to_do(bundle):
     assert 'No loader is configured for ".node"' in told and "// leave external\n" in told
 
 
+def test_a_bundle_that_takes_the_addon_along(run, bundle, tmp_path):
+    bundle("--loader:.node=copy", f"--outdir={tmp_path}")
+    assert "Z " in run(tmp_path, "node", "bundled.js")
+
+
 full_form = pytest.mark.skipif(not PACKAGES, reason="in the full form only: `make package`")
 
 

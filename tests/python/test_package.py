@@ -33,7 +33,7 @@ def test_types_in_use(checker, tmp_path):
         name = "_".join(document.relative_to(ROOT).with_suffix("").parts).lower()
         for number, code in enumerate(re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.MULTILINE | re.DOTALL)):
             (tmp_path / f"{name}_{number}.py").write_text(code)
-    assert len(list(tmp_path.glob("readme_*.py"))) > 2, "the README has examples"
+    assert list(tmp_path.glob("readme_*.py")), "the README has examples"
     (tmp_path / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict", "reportUnnecessaryTypeIgnoreComment": true}')
     done = subprocess.run(
         [sys.executable, "-m", *CHECKERS[checker], *sorted(path.name for path in tmp_path.glob("*.py"))],

@@ -31,8 +31,8 @@ def test_every_suite_has_every_case():
 
 
 def test_every_system_is_linked_to_its_tests():
-    readme = (ROOT / "README.md").read_text()
-    links = {name: (path, case) for name, path, case in re.findall(r'^\[([^]]+)\]: (\S+) "(\w+)"$', readme, re.MULTILINE)}
+    guide = (ROOT / "docs/moving.md").read_text()
+    links = {name: (path, case) for name, path, case in re.findall(r'^\[([^]]+)\]: \.\./(\S+) "(\w+)"$', guide, re.MULTILINE)}
     definitions = {
         ".rs": r"^fn {}\(",
         ".py": r"^(?:async )?def test_{}\(",
@@ -44,9 +44,9 @@ def test_every_system_is_linked_to_its_tests():
         file = ROOT / path
         assert re.search(definitions[file.suffix].format(case), file.read_text(), re.MULTILINE), f"[{name}]: {path} has no case {case}"
 
-    table = readme.split("\n## Systems\n")[1].split("\n## ")[0]
+    table = guide.split("\n## Systems\n")[1].split("\n## ")[0]
     rows = [re.split(r" *(?<!\\)\| *", line)[1:-1] for line in re.findall(r"^\|.*\|$", table, re.MULTILINE)[2:]]
-    assert rows, "the README has a table of systems"
+    assert rows, "the guide has a table of systems"
     systems = [row["system"] for row in json.loads((ROOT / "tests/vectors/takeover.json").read_text())["takeovers"]]
     for system, _, _, proof in rows:
         proofs = [links[name] for name in re.findall(r"\]\[([^]]+)\]", proof)]
@@ -54,7 +54,7 @@ def test_every_system_is_linked_to_its_tests():
         if "takeover" in {case for _, case in proofs}:
             assert any(name in system for name in systems), f"takeover.json has no row for {system}"
     for name in systems:
-        assert any(name in system for system, *_ in rows), f"the README's table has no row for {name}"
+        assert any(name in system for system, *_ in rows), f"the guide's table has no row for {name}"
 
 
 def test_one_version():

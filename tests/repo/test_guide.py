@@ -1,0 +1,91 @@
+"""The guide: every error has its section, links lead somewhere, pictures are what their script draws, the site builds."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import frazil
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+ERRORS = json.loads((ROOT / "tests/vectors/errors.json").read_text())["errors"]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+
+
+def sections(page):
+    """The headings of the second level, and what stands below each."""
+    parts = re.split(r"^## (.*)\n", (DOCS / page).read_text(), flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_every_error_has_a_section():
+    assert list(sections("errors.md")) == [error["name"] for error in ERRORS]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error["name"])
+def test_an_error_can_be_looked_up(error):
+    """By its number and names in every language, and by its text, which is in the code."""
+    name, section = error["name"], sections("errors.md")[error["name"]]
+    camel = "".join(word.capitalize() for word in name.split("_"))
+    names = f"{error['code']} · Python `{camel}Error` · C `FRAZIL_{name}` · C++ `errc::{name.lower()}` · Rust `ErrorKind::{camel}`"
+    assert names in section.replace("\n·", " ·")
+    assert issubclass(getattr(frazil, f"{camel}Error"), frazil.FrazilError)
+    code = "".join(path.read_text() for crate in ("core", "python", "node") for path in sorted((ROOT / crate / "src").rglob("*.rs")))
+    # A string of Rust goes on in the next line, and has its quotation marks escaped.
+    code = re.sub(r"\\\n\s*", "", code).replace('\\"', '"')
+    texts = re.findall(r"^- `(.*)`$", section, re.MULTILINE)
+    assert texts, "a text of it stands there"
+    for text in texts:
+        pieces = [piece for piece in text.split("…") if len(piece) > 3]
+        assert pieces, text
+        for piece in pieces:
+            assert piece in code, f"{name}: no error says {piece!r}"
+
+
+def slug(heading):
+    """The anchor that GitHub gives a heading."""
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)|`", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def anchors(path):
+    prose = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return {slug(heading) for heading in re.findall(r"^#+ (.*)$", prose, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)]+)\)", prose):
+        if re.match(r"https?://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), f"{target} does not exist"
+        assert not anchor or anchor in anchors(file), f"{target}: there is no such heading"
+
+
+def test_every_page_is_in_the_contents():
+    listed = re.findall(r"^- \[.*\]\((\S+\.md)\)$", (DOCS / "index.md").read_text(), re.MULTILINE)
+    pages = {path.name for path in DOCS.glob("*.md")} - {"index.md"}
+    assert sorted(name for name in listed if not name.startswith("..")) == sorted(pages)
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+
+
+def test_the_pictures_are_what_the_script_draws():
+    subprocess.run([sys.executable, DOCS / "pictures/draw.py", "--check"], check=True)
+
+
+def test_the_site_builds():
+    """With warnings as errors: an unknown page or anchor is one."""
+    built = subprocess.run([ROOT / "scripts/guide.sh"], check=False, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ""})
+    assert built.returncode == 0, built.stdout + built.stderr
+    index = (ROOT / "build/guide/index.html").read_text()
+    assert "errors.html" in index and "concepts.html" in index
