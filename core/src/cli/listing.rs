@@ -1,5 +1,7 @@
 //! What a namespace holds, for people and as JSON.
 
+use super::screen::plain;
+use crate::layout::Layout;
 use crate::lease::{Meta, Purpose, Slot, Tenure, newer_format};
 use crate::preset::PRESETS;
 use crate::store::Loaded;
@@ -13,12 +15,27 @@ pub(super) struct Listing {
     namespace: String,
     /// The store's time (Unix ms), or this machine's where the store has none.
     now_ms: i64,
+    /// Whether that is the store's.
+    has_clock: bool,
     server: String,
     /// The record as text, and what it says if it can be read.
     meta: Option<(String, Option<Meta>)>,
     /// What the node numbers belong to, where the record tells.
     purpose: Option<Purpose>,
     rows: Vec<Row>,
+}
+
+/// How a namespace is.
+pub(super) struct Health {
+    pub(super) is_begun: bool,
+    /// `None` where the record cannot be read.
+    pub(super) layout: Option<Layout>,
+    pub(super) is_of_another_server: bool,
+    pub(super) unreadable: u64,
+    /// Numbers that are held, or given out for good.
+    pub(super) used: u64,
+    /// How many there are; 0 where the layout is not known.
+    pub(super) nodes: u64,
 }
 
 /// One record of a slot.
@@ -57,7 +74,26 @@ impl Listing {
         });
         let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
         let rows = slots.into_iter().map(|(node, text)| Row::new(node, text, purpose.as_ref())).collect();
-        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), server, meta, purpose, rows }
+        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), has_clock: time_ms.is_some(), server, meta, purpose, rows }
+    }
+
+    /// The store's time (Unix ms), where it has a clock.
+    pub(super) fn store_ms(&self) -> Option<i64> {
+        self.has_clock.then_some(self.now_ms)
+    }
+
+    /// What is worth an operator's word.
+    pub(super) fn health(&self) -> Health {
+        let Summary { ahead, counted, unreadable, nodes, .. } = self.summary();
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        Health {
+            is_begun: self.meta.is_some(),
+            layout: self.purpose.as_ref().map(|purpose| purpose.layout.clone()),
+            is_of_another_server: meta.is_some_and(|meta| meta.server != self.server),
+            unreadable,
+            used: ahead + counted,
+            nodes,
+        }
     }
 
     fn summary(&self) -> Summary {
@@ -259,11 +295,6 @@ fn distance(ms: i64) -> String {
     if ms < 0 { format!("{size} ago") } else { format!("in {size}") }
 }
 
-/// Text of a store on a terminal: what would steer it is shown as an escape.
-fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,11 +313,6 @@ mod tests {
         ] {
             assert_eq!(distance(ms), text);
         }
-    }
-
-    #[test]
-    fn a_terminal_is_not_steered() {
-        assert_eq!(plain("ä\u{1b}[2J\n"), "ä\\u{1b}[2J\\n");
     }
 
     /// What no store's own file can be made to hold by hand.
