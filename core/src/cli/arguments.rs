@@ -71,7 +71,7 @@ pub(super) struct Range {
 #[derive(Args)]
 pub(super) struct Inspect {
     /// Numbers, or texts in base62, base32 or hex; UUIDs, ULIDs, KSUIDs, ObjectIds
-    #[arg(required = true, allow_hyphen_values = true)]
+    #[arg(required = true, allow_negative_numbers = true)]
     pub(super) ids: Vec<String>,
     /// Print JSON, an object in a line for each ID
     #[arg(long)]

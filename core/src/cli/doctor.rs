@@ -208,7 +208,8 @@ fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings:
     } else {
         findings.good("store", text);
     }
-    findings.good("settings", "what the store acknowledges, it keeps: its settings were looked at");
+    let looked = if namespace.address().is_near() { "the folder's file system, owner and rights" } else { "the server's settings" };
+    findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at"));
     match offsets.get(offsets.len() / 2) {
         None => findings.good("skew", "the store has no clock: leases go by this machine's"),
         Some(offset) if offset.abs() > SKEW_MS => {
@@ -233,7 +234,7 @@ fn health(health: &super::listing::Health, name: &str, layout: &Layout, findings
     match &health.layout {
         Some(theirs) if theirs.shape() != layout.shape() => {
             let text = format!("{name}: it is used with the layout {theirs}: this spec is refused with LAYOUT_MISMATCH");
-            findings.bad(area, text, "say namespace=, one for each layout");
+            return findings.bad(area, text, "say namespace=, one for each layout");
         }
         None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/stores.md, When a store was restored or damaged"),
         Some(_) => {}

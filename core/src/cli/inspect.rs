@@ -7,17 +7,17 @@ mod systems;
 mod tests;
 
 use super::decode::note;
-use super::screen::{Outcome, Screen, Stop, Tone, grouped, plain};
+use super::screen::{Outcome, Screen, Stop, Tone, grouped, plain, wrapped};
 use super::{DONE, FAILED};
 use crate::clock::system_ms;
 use crate::error::{Result, shown};
 use crate::id::{Id, Parts};
-use crate::layout::Shape;
+use crate::layout::{Field, Shape};
 use crate::text::TextFormat;
-use crate::time::{show_instant, show_span};
-use forms::{Form, Other};
+use crate::time::{show_duration, show_instant, show_span};
+use forms::{DOUBLE, Form, Other};
 use serde_json::{Map, Value, json};
-use systems::System;
+use systems::{Numbers, System};
 
 const DAY_MS: i64 = 86_400_000;
 /// So many readings are printed; JSON has them all.
@@ -64,9 +64,12 @@ struct Reading {
     systems: Vec<(&'static str, Parts)>,
     layout: String,
     shape: Shape,
+    since_epoch_ms: i64,
     how: &'static str,
     /// Of all readings, until these are known a weight.
     share: f64,
+    /// The weight of the first system.
+    likeliest: f64,
     /// 1 for those that nothing tells from the likeliest.
     rank: usize,
     reasons: Vec<String>,
@@ -89,16 +92,18 @@ impl Inspection {
 
     /// Reads a number as every system's.
     fn add(&mut self, id: Id, how: &'static str, chance: f64, systems: &[System]) {
-        let may_be_rounded = id.looks_rounded() && chance == 1.0;
+        let is_double = how == DOUBLE;
+        let may_be_rounded = is_double || (id.looks_rounded() && chance == 1.0);
+        let prior = if is_double { 1.0 } else { ROUNDED };
         let origins = if may_be_rounded { origins(id) } else { id..=id };
         let (mut as_it_is, mut rounded) = (0.0, 0.0);
         let mut likeliest: Option<(f64, &System)> = None;
         for system in systems {
             let of = |id: Id| score::likelihood(system, id, self.now_ms).map_or(0.0, f64::exp);
             let (own, all) = (of(id), if may_be_rounded { ids(&origins).map(of).sum() } else { 0.0 });
-            let weight = chance * if may_be_rounded { (1.0 - ROUNDED) * own + ROUNDED * all } else { own };
-            as_it_is += (1.0 - ROUNDED) * own;
-            rounded += ROUNDED * all;
+            let weight = chance * if may_be_rounded { (1.0 - prior) * own + prior * all } else { own };
+            as_it_is += (1.0 - prior) * own;
+            rounded += prior * all;
             if weight > 0.0 {
                 if likeliest.as_ref().is_none_or(|(most, _)| weight > *most) {
                     likeliest = Some((weight, system));
@@ -122,7 +127,9 @@ impl Inspection {
         let shape = system.layout.shape();
         match self.readings.iter_mut().find(|reading| reading.shape == shape && reading.how == how) {
             Some(reading) => {
-                if weight > reading.share / reading.systems.len() as f64 {
+                if weight > reading.likeliest {
+                    (reading.reasons, reading.doubts) = reasons(system, &parts, self.now_ms);
+                    reading.likeliest = weight;
                     reading.systems.insert(0, (system.name, parts));
                 } else {
                     reading.systems.push((system.name, parts));
@@ -131,13 +138,14 @@ impl Inspection {
             }
             None => {
                 let (reasons, doubts) = reasons(system, &parts, self.now_ms);
-                let layout = system.layout.to_string();
                 self.readings.push(Reading {
-                    systems: vec![(system.name, parts)],
-                    layout,
+                    layout: system.layout.to_string(),
                     shape,
+                    since_epoch_ms: parts.unix_ms().saturating_sub(system.layout.epoch_ms()),
+                    systems: vec![(system.name, parts)],
                     how,
                     share: weight,
+                    likeliest: weight,
                     rank: 0,
                     reasons,
                     doubts,
@@ -218,9 +226,15 @@ impl Inspection {
         for reading in printed {
             reading.print(self.now_ms, several, screen)?;
         }
-        if self.readings.iter().filter(|reading| reading.rank == 1).count() > 1 {
-            screen.print("\n  The bits do not tell the readings of rank 1 apart. Take the one whose time agrees with\n  what you know: the date of the row, of the log line, of the system's start.\n")?;
-        }
+        let first: Vec<_> = self.readings.iter().filter(|reading| reading.rank == 1).collect();
+        let note = if !first.is_empty() && first.iter().all(|reading| reading.is_at_the_epoch()) {
+            "Numbers as small as this lie at the beginning of every layout. Most of them are plain counters: AUTO_INCREMENT, a sequence, a segment."
+        } else if first.len() > 1 {
+            "Nothing tells the readings of rank 1 apart but their times: take the one that agrees with what you know, such as the date of the row."
+        } else {
+            return Ok(());
+        };
+        screen.print(&format!("\n{}", wrapped(note, 2, 2)))?;
         Ok(())
     }
 }
@@ -228,12 +242,12 @@ impl Inspection {
 impl Number {
     fn print(&self, screen: &mut Screen<'_>) -> Result<(), Stop> {
         let Number { id, how, rounded } = self;
-        let bits = 64 - (id.get() as u64).leading_zeros();
+        let bits = bits(id.get() as u64);
         let forms =
             [TextFormat::Base62, TextFormat::Base32, TextFormat::Hex].map(|format| format!("{} {}", format.name(), id.text(format)));
         let (whole, noun) =
             (if *how == "decimal" { String::new() } else { format!(" in {how}: {id}") }, if bits == 1 { "bit" } else { "bits" });
-        screen.print(&format!("  a number of {bits} {noun}{whole}; {}\n", forms.join(", ")))?;
+        screen.print(&format!("  a number of {bits} {noun}{whole}\n  {}\n", forms.join(", ")))?;
         let Some(Rounded { share, first, last, best }) = rounded else { return Ok(()) };
         let verdict = if *share >= 0.5 { "was probably rounded" } else { "may have been rounded" };
         let text = screen.paint(Tone::Warn, &format!("it {verdict} by a JavaScript number ({})", percent(*share)));
@@ -247,11 +261,6 @@ impl Number {
 }
 
 impl Reading {
-    /// The systems' names, and the parts as the likeliest one calls them.
-    fn names(&self) -> String {
-        self.systems.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", or with the same bits ")
-    }
-
     fn json(&self) -> Value {
         let fields = |parts: &Parts| {
             let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
@@ -273,25 +282,33 @@ impl Reading {
     }
 
     fn print(&self, now_ms: i64, says_how: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
-        let (_, parts) = &self.systems[0];
+        let (name, parts) = &self.systems[0];
         let how = if says_how { format!(", read as {}", self.how) } else { String::new() };
         let tone = if self.rank == 1 { Tone::Good } else { Tone::Quiet };
-        let names = screen.paint(tone, &self.names());
-        screen.print(&format!("\n  {}. {names} ({}{how})\n", self.rank, percent(self.share)))?;
-        screen.print(&format!("     {}, {}\n", show_instant(parts.unix_ms()), ago(parts.unix_ms(), now_ms)))?;
-        for (_, parts) in &self.systems {
-            let fields: Vec<_> = parts.fields().map(|(name, value)| format!("{name} {value}")).collect();
-            let sequence = format!("sequence {}", parts.sequence());
-            screen.print(&format!("     {}\n", fields.into_iter().chain([sequence]).collect::<Vec<_>>().join(", ")))?;
+        let name = screen.paint(tone, name);
+        screen.print(&format!("\n  {}. {name} ({}{how})\n", self.rank, percent(self.share)))?;
+        screen.print(&format!("     {}, {}\n     {}\n", show_instant(parts.unix_ms()), ago(parts.unix_ms(), now_ms), in_words(parts)))?;
+        for (name, parts) in &self.systems[1..] {
+            screen.print(&format!("     the same bits are {name}'s: {}\n", in_words(parts)))?;
         }
         for (word, reasons) in [("for", &self.reasons), ("against", &self.doubts)] {
-            for reason in reasons {
-                let word = screen.paint(Tone::Quiet, &format!("{word:<7}"));
-                screen.print(&format!("     {word} {reason}\n"))?;
+            if !reasons.is_empty() {
+                let text = wrapped(&format!("{word:<7} {}", reasons.join("; ")), 5, 13);
+                screen.print(&screen.paint(Tone::Quiet, &text))?;
             }
         }
         Ok(())
     }
+
+    /// Whether its time is that of every small number.
+    fn is_at_the_epoch(&self) -> bool {
+        self.since_epoch_ms < DAY_MS
+    }
+}
+
+fn in_words(parts: &Parts) -> String {
+    let fields: Vec<_> = parts.fields().map(|(name, value)| format!("{name} {value}")).collect();
+    fields.into_iter().chain([format!("sequence {}", parts.sequence())]).collect::<Vec<_>>().join(", ")
 }
 
 /// Reads each text; says in words, or as JSON, what it may be.
@@ -330,46 +347,49 @@ fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<Str
     match age {
         _ if age <= -DAY_MS => doubts.push("its time lies in the future".to_owned()),
         ..0 => doubts.push("its time lies a little in the future: a clock that is wrong, or burst IDs".to_owned()),
-        _ if since < DAY_MS => {
-            doubts.push(format!("its time is {} after the epoch, as that of every small number", show_span(since as f64)))
-        }
+        _ if since < DAY_MS => doubts.push(format!("its time is {} after the epoch", show_span(since as f64))),
         0..DAY_MS => reasons.push("it was made within the last day".to_owned()),
         _ if age < 30 * DAY_MS => reasons.push("it was made within the last month".to_owned()),
-        _ => reasons.push("its time lies in the past, after the system began".to_owned()),
+        _ => reasons.push("its time lies in the past".to_owned()),
     }
     if system.layout.expires_at_ms().is_some_and(|end| end <= now_ms) {
         doubts.push("the layout has ended, unless the epoch is another".to_owned());
     }
-    if system.numbers == systems::Numbers::Random {
-        reasons.push("all other bits are random in this system, so they say nothing".to_owned());
+    if system.numbers == Numbers::Random {
+        reasons.push("the other bits are random there, and say nothing".to_owned());
         return (reasons, doubts);
     }
+    let mut small = Vec::new();
     for (name, value) in parts.fields() {
-        let most = system.layout.node_field(name).map_or(0, crate::layout::Field::max);
+        let most = system.layout.node_field(name).map_or(0, Field::max);
         match value {
-            0..=31 => reasons.push(format!("{name} {value} is small, as most are")),
+            0..=31 => small.push(format!("{name} {value}")),
             // In the upper half of the field's width.
-            _ if u64::BITS - value.leading_zeros() > (u64::BITS - most.leading_zeros()) / 2 => {
-                doubts.push(format!("{name} {} is large: numbers are given out from 0", grouped(value)));
+            _ if system.numbers == Numbers::Counted && bits(value) > bits(most) / 2 => {
+                doubts.push(format!("{name} {} is large, and they are counted from 0", grouped(value)));
             }
             _ => {}
         }
     }
+    match small.as_slice() {
+        [] => {}
+        [one] => reasons.push(format!("{one} is small")),
+        several => reasons.push(format!("{} are small", several.join(" and "))),
+    }
     let (sequence, most) = (parts.sequence(), system.layout.sequence().max());
-    let starts = match system.start {
-        crate::policy::Start::Zero => 1,
-        crate::policy::Start::Alternate(last) => last + 1,
-        crate::policy::Start::Random(count) | crate::policy::Start::Continue(count) => count,
-    };
-    if system.numbers == systems::Numbers::Rounds {
-        reasons.push("its sequence counts on and on, so any is as likely".to_owned());
-    } else if sequence < starts {
-        reasons.push(format!("sequence {sequence} is one that a tick begins with"));
+    if system.numbers == Numbers::Rounds {
+        reasons.push("any sequence is as likely, as it counts on and on".to_owned());
+    } else if sequence < system.start.values() {
+        reasons.push(format!("a tick begins with sequence {sequence}"));
     } else if sequence > most / 16 {
-        let tick = crate::time::show_duration(system.layout.tick_ms());
+        let tick = show_duration(system.layout.tick_ms());
         doubts.push(format!("sequence {sequence} means {} IDs within {tick}", grouped(sequence + 1)));
     }
     (reasons, doubts)
+}
+
+fn bits(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
 }
 
 /// The IDs that become the same JavaScript number.

@@ -5,7 +5,7 @@ use super::screen::{Screen, Stop, Tone, grouped};
 use crate::clock::system_ms;
 use crate::error::Result;
 use crate::layout::{Field, ID_BITS, Layout};
-use crate::policy::{Policies, Reaction, Start};
+use crate::policy::{Policies, Reaction};
 use crate::spec::Spec;
 use crate::time::{show_duration, show_instant, show_span};
 use serde_json::{Value, json};
@@ -52,13 +52,8 @@ impl Explained {
     /// How many of `shards` get an ID where a tick holds one, by `id % shards`; `None` where the sequence is not lowest.
     fn shards_used(&self, shards: u64) -> Option<u64> {
         let lowest = self.layout.sequence().shift() == 0;
-        let starts = match self.policies.start {
-            Start::Zero => 1,
-            Start::Alternate(last) => last + 1,
-            Start::Random(count) | Start::Continue(count) => count,
-        };
         // Where the shards are more than the sequence's numbers, the field above it spreads them further.
-        lowest.then(|| starts.min(shards))
+        lowest.then(|| self.policies.start.values().min(shards))
     }
 
     fn buys(&self) -> Vec<(String, String)> {
@@ -169,7 +164,7 @@ pub(super) fn drawing(layout: &Layout, unused: u32) -> String {
     for (name, high, low) in boxes {
         let bits = (high - low + 1) as usize;
         let ends = if high == low { high.to_string() } else { format!("{high}  {low}") };
-        let width = (bits * 5 / 6).max(name.len() + 2).max(ends.len());
+        let width = (bits * 3 / 4).max(name.len() + 2).max(ends.len());
         let gap = width - (ends.len() - if high == low { 0 } else { 2 });
         numbers += &if high == low { format!(" {high:<width$}") } else { format!(" {high}{:gap$}{low}", "") };
         border += &format!("{:-<width$}+", "");
@@ -184,13 +179,13 @@ mod tests {
 
     #[test]
     fn bits_are_drawn() {
-        let expected = "\
- 63  62                              22 21       12 11          0
-+---+----------------------------------+-----------+-------------+
-| 0 |             time 41              |  node 10  | sequence 12 |
-+---+----------------------------------+-----------+-------------+
-";
-        assert_eq!(drawing(&Layout::parse("standard").unwrap(), 0), expected);
+        let expected = [
+            " 63  62                          22 21     12 11          0",
+            "+---+------------------------------+---------+-------------+",
+            "| 0 |           time 41            | node 10 | sequence 12 |",
+            "+---+------------------------------+---------+-------------+",
+        ];
+        assert_eq!(drawing(&Layout::parse("standard").unwrap(), 0).lines().collect::<Vec<_>>(), expected);
         for preset in crate::preset::PRESETS {
             let layout = Layout::parse(preset.layout).unwrap();
             let text = drawing(&layout, ID_BITS - layout.time_bits() - layout.time_shift());

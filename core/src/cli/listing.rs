@@ -113,6 +113,12 @@ impl Listing {
         summary
     }
 
+    /// How far ahead a bound is set; what nobody knows is long ago.
+    fn window_ms(&self) -> i64 {
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        meta.map_or(0, |meta| i64::try_from(meta.window_ms + meta.allowance_ms).unwrap_or(i64::MAX))
+    }
+
     fn is_disposable(&self) -> bool {
         self.purpose.as_ref().is_some_and(|purpose| purpose.disposable.is_some())
     }
@@ -144,7 +150,7 @@ impl Listing {
             "time": show_instant(self.now_ms),
             "server": self.server,
             "meta": meta,
-            "slots": self.rows.iter().map(|row| row.json(self.now_ms)).collect::<Vec<_>>(),
+            "slots": self.rows.iter().map(|row| row.json(self.now_ms, self.window_ms())).collect::<Vec<_>>(),
             "summary": summary,
         })
     }
@@ -167,7 +173,7 @@ impl Row {
         Row { node, fields, content }
     }
 
-    fn json(&self, now_ms: i64) -> Value {
+    fn json(&self, now_ms: i64, window_ms: i64) -> Value {
         let fields: Map<_, _> = self.fields.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         match &self.content {
             Content::Unreadable(text) => json!({ "node": self.node, "fields": fields, "state": unreadable_state(text), "text": text }),
@@ -182,7 +188,7 @@ impl Row {
             Content::Slot(slot, end_ms) => json!({
                 "node": self.node,
                 "fields": fields,
-                "state": slot.tenure.name(),
+                "state": Row::state(slot, *end_ms, now_ms, window_ms),
                 "bound": end_ms.map(show_instant),
                 "bound_in_ms": end_ms.map(|end_ms| end_ms.saturating_sub(now_ms)),
                 "bound_word": slot.bound.to_string(),
@@ -192,8 +198,17 @@ impl Row {
         }
     }
 
+    /// What became of the number: one that is `passed` was not renewed in time, and its holder may be paused; `dead` for longer than any holder waits.
+    fn state(slot: &Slot, end_ms: Option<i64>, now_ms: i64, window_ms: i64) -> &'static str {
+        match (slot.tenure, end_ms) {
+            (Tenure::Held, Some(end_ms)) if end_ms.saturating_add(window_ms) < now_ms => "dead",
+            (Tenure::Held, Some(end_ms)) if end_ms < now_ms => "passed",
+            (tenure, _) => tenure.name(),
+        }
+    }
+
     /// The columns, as [`COLUMNS`] names them; an unreadable record's text takes the place of the last ones.
-    fn cells(&self, now_ms: i64) -> Vec<String> {
+    fn cells(&self, now_ms: i64, window_ms: i64) -> Vec<String> {
         let value = |value: &Option<u64>| value.map_or_else(|| "*".to_owned(), |value| value.to_string());
         let fields: Vec<_> = self.fields.iter().map(|(name, number)| format!("{name}={}", value(number))).collect();
         let mut cells = vec![self.node.to_string(), fields.join(" ")];
@@ -205,7 +220,13 @@ impl Row {
                     (_, None) => (format!("word {}", slot.bound), String::new()),
                     (_, Some(end_ms)) => (show_instant(*end_ms), distance(end_ms.saturating_sub(now_ms))),
                 };
-                cells.extend([slot.tenure.name().to_owned(), plain(&slot.holder), bound, distance, slot.version.to_string()]);
+                cells.extend([
+                    Row::state(slot, *end_ms, now_ms, window_ms).to_owned(),
+                    plain(&slot.holder),
+                    bound,
+                    distance,
+                    slot.version.to_string(),
+                ]);
             }
         }
         cells
@@ -245,7 +266,7 @@ impl fmt::Display for Listing {
         }
         if !self.rows.is_empty() {
             writeln!(f)?;
-            write_table(f, self.rows.iter().map(|row| row.cells(self.now_ms)).collect())?;
+            write_table(f, self.rows.iter().map(|row| row.cells(self.now_ms, self.window_ms())).collect())?;
         }
         writeln!(f)?;
         let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();

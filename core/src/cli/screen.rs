@@ -220,6 +220,28 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// A text in lines of at most 80 characters, the first indented by `first` and the others by `rest`.
+pub(super) fn wrapped(text: &str, first: usize, rest: usize) -> String {
+    const WIDTH: usize = 80;
+    let mut lines = vec![" ".repeat(first)];
+    let mut is_fresh = true;
+    for word in text.split(' ') {
+        let line = lines.last().map_or(0, |line| line.chars().count());
+        if !is_fresh && line + 1 + word.chars().count() > WIDTH {
+            lines.push(" ".repeat(rest));
+            is_fresh = true;
+        }
+        if let Some(line) = lines.last_mut() {
+            if !is_fresh {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        is_fresh = false;
+    }
+    lines.join("\n") + "\n"
+}
+
 /// Text of a store, a log or a person on a terminal: what would steer it is shown as an escape.
 pub(super) fn plain(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
@@ -237,6 +259,14 @@ mod tests {
         assert_eq!(table.to_string(), "name       count  about\nä              7  long text\ntwitter  1234567\n");
         assert_eq!(table.text(Some(20)), "name       count\nä              7\ntwitter  1234567\n");
         assert_eq!(table.text(Some(3)), table.text(Some(20)), "no other column gives way");
+    }
+
+    #[test]
+    fn lines_are_wrapped() {
+        let word = "abcdefghi";
+        let text = wrapped(&[word; 9].join(" "), 2, 4);
+        assert_eq!(text, format!("  {}\n    {word} {word}\n", [word; 7].join(" ")));
+        assert_eq!(wrapped(&"x".repeat(100), 0, 2), "x".repeat(100) + "\n");
     }
 
     #[test]

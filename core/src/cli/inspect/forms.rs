@@ -21,6 +21,8 @@ pub(super) struct Other {
     pub(super) about: String,
 }
 
+/// How a number is written that has been a double.
+pub(super) const DOUBLE: &str = "a double";
 const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ULID: usize = 26;
@@ -109,7 +111,7 @@ fn scientific(text: &str) -> Option<Form> {
             1 + fraction.len()
         )));
     }
-    Some(Form::Number { id: Id::new(number as i64).ok()?, how: "a double", chance: 1.0 })
+    Some(Form::Number { id: Id::new(number as i64).ok()?, how: DOUBLE, chance: 1.0 })
 }
 
 fn uuid(text: &str) -> Option<Other> {

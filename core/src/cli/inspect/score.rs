@@ -10,7 +10,6 @@
 use super::systems::{Numbers, System};
 use crate::id::Id;
 use crate::layout::Field;
-use crate::policy::Start;
 
 const DAY_MS: f64 = 86_400_000.0;
 /// Of the first public snowflakes: an epoch before it is no first day.
@@ -23,8 +22,9 @@ const FUTURE: f64 = 0.000_1;
 const CENTURY_MS: f64 = 100.0 * 365.0 * DAY_MS;
 /// How much emptier the first day is than any other.
 const FIRST_DAY: f64 = 0.02;
-/// The part of node numbers that are counted from 0.
-const COUNTED: f64 = 0.7;
+/// The part of node numbers that are counted from 0, where that is usual, and where others are.
+const COUNTED: f64 = 0.95;
+const COUNTED_IF_SPREAD: f64 = 0.3;
 /// The part of ticks that hold one ID.
 const SINGLE: f64 = 0.7;
 /// The part of sequences that follow no policy that is known.
@@ -66,8 +66,12 @@ fn small(number: u64, count: u64) -> f64 {
 
 fn node(field: &Field, value: u64, numbers: Numbers) -> f64 {
     let count = field.max() + 1;
-    let even = 1.0 / count as f64;
-    if numbers == Numbers::Random { even } else { COUNTED * small(value, count) + (1.0 - COUNTED) * even }
+    let counted = match numbers {
+        Numbers::Counted => COUNTED,
+        Numbers::Spread | Numbers::Rounds => COUNTED_IF_SPREAD,
+        Numbers::Random => 0.0,
+    };
+    counted * small(value, count) + (1.0 - counted) / count as f64
 }
 
 fn sequence(system: &System, value: u64) -> f64 {
@@ -76,15 +80,11 @@ fn sequence(system: &System, value: u64) -> f64 {
     let unruly = match system.numbers {
         Numbers::Random => return even,
         Numbers::Rounds => 0.5,
-        Numbers::Counted => UNRULY,
+        Numbers::Counted | Numbers::Spread => UNRULY,
     };
     // Of a sequence that is so far from the start of its tick.
     let further = |by: u64| (1.0 - SINGLE) * small(by, count) + if by == 0 { SINGLE } else { 0.0 };
-    let starts = match system.start {
-        Start::Zero => 1,
-        Start::Alternate(last) => last + 1,
-        Start::Random(count) | Start::Continue(count) => count,
-    };
+    let starts = system.start.values();
     let ruled: f64 = (0..starts.min(value + 1)).map(|start| further(value - start)).sum::<f64>() / starts as f64;
     unruly * even + (1.0 - unruly) * ruled
 }

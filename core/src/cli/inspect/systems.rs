@@ -11,7 +11,9 @@ use crate::spec::Spec;
 pub(super) enum Numbers {
     /// Nodes are counted from 0, and a tick's sequence begins where the policy `start` says.
     Counted,
-    /// The sequence counts on through all ticks, so that each of its values is as likely.
+    /// Nodes come from addresses or hashes, so that each is as likely; the sequence is as in `Counted`.
+    Spread,
+    /// Nodes are shards of which each is as likely, and the sequence counts on through all ticks.
     Rounds,
     /// All bits under the time are random, or as good as that.
     Random,
@@ -29,7 +31,7 @@ pub(super) struct System {
 /// With the spec line that says their layout and start policy.
 const OTHERS: &[(&str, &str, Numbers, f64)] = &[
     // github.com/sony/sonyflake, version 1: its default StartTime.
-    ("Sonyflake v1", "sonyflake epoch=2014-09-01", Numbers::Counted, 0.5),
+    ("Sonyflake v1", "sonyflake epoch=2014-09-01", Numbers::Spread, 0.5),
     // github.com/Ahoo-Wang/CosId: CosId.COSID_EPOCH.
     ("CosId", "layout='time:41@1ms machine:10 sequence:12 epoch:1577203200000' start=continue:2048", Numbers::Counted, 0.5),
     // github.com/f4b6a3/tsid-creator, and Hypersistence TSID: the counter begins at random.
@@ -54,8 +56,13 @@ const OTHERS: &[(&str, &str, Numbers, f64)] = &[
 /// None but a mistake in the tables.
 pub(super) fn all() -> Result<Vec<System>> {
     let presets = PRESETS.iter().map(|preset| {
-        // Its sequence is a database's, modulo 1024.
-        let numbers = if preset.name == "instagram" { Numbers::Rounds } else { Numbers::Counted };
+        let numbers = match preset.name {
+            // A user's logical shard, of thousands; a database's sequence, modulo 1024.
+            "instagram" => Numbers::Rounds,
+            // The lower half of a private address, unless the program gives another.
+            "sonyflake" => Numbers::Spread,
+            _ => Numbers::Counted,
+        };
         (preset.name, preset.name, numbers, 1.0)
     });
     let systems = presets.chain(OTHERS.iter().copied()).map(|(name, line, numbers, weight)| {
