@@ -51,7 +51,7 @@ struct Line {
 enum Command {
     /// Prints IDs of a generator
     Next(arguments::Next),
-    /// Takes IDs apart: those that are given, or those within the lines of the input
+    /// Takes IDs apart, also those within the lines of a log
     Decode(arguments::Decode),
     /// Says what an ID of unknown origin may be, and why
     Inspect(arguments::Inspect),
@@ -65,9 +65,9 @@ enum Command {
     Nodes(Nodes),
     /// Shows where a segment's tag stands, or sets it
     Segment(Segment),
-    /// Prints functions for a database: an ID's time and fields, the IDs of an instant, base62
+    /// Prints functions for a database that read IDs and select by time
     Sql(Sql),
-    /// Looks for what is wrong with this machine's clock, a spec and its store, and says the mend
+    /// Looks for what is wrong with a clock, a spec, a store: with the mend
     Doctor(arguments::Doctor),
     /// Measures what an ID costs on this machine
     Bench(arguments::Bench),

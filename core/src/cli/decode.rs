@@ -105,15 +105,15 @@ impl Decoder {
             }
             let found = self.find(&line);
             ids += found.len() as u64;
-            if found.is_empty() {
-                if let Some(error) = self.why_broken(&line, lines) {
-                    if self.strict {
-                        return Err(error.into());
-                    }
-                    broken += 1;
-                    if broken <= TOLD {
-                        screen.tell_error(&error)?;
-                    }
+            if found.is_empty()
+                && let Some(error) = self.why_broken(&line, lines)
+            {
+                if self.strict {
+                    return Err(error.into());
+                }
+                broken += 1;
+                if broken <= TOLD {
+                    screen.tell_error(&error)?;
                 }
             }
             self.print(&line, lines, &found, screen)?;

@@ -2,7 +2,7 @@
 
 use super::layouts::day;
 use super::nodes::Namespace;
-use super::screen::{Outcome, Screen, Tone};
+use super::screen::{Outcome, Screen, Tone, wrapped};
 use super::{DONE, FAILED};
 use crate::clock::{Counter, system_ms};
 use crate::error::{Error, ErrorKind};
@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use std::env;
 use std::time::{Duration, Instant};
 
+/// Where a finding's text begins, behind its level and area.
+const TEXT: usize = 17;
 const YEAR_MS: i64 = 31_556_952_000;
 /// For so long the clock is compared with another that is never set.
 const LOOK: Duration = Duration::from_millis(300);
@@ -293,9 +295,10 @@ pub(super) fn print(words: &[String], as_json: bool, screen: &mut Screen<'_>) ->
                 Level::Bad => Tone::Bad,
             };
             let word = screen.paint(tone, &format!("{:<4}", level.name()));
-            screen.print(&format!("{word}  {area:<9}  {text}\n"))?;
+            let text = wrapped(text, TEXT, TEXT);
+            screen.print(&format!("{word}  {area:<9}  {}", text.trim_start()))?;
             if let Some(mend) = mend {
-                screen.print(&format!("      {:<9}  mend: {mend}\n", ""))?;
+                screen.print(&wrapped(&format!("mend: {mend}"), TEXT, TEXT))?;
             }
         }
     }

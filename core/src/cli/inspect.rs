@@ -364,8 +364,8 @@ fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<Str
         let most = system.layout.node_field(name).map_or(0, Field::max);
         match value {
             0..=31 => small.push(format!("{name} {value}")),
-            // In the upper half of the field's width.
-            _ if system.numbers == Numbers::Counted && bits(value) > bits(most) / 2 => {
+            // In the last quarter of the field's bits.
+            _ if system.numbers == Numbers::Counted && 4 * bits(value) > 3 * bits(most) => {
                 doubts.push(format!("{name} {} is large, and they are counted from 0", grouped(value)));
             }
             _ => {}

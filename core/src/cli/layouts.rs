@@ -12,8 +12,8 @@ pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> 
         let all = PRESETS.iter().map(describe).collect::<Result<Vec<_>>>()?;
         return screen.print(&format!("{:#}\n", Value::Array(all)));
     }
-    let table = Table::new().text_column("name").text_column("bits").number_column("tick").text_column("from").text_column("to");
-    let mut table = table.number_column("IDs/s").spare().number_column("nodes").spare();
+    let table = Table::new().text_column("name").text_column("bits").number_column("tick").text_column("from").spare();
+    let mut table = table.text_column("to").number_column("IDs/s").spare().number_column("nodes").spare();
     for preset in PRESETS {
         let layout = Layout::parse(preset.layout)?;
         table.row([

@@ -1,12 +1,13 @@
 //! Layouts for what a system needs: so many nodes, for so long, so fast.
 
+use super::layouts::day;
 use super::screen::{Screen, Stop, Table, grouped};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::layout::{ID_BITS, Layout};
 use crate::preset::PRESETS;
 use crate::spec::spec_error;
-use crate::time::{show_duration, show_instant, show_span};
+use crate::time::{show_duration, show_instant};
 use serde_json::{Value, json};
 
 const YEAR_MS: f64 = 31_556_952_000.0;
@@ -115,6 +116,13 @@ fn proposals(needs: &Needs, now_ms: i64) -> Result<Vec<Proposal>> {
     Ok(all)
 }
 
+/// The layout's line with its epoch, a midnight, as a date.
+fn with_date(layout: &Layout) -> String {
+    let line = layout.to_string();
+    let fields = line.split_once(" epoch:").map_or(line.as_str(), |(fields, _)| fields);
+    format!("{fields} epoch:{}", day(layout.epoch_ms()))
+}
+
 pub(super) fn print(text: &str, as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
     let needs = Needs::parse(text)?;
     let now_ms = system_ms();
@@ -151,11 +159,11 @@ pub(super) fn print(text: &str, as_json: bool, screen: &mut Screen<'_>) -> Resul
             .collect();
         return screen.print(&format!("{:#}\n", Value::Array(all)));
     }
-    let table = Table::new().text_column("layout").number_column("left").number_column("nodes").number_column("IDs/s per node");
+    let table = Table::new().text_column("layout").number_column("left").number_column("nodes").number_column("IDs/s");
     let mut table = table.text_column("about").spare();
     for Proposal { name, layout, about } in &all {
-        let line = if name.is_empty() { layout.to_string() } else { name.clone() };
-        let left = left(layout).map_or_else(|| "no end".to_owned(), |ms| show_span(ms as f64));
+        let line = if name.is_empty() { with_date(layout) } else { name.clone() };
+        let left = left(layout).map_or_else(|| "no end".to_owned(), |ms| format!("{:.1} years", ms as f64 / YEAR_MS));
         table.row([line, left, grouped(layout.nodes()), grouped(layout.ids_per_second() as u64), (*about).to_owned()]);
     }
     screen.table(&table)
