@@ -67,7 +67,7 @@ enum Command {
     Segment(Segment),
     /// Prints functions for a database that read IDs and select by time
     Sql(Sql),
-    /// Looks for what is wrong with a clock, a spec, a store: with the mend
+    /// Looks for what is wrong with a clock, a spec or a store
     Doctor(arguments::Doctor),
     /// Measures what an ID costs on this machine
     Bench(arguments::Bench),

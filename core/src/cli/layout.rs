@@ -138,7 +138,7 @@ impl Explained {
             return vec![format!("id % N is that of the {lowest}, the lowest field: as even as its numbers are")];
         };
         let used: Vec<_> = used.iter().map(|(shards, used)| format!("{used} of {shards}")).collect();
-        let mut told = vec![format!("where a tick holds one ID, start={} has id % N use {} shards", self.policies.start, used.join(", "))];
+        let mut told = vec![format!("with one ID in a tick, id % N uses {} shards", used.join(", "))];
         if self.shards_used(SHARDS[2]).is_some_and(|used| used < SHARDS[2]) {
             told.push(format!("for N shards say start=random:N, with N up to {}", self.layout.sequence().max() + 1));
         }

@@ -29,12 +29,12 @@ pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> 
     screen.table(&table)
 }
 
-/// `time 41 | node 10 | sequence 12`
+/// `time 41, node 10, sequence 12`
 pub(super) fn bits(layout: &Layout) -> String {
     let line = layout.to_string();
     let fields = line.split(' ').filter_map(|field| field.split_once(':')).filter(|(name, _)| *name != "epoch");
     let fields: Vec<_> = fields.map(|(name, bits)| format!("{name} {}", bits.split('@').next().unwrap_or(bits))).collect();
-    fields.join(" | ")
+    fields.join(", ")
 }
 
 /// The date of an instant.

@@ -163,7 +163,7 @@ pub(super) fn print(text: &str, as_json: bool, screen: &mut Screen<'_>) -> Resul
     let mut table = table.text_column("about").spare();
     for Proposal { name, layout, about } in &all {
         let line = if name.is_empty() { with_date(layout) } else { name.clone() };
-        let left = left(layout).map_or_else(|| "no end".to_owned(), |ms| format!("{:.1} years", ms as f64 / YEAR_MS));
+        let left = left(layout).map_or_else(|| "no end".to_owned(), |ms| format!("{:.0} years", ms as f64 / YEAR_MS));
         table.row([line, left, grouped(layout.nodes()), grouped(layout.ids_per_second() as u64), (*about).to_owned()]);
     }
     screen.table(&table)
