@@ -370,6 +370,16 @@ node  fields     state    holder       bound                 from now  version
     }
 
     #[test]
+    fn a_number_that_was_not_renewed_is_passed_and_then_dead() {
+        // Of the first tick, which ends at the epoch; window and allowance are 6,001 ms.
+        for (since_ms, state) in [(0, "held"), (1, "passed"), (6_001, "passed"), (6_002, "dead"), (i64::MAX / 2, "dead")] {
+            let mut listing = listing(Some(&format!("{META}{STANDARD}")), &[(7, HELD)]);
+            listing.now_ms += since_ms;
+            assert_eq!(listing.json()["slots"][0]["state"], state, "after {since_ms} ms");
+        }
+    }
+
+    #[test]
     fn slots_are_shown_without_a_readable_meta_record() {
         for (meta, says) in [
             (Some("9 what"), "incarnation  newer: 9 what\n"),
