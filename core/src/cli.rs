@@ -1,19 +1,43 @@
 //! The command line: one function for the binary, the wheel's script and the npm package's `bin`.
 
+mod arguments;
+mod bench;
+mod decode;
+mod doctor;
+mod input;
+mod inspect;
+mod interrupt;
+mod layout;
+mod layouts;
 mod listing;
+mod manual;
+mod next;
 mod nodes;
+mod propose;
+mod range;
+mod screen;
 mod segment;
 mod sql;
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind};
 use crate::spec::DEFAULT_NAMESPACE;
 use clap::{Args, Parser, Subcommand};
+use input::Input;
+use interrupt::Interrupt;
+use screen::{Outcome, Screen, Stop};
+use std::env;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 const DONE: i32 = 0;
 const FAILED: i32 = 1;
 const USAGE: i32 = 2;
+/// What shells say of a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+/// How often `nodes --watch` looks.
+const WATCH: Duration = Duration::from_secs(2);
 
 #[derive(Parser)]
 #[command(name = "frazil", bin_name = "frazil", no_binary_name = true, version)]
@@ -25,12 +49,32 @@ struct Line {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Prints IDs of a generator
+    Next(arguments::Next),
+    /// Takes IDs apart, also those within the lines of a log
+    Decode(arguments::Decode),
+    /// Says what an ID of unknown origin may be, and why
+    Inspect(arguments::Inspect),
+    /// Lists the presets
+    Layouts(arguments::Layouts),
+    /// Explains a layout, or proposes some
+    Layout(arguments::Explain),
+    /// Prints the first and the last ID of a range of time, for queries
+    Range(arguments::Range),
     /// Shows who holds the node numbers of a namespace, and until when
     Nodes(Nodes),
     /// Shows where a segment's tag stands, or sets it
     Segment(Segment),
-    /// Prints functions for a database: an ID's time and fields, the IDs of an instant, base62
+    /// Prints functions for a database that read IDs and select by time
     Sql(Sql),
+    /// Looks for what is wrong with a clock, a spec or a store
+    Doctor(arguments::Doctor),
+    /// Measures what an ID costs on this machine
+    Bench(arguments::Bench),
+    /// Prints a script that completes frazil's commands in a shell
+    Completions(arguments::Completions),
+    /// Prints a man page
+    Man(arguments::Man),
 }
 
 #[derive(Args)]
@@ -42,6 +86,12 @@ struct Nodes {
     /// The namespace, as in a spec
     #[arg(long, default_value = DEFAULT_NAMESPACE)]
     namespace: String,
+    /// List the namespaces and tags of the store instead, where it can list them
+    #[arg(long, conflicts_with_all = ["namespace", "watch", "accept", "begin"])]
+    all: bool,
+    /// Look again every two seconds, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["accept", "begin"])]
+    watch: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -114,19 +164,44 @@ struct Sql {
 /// assert!(String::from_utf8_lossy(&out).contains("is empty"));
 /// ```
 pub fn main(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
-    let (status, to, text): (_, &mut dyn Write, _) = match Line::try_parse_from(args) {
-        Ok(Line { command }) => match run(&command) {
-            Ok(text) => (DONE, out, text),
-            Err(error) => (FAILED, err, format!("frazil: {}: {error}\n", error.kind().name())),
-        },
-        Err(help) if !help.use_stderr() => (DONE, out, help.to_string()),
-        Err(usage) => (USAGE, err, usage.to_string().lines().map(without_url).collect()),
+    finish(args, &mut Screen::plain(out, err))
+}
+
+/// [`main`] as a program: it writes to the standard output, in colour and as wide as the terminal if that is one, and streams.
+///
+/// `NO_COLOR` and `TERM=dumb` are heeded. An output that is closed, as by `head`, ends it quietly.
+pub fn program(args: impl IntoIterator<Item = OsString>) -> i32 {
+    let (out, err) = (io::stdout(), io::stderr());
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let terminal = out.is_terminal();
+    let colour = terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let width = if terminal { screen::terminal_width() } else { None };
+    let (mut out, mut err) = (BufWriter::new(out.lock()), err.lock());
+    let status = finish(args, &mut Screen::terminal(&mut out, &mut err, colour, width));
+    // What could not be written is not tried again when it is dropped.
+    let _ = out.into_parts();
+    status
+}
+
+fn finish(args: impl IntoIterator<Item = OsString>, screen: &mut Screen<'_>) -> i32 {
+    let outcome = match Line::try_parse_from(args) {
+        Ok(Line { command }) => run(&command, screen),
+        Err(help) if !help.use_stderr() => screen.print(&help.to_string()).map(|()| DONE),
+        Err(usage) => {
+            let text: String = usage.to_string().lines().map(without_url).collect();
+            screen.tell(text.trim_end_matches('\n')).map(|()| USAGE)
+        }
     };
-    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
-        Ok(()) => status,
+    let told = match outcome.and_then(|status| screen.flush().map(|()| status)) {
+        Ok(status) => return status,
+        Err(Stop::Error(error)) => screen.tell_error(&error),
         // Whoever read the output has left: there is nobody to tell.
-        Err(_) => status.max(FAILED),
-    }
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(Stop::Output(error)) => screen.tell_despite(&format!("frazil: the output cannot be written: {error}")),
+    };
+    // An output that is closed was told nothing.
+    drop(told);
+    FAILED
 }
 
 /// A line that quotes the arguments, one of which may be a URL in the wrong place: nothing after its scheme is shown.
@@ -134,28 +209,95 @@ fn without_url(line: &str) -> String {
     line.split_once("://").map_or_else(|| format!("{line}\n"), |(before, _)| format!("{before}://...\n"))
 }
 
-fn run(command: &Command) -> Result<String> {
+fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
     match command {
-        Command::Nodes(arguments) => nodes(arguments),
-        Command::Segment(arguments) => segment(arguments),
-        Command::Sql(Sql { dialect, layout, schema, prefix }) => sql::script(dialect, layout, schema.as_deref(), prefix),
+        Command::Next(arguments::Next { spec, count, text, json }) => {
+            return next::print(spec, *count, next::format(text.as_deref())?, *json, screen);
+        }
+        Command::Decode(arguments) => return decode(arguments, screen),
+        Command::Inspect(arguments::Inspect { ids, json }) => return inspect::print(ids, *json, screen),
+        Command::Layouts(arguments::Layouts { json }) => layouts::print(*json, screen)?,
+        Command::Layout(arguments::Explain { spec, wanted, json }) => match (spec, wanted) {
+            (_, Some(wanted)) => propose::print(wanted, *json, screen)?,
+            (spec, None) => layout::print(spec.as_deref().unwrap_or_default(), *json, screen)?,
+        },
+        Command::Range(arguments::Range { layout, from, to, json }) => {
+            range::print(layout, from.as_deref(), to.as_deref(), *json, screen)?;
+        }
+        Command::Nodes(arguments) => return nodes(arguments, screen),
+        Command::Segment(arguments) => segment(arguments, screen)?,
+        Command::Sql(Sql { dialect, layout, schema, prefix }) => {
+            screen.print(&sql::script(dialect, layout, schema.as_deref(), prefix)?)?;
+        }
+        Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
+        Command::Bench(arguments::Bench { json }) => return bench::print(*json, screen),
+        Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,
+        Command::Man(arguments::Man { command, all }) => match all {
+            Some(folder) => manual::write_pages(folder, screen)?,
+            None => manual::page(command.as_deref(), screen)?,
+        },
     }
+    Ok(DONE)
 }
 
-fn nodes(arguments: &Nodes) -> Result<String> {
-    let mut namespace = nodes::Namespace::connect(&arguments.store, &arguments.namespace)?;
-    let told = match &arguments.begin {
+fn decode(arguments: &arguments::Decode, screen: &mut Screen<'_>) -> Outcome {
+    let arguments::Decode { layout, ids, text, since, until, strict, json } = arguments;
+    let wanted = decode::Wanted { layout, text, since: since.as_deref(), until: until.as_deref(), strict: *strict, json: *json };
+    let decoder = decode::Decoder::new(&wanted)?;
+    if !ids.is_empty() && *ids != ["-"] {
+        return decoder.decode(ids, screen);
+    }
+    let input = io::stdin();
+    if input.is_terminal() {
+        screen.tell("frazil: type lines with IDs, and Ctrl-D at the end")?;
+    }
+    decoder.filter(&mut Input::new(input.lock()), screen)
+}
+
+fn nodes(arguments: &Nodes, screen: &mut Screen<'_>) -> Outcome {
+    let Nodes { store, namespace, json, accept, begin, all, watch } = arguments;
+    if *all {
+        return nodes::Namespaces::of(store)?.print(*json, screen).map(|()| DONE);
+    }
+    let mut namespace = nodes::Namespace::connect(store, namespace, *accept || begin.is_some())?;
+    let told = match begin {
         Some(line) => Some(namespace.begin(line)?),
-        None => arguments.accept.then(|| namespace.accept()).transpose()?,
+        None => accept.then(|| namespace.accept()).transpose()?,
     };
-    let listing = namespace.list()?;
-    if arguments.json {
-        return Ok(format!("{:#}\n", listing.json()));
+    let interrupt = watch.then(Interrupt::listen);
+    loop {
+        let listing = namespace.list()?;
+        if *watch && screen.is_coloured() {
+            // To the first place, and clear what stands there.
+            screen.print("\x1b[H\x1b[2J")?;
+        }
+        let text = match (*json, *watch) {
+            (true, true) => format!("{}\n", listing.json()),
+            (true, false) => format!("{:#}\n", listing.json()),
+            (false, _) => format!("{}{listing}", told.as_deref().unwrap_or_default()),
+        };
+        screen.print(&text)?;
+        let Some(interrupt) = &interrupt else { return Ok(DONE) };
+        screen.flush()?;
+        let until = Instant::now() + WATCH;
+        while Instant::now() < until {
+            if interrupt.came() {
+                return Ok(DONE);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if !*json && !screen.is_coloured() {
+            screen.print("\n")?;
+        }
     }
-    Ok(format!("{}{listing}", told.unwrap_or_default()))
 }
 
-fn segment(arguments: &Segment) -> Result<String> {
+/// An error of a file that is written.
+fn refused_output(path: &Path, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Spec, format!("{} cannot be written: {error}", path.display()))
+}
+
+fn segment(arguments: &Segment, screen: &mut Screen<'_>) -> Result<(), Stop> {
     let Segment { store, tag, namespace, increment, offset, start, json } = arguments;
     let numbers = segment::Numbers { increment: increment.as_deref(), offset: offset.as_deref() };
     let mut tag = segment::Tag::connect(store, namespace, tag, start.is_some())?;
@@ -164,5 +306,5 @@ fn segment(arguments: &Segment) -> Result<String> {
         None => numbers.none()?,
     }
     let shown = tag.show()?;
-    Ok(if *json { format!("{:#}\n", shown.json()) } else { shown.to_string() })
+    screen.print(&if *json { format!("{:#}\n", shown.json()) } else { shown.to_string() })
 }

@@ -85,6 +85,16 @@ impl Start {
         }
     }
 
+    /// How many sequences a tick may start with: 0 and those after it.
+    #[cfg(feature = "cli")]
+    pub(crate) fn values(self) -> u64 {
+        match self {
+            Start::Zero => 1,
+            Start::Alternate(last) => last + 1,
+            Start::Random(count) | Start::Continue(count) => count,
+        }
+    }
+
     /// Holds N against the sequence: one that was given must fit, one that a preset brings is cut.
     pub(crate) fn fit(self, layout: &Layout, given: bool) -> Result<Self> {
         let most = layout.sequence().max();

@@ -17,7 +17,6 @@ mod wait;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use next::RawFunction;
-use std::io::{stderr, stdout};
 
 pub use convert::{format_id, parse_id, version};
 pub use error::{ErrorRow, error_table};
@@ -41,7 +40,7 @@ pub use wait::end_call;
 /// Runs the command line with the arguments after the program's name; the exit status.
 #[napi]
 pub fn cli(env: &Env, arguments: Vec<String>) -> Result<i32> {
-    error::guard(env, || Ok(frazil::cli::main(arguments.into_iter().map(Into::into), &mut stdout(), &mut stderr())))
+    error::guard(env, || Ok(frazil::cli::program(arguments.into_iter().map(Into::into))))
 }
 
 /// Begins the environment, and exports what is no function of napi's: the mark of refusals, and the raw functions.

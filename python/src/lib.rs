@@ -18,13 +18,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use snowflake::Snowflake;
 use std::ffi::OsString;
-use std::io::{stderr, stdout};
 
 /// Runs the command line with the arguments after the program's name; the exit status.
 #[pyfunction]
 #[pyo3(signature = (arguments, /))]
 fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
-    error::guard(py, || Ok(py.detach(|| frazil::cli::main(arguments, &mut stdout(), &mut stderr()))))
+    error::guard(py, || Ok(py.detach(|| frazil::cli::program(arguments))))
 }
 
 /// 64-bit, time-ordered, globally unique IDs.

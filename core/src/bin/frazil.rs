@@ -1,7 +1,5 @@
 //! The command `frazil`: see [`frazil::cli`].
 
-use std::io::{stderr, stdout};
-
 fn main() {
-    std::process::exit(frazil::cli::main(std::env::args_os().skip(1), &mut stdout(), &mut stderr()));
+    std::process::exit(frazil::cli::program(std::env::args_os().skip(1)));
 }

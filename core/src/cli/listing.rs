@@ -1,5 +1,7 @@
 //! What a namespace holds, for people and as JSON.
 
+use super::screen::plain;
+use crate::layout::Layout;
 use crate::lease::{Meta, Purpose, Slot, Tenure, newer_format};
 use crate::preset::PRESETS;
 use crate::store::Loaded;
@@ -13,12 +15,27 @@ pub(super) struct Listing {
     namespace: String,
     /// The store's time (Unix ms), or this machine's where the store has none.
     now_ms: i64,
+    /// Whether that is the store's.
+    has_clock: bool,
     server: String,
     /// The record as text, and what it says if it can be read.
     meta: Option<(String, Option<Meta>)>,
     /// What the node numbers belong to, where the record tells.
     purpose: Option<Purpose>,
     rows: Vec<Row>,
+}
+
+/// How a namespace is.
+pub(super) struct Health {
+    pub(super) is_begun: bool,
+    /// `None` where the record cannot be read.
+    pub(super) layout: Option<Layout>,
+    pub(super) is_of_another_server: bool,
+    pub(super) unreadable: u64,
+    /// Numbers that are held, or given out for good.
+    pub(super) used: u64,
+    /// How many there are; 0 where the layout is not known.
+    pub(super) nodes: u64,
 }
 
 /// One record of a slot.
@@ -57,7 +74,26 @@ impl Listing {
         });
         let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
         let rows = slots.into_iter().map(|(node, text)| Row::new(node, text, purpose.as_ref())).collect();
-        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), server, meta, purpose, rows }
+        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), has_clock: time_ms.is_some(), server, meta, purpose, rows }
+    }
+
+    /// The store's time (Unix ms), where it has a clock.
+    pub(super) fn store_ms(&self) -> Option<i64> {
+        self.has_clock.then_some(self.now_ms)
+    }
+
+    /// What is worth an operator's word.
+    pub(super) fn health(&self) -> Health {
+        let Summary { ahead, counted, unreadable, nodes, .. } = self.summary();
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        Health {
+            is_begun: self.meta.is_some(),
+            layout: self.purpose.as_ref().map(|purpose| purpose.layout.clone()),
+            is_of_another_server: meta.is_some_and(|meta| meta.server != self.server),
+            unreadable,
+            used: ahead + counted,
+            nodes,
+        }
     }
 
     fn summary(&self) -> Summary {
@@ -75,6 +111,12 @@ impl Listing {
             }
         }
         summary
+    }
+
+    /// How far ahead a bound is set; what nobody knows is long ago.
+    fn window_ms(&self) -> i64 {
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        meta.map_or(0, |meta| i64::try_from(meta.window_ms + meta.allowance_ms).unwrap_or(i64::MAX))
     }
 
     fn is_disposable(&self) -> bool {
@@ -108,7 +150,7 @@ impl Listing {
             "time": show_instant(self.now_ms),
             "server": self.server,
             "meta": meta,
-            "slots": self.rows.iter().map(|row| row.json(self.now_ms)).collect::<Vec<_>>(),
+            "slots": self.rows.iter().map(|row| row.json(self.now_ms, self.window_ms())).collect::<Vec<_>>(),
             "summary": summary,
         })
     }
@@ -131,7 +173,7 @@ impl Row {
         Row { node, fields, content }
     }
 
-    fn json(&self, now_ms: i64) -> Value {
+    fn json(&self, now_ms: i64, window_ms: i64) -> Value {
         let fields: Map<_, _> = self.fields.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         match &self.content {
             Content::Unreadable(text) => json!({ "node": self.node, "fields": fields, "state": unreadable_state(text), "text": text }),
@@ -146,7 +188,7 @@ impl Row {
             Content::Slot(slot, end_ms) => json!({
                 "node": self.node,
                 "fields": fields,
-                "state": slot.tenure.name(),
+                "state": Row::state(slot, *end_ms, now_ms, window_ms),
                 "bound": end_ms.map(show_instant),
                 "bound_in_ms": end_ms.map(|end_ms| end_ms.saturating_sub(now_ms)),
                 "bound_word": slot.bound.to_string(),
@@ -156,8 +198,17 @@ impl Row {
         }
     }
 
+    /// What became of the number: one that is `passed` was not renewed in time, and its holder may be paused; `dead` for longer than any holder waits.
+    fn state(slot: &Slot, end_ms: Option<i64>, now_ms: i64, window_ms: i64) -> &'static str {
+        match (slot.tenure, end_ms) {
+            (Tenure::Held, Some(end_ms)) if end_ms.saturating_add(window_ms) < now_ms => "dead",
+            (Tenure::Held, Some(end_ms)) if end_ms < now_ms => "passed",
+            (tenure, _) => tenure.name(),
+        }
+    }
+
     /// The columns, as [`COLUMNS`] names them; an unreadable record's text takes the place of the last ones.
-    fn cells(&self, now_ms: i64) -> Vec<String> {
+    fn cells(&self, now_ms: i64, window_ms: i64) -> Vec<String> {
         let value = |value: &Option<u64>| value.map_or_else(|| "*".to_owned(), |value| value.to_string());
         let fields: Vec<_> = self.fields.iter().map(|(name, number)| format!("{name}={}", value(number))).collect();
         let mut cells = vec![self.node.to_string(), fields.join(" ")];
@@ -169,7 +220,13 @@ impl Row {
                     (_, None) => (format!("word {}", slot.bound), String::new()),
                     (_, Some(end_ms)) => (show_instant(*end_ms), distance(end_ms.saturating_sub(now_ms))),
                 };
-                cells.extend([slot.tenure.name().to_owned(), plain(&slot.holder), bound, distance, slot.version.to_string()]);
+                cells.extend([
+                    Row::state(slot, *end_ms, now_ms, window_ms).to_owned(),
+                    plain(&slot.holder),
+                    bound,
+                    distance,
+                    slot.version.to_string(),
+                ]);
             }
         }
         cells
@@ -209,7 +266,7 @@ impl fmt::Display for Listing {
         }
         if !self.rows.is_empty() {
             writeln!(f)?;
-            write_table(f, self.rows.iter().map(|row| row.cells(self.now_ms)).collect())?;
+            write_table(f, self.rows.iter().map(|row| row.cells(self.now_ms, self.window_ms())).collect())?;
         }
         writeln!(f)?;
         let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
@@ -259,11 +316,6 @@ fn distance(ms: i64) -> String {
     if ms < 0 { format!("{size} ago") } else { format!("in {size}") }
 }
 
-/// Text of a store on a terminal: what would steer it is shown as an escape.
-fn plain(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,11 +334,6 @@ mod tests {
         ] {
             assert_eq!(distance(ms), text);
         }
-    }
-
-    #[test]
-    fn a_terminal_is_not_steered() {
-        assert_eq!(plain("ä\u{1b}[2J\n"), "ä\\u{1b}[2J\\n");
     }
 
     /// What no store's own file can be made to hold by hand.
@@ -320,6 +367,16 @@ node  fields     state    holder       bound                 from now  version
 2 of 1024 node numbers held, 0 free or passed, 1021 never used, 2 unreadable
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_number_that_was_not_renewed_is_passed_and_then_dead() {
+        // Of the first tick, which ends at the epoch; window and allowance are 6,001 ms.
+        for (since_ms, state) in [(0, "held"), (1, "passed"), (6_001, "passed"), (6_002, "dead"), (i64::MAX / 2, "dead")] {
+            let mut listing = listing(Some(&format!("{META}{STANDARD}")), &[(7, HELD)]);
+            listing.now_ms += since_ms;
+            assert_eq!(listing.json()["slots"][0]["state"], state, "after {since_ms} ms");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! A namespace of a store: what it holds, how it is begun, and how it is taken as it stands.
 
 use super::listing::Listing;
+use super::screen::{Screen, Stop, Table, plain};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Meta, accept, begin, set_back};
 use crate::spec::{Source, Spec, check_namespace, resolve};
-use crate::store::{Address, Store, Swapped, Which};
+use crate::store::{Address, Loaded, Store, Swap, Swapped, Which};
 use crate::time::show_instant;
+use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -21,27 +23,47 @@ pub(super) struct Namespace<'a> {
     /// The store, as it was given.
     given: String,
     name: &'a str,
-    store: Box<dyn Store>,
+    /// `None`: there is no folder, or no table, yet, and none was to be made.
+    store: Option<Box<dyn Store>>,
 }
 
 impl<'a> Namespace<'a> {
+    /// Connects; what is missing is made only where something will be `written`.
+    ///
     /// # Errors
     /// `SPEC` for an address or a name that cannot be understood; `STORE_*`.
-    pub(super) fn connect(given: &str, name: &'a str) -> Result<Self> {
+    pub(super) fn connect(given: &str, name: &'a str, written: bool) -> Result<Self> {
         let address = Address::parse(&resolve("store", given)?)?;
         check_namespace(name)?;
         if let Some(folder) = address.missing_folder() {
             return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
         }
-        let store = address.connect(TIMEOUT)?;
+        let store = if written { Some(address.connect(TIMEOUT)?) } else { address.look(TIMEOUT)? };
         Ok(Namespace { address, given: given.to_owned(), name, store })
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether there is no folder, or no table, yet.
+    pub(super) fn is_missing(&self) -> bool {
+        self.store.is_none()
     }
 
     /// # Errors
     /// `STORE_*`.
     pub(super) fn list(&mut self) -> Result<Listing> {
-        let loaded = self.store.load(self.name, Which::All)?;
+        let loaded = self.load(Which::All)?;
         Ok(Listing::new(self.address.to_string(), self.name.to_owned(), loaded, system_ms()))
+    }
+
+    fn load(&mut self, which: Which) -> Result<Loaded> {
+        self.store.as_mut().map_or_else(|| Ok(Loaded::default()), |store| store.load(self.name, which))
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped> {
+        self.store.as_mut().map_or(Ok(Swapped::Differs), |store| store.swap(self.name, swap))
     }
 
     /// Begins a new incarnation; says from when on there are leases of it.
@@ -49,17 +71,17 @@ impl<'a> Namespace<'a> {
     /// # Errors
     /// `STORE_CHANGED` where there is no record to go by; those of [`accept`]; `STORE_*`.
     pub(super) fn accept(&mut self) -> Result<String> {
-        let (address, name) = (&self.address, self.name);
+        let (address, name) = (self.address.clone(), self.name);
         let at = |error: Error| Error::new(error.kind(), format!("store={address} namespace={name}: {error}"));
         for _ in 0..ATTEMPTS {
-            let loaded = self.store.load(name, Which::One(0))?;
+            let loaded = self.load(Which::One(0))?;
             let Some(meta) = &loaded.meta else {
                 let why = "there is nothing to accept: the namespace has no record. The next process that starts begins it; \
                     one that still refuses the store then goes on after another --accept, or when it is restarted";
                 return Err(at(Error::new(ErrorKind::StoreChanged, why)));
             };
             let (after, swap) = accept(meta, &loaded, system_ms(), fastrand::u64(..)).map_err(at)?;
-            if self.store.swap(name, &swap)? == Swapped::Done {
+            if self.swap(&swap)? == Swapped::Done {
                 let from = show_instant(after.begins_ms().unwrap_or(after.since_ms));
                 let set_back = self.set_back(&after)?;
                 return Ok(format!("accepted: new leases begin at {from}\n{set_back}\n"));
@@ -73,14 +95,14 @@ impl<'a> Namespace<'a> {
     /// # Errors
     /// What the line says; `CONFLICT` for a namespace that was begun; `STORE_*`.
     pub(super) fn begin(&mut self, line: &str) -> Result<String> {
-        let (address, name) = (&self.address, self.name);
+        let (address, name) = (self.address.clone(), self.name);
         let at = |error: Error| Error::new(error.kind(), format!("store={address} namespace={name}: {error}"));
         let option = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let spec = Spec::from_parts(Some(line), &[option("store", &self.given), option("namespace", name)])?;
         let Source::Leased(contract) = spec.plan()?.source else { unreachable!("a spec with a store leases") };
-        let loaded = self.store.load(name, Which::All)?;
+        let loaded = self.load(Which::All)?;
         let begun = match begin(&contract, &loaded).map_err(at)? {
-            Some(swap) => self.store.swap(name, &swap)? == Swapped::Done,
+            Some(swap) => self.swap(&swap)? == Swapped::Done,
             None => false,
         };
         if begun {
@@ -91,10 +113,10 @@ impl<'a> Namespace<'a> {
 
     /// Gives back what is held until long after the floor; says which numbers.
     fn set_back(&mut self, meta: &Meta) -> Result<String> {
-        let loaded = self.store.load(self.name, Which::All)?;
+        let loaded = self.load(Which::All)?;
         let mut told = String::new();
         for back in set_back(meta, &loaded) {
-            if self.store.swap(self.name, &back.swap)? == Swapped::Done {
+            if self.swap(&back.swap)? == Swapped::Done {
                 let (node, until, holder) = (back.node, show_instant(back.end_ms), back.holder);
                 let _ = writeln!(
                     told,
@@ -104,5 +126,57 @@ impl<'a> Namespace<'a> {
             }
         }
         Ok(told)
+    }
+}
+
+/// What lies in a store.
+pub(super) struct Namespaces {
+    store: String,
+    /// Of node numbers.
+    namespaces: Vec<String>,
+    /// With their namespaces.
+    tags: Vec<(String, String)>,
+}
+
+impl Namespaces {
+    /// # Errors
+    /// `STORE_UNSUITABLE` for a store that cannot list them; `SPEC`, `STORE_*`.
+    pub(super) fn of(given: &str) -> Result<Self> {
+        let address = Address::parse(&resolve("store", given)?)?;
+        let names = match address.look(TIMEOUT)? {
+            None => Vec::new(),
+            Some(mut store) => store.namespaces()?.ok_or_else(|| {
+                let why =
+                    "this kind of store lists its namespaces only by going through everything that it holds: name one with --namespace";
+                Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: {why}"))
+            })?,
+        };
+        let mut all = Namespaces { store: address.to_string(), namespaces: Vec::new(), tags: Vec::new() };
+        for name in names {
+            match name.split_once('~') {
+                Some((namespace, tag)) => all.tags.push((namespace.to_owned(), tag.to_owned())),
+                None => all.namespaces.push(name),
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn print(&self, as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
+        let Namespaces { store, namespaces, tags } = self;
+        if as_json {
+            let tags: Vec<_> = tags.iter().map(|(namespace, tag)| json!({ "namespace": namespace, "tag": tag })).collect();
+            return screen.print(&format!("{:#}\n", json!({ "store": store, "namespaces": namespaces, "tags": tags })));
+        }
+        if namespaces.is_empty() && tags.is_empty() {
+            return screen.print(&format!("{store} holds no namespace and no tag\n"));
+        }
+        let mut table = Table::new().text_column("kind").text_column("namespace").text_column("tag");
+        for name in namespaces {
+            table.row(["nodes".to_owned(), plain(name), String::new()]);
+        }
+        for (namespace, tag) in tags {
+            table.row(["segment".to_owned(), plain(namespace), plain(tag)]);
+        }
+        screen.table(&table)
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::segment::{Origin, Record, begin, check_name, place};
 use crate::spec::{resolve, spec_error};
-use crate::store::{Address, Loaded, Store, Swapped, Which};
+use crate::store::{Address, Loaded, Store, Swap, Swapped, Which};
 use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
@@ -18,7 +18,8 @@ pub(super) struct Tag<'a> {
     address: Address,
     namespace: &'a str,
     name: &'a str,
-    store: Box<dyn Store>,
+    /// `None`: there is no folder, or no table, yet, and none was to be made.
+    store: Option<Box<dyn Store>>,
 }
 
 /// Which numbers a tag has, as the command line says it.
@@ -40,7 +41,7 @@ impl Numbers<'_> {
 }
 
 impl<'a> Tag<'a> {
-    /// Connects; a folder is made only where something will be `written` into it.
+    /// Connects; what is missing is made only where something will be `written`.
     ///
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE` for an address or a name that cannot be; `STORE_*`.
@@ -50,14 +51,14 @@ impl<'a> Tag<'a> {
         if let Some(folder) = address.missing_folder().filter(|_| !written) {
             return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
         }
-        let store = address.connect(TIMEOUT)?;
+        let store = if written { Some(address.connect(TIMEOUT)?) } else { address.look(TIMEOUT)? };
         Ok(Tag { address, namespace, name, store })
     }
 
     /// # Errors
     /// `TAG_MISSING`, `STORE_*`.
     pub(super) fn show(&mut self) -> Result<Shown> {
-        let Loaded { meta, server, .. } = self.store.load(&place(self.namespace, self.name), Which::One(0))?;
+        let Loaded { meta, server, .. } = self.load()?;
         let Some(text) = meta else {
             return Err(self.error(ErrorKind::TagMissing, "there is no such tag; to begin it: --start=N"));
         };
@@ -66,17 +67,26 @@ impl<'a> Tag<'a> {
         Ok(Shown { store: address.to_string(), namespace: (*namespace).to_owned(), tag: (*name).to_owned(), record, server })
     }
 
+    fn load(&mut self) -> Result<Loaded> {
+        let place = place(self.namespace, self.name);
+        self.store.as_mut().map_or_else(|| Ok(Loaded::default()), |store| store.load(&place, Which::One(0)))
+    }
+
+    fn swap(&mut self, swap: &Swap) -> Result<Swapped> {
+        let place = place(self.namespace, self.name);
+        self.store.as_mut().map_or(Ok(Swapped::Differs), |store| store.swap(&place, swap))
+    }
+
     /// Begins a new history at `start`.
     ///
     /// # Errors
     /// Those of [`begin`]; `STORE_*`.
     pub(super) fn set(&mut self, numbers: Numbers<'_>, start: &str) -> Result<()> {
-        let place = place(self.namespace, self.name);
         for _ in 0..ATTEMPTS {
-            let loaded = self.store.load(&place, Which::One(0))?;
+            let loaded = self.load()?;
             let begun = begin(&loaded, numbers.increment, numbers.offset, start, fastrand::u64(..));
             let (_, swap) = begun.map_err(|error| self.error(error.kind(), &error.to_string()))?;
-            if self.store.swap(&place, &swap)? == Swapped::Done {
+            if self.swap(&swap)? == Swapped::Done {
                 return Ok(());
             }
         }

@@ -119,6 +119,18 @@ impl Spec {
         })
     }
 
+    /// The layout and the policies of a preset's name, a layout's fields, or a whole spec line, whose other keys say nothing of IDs.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of_layout(text: &str) -> Result<(Layout, Policies)> {
+        let text = text.trim();
+        let is_line = !text.contains('=') && text.starts_with("time:");
+        let spec = if is_line { Spec::parse(&format!("layout='{text}'"))? } else { Spec::parse(text)? };
+        let (layout, preset) = spec.layout_and_preset()?;
+        spec.check_keys(&layout)?;
+        let policies = spec.policies(&layout, preset, spec.value("store")?.is_some())?;
+        Ok((layout, policies))
+    }
+
     fn check_keys(&self, layout: &Layout) -> Result<()> {
         let fields: Vec<_> = layout.node_fields().iter().map(|field| field.name()).collect();
         for (key, _) in &self.pairs {

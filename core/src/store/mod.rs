@@ -120,6 +120,16 @@ pub(crate) trait Store: Send {
     /// `STORE_*`, naming the address: the outcome is not known.
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
 
+    /// The namespaces, and the places of tags (`NAMESPACE~TAG`), that have a meta record; `None` where the store would have to go through all that it
+    /// holds to say so.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the address.
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
+        Ok(None)
+    }
+
     /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
     fn loses_writes(&self) -> bool {
         false
@@ -248,6 +258,23 @@ impl Address {
             );
             Error::new(ErrorKind::Spec, why)
         })
+    }
+
+    /// Connects to look: nothing is made or written, whatever is missing. `None` where the folder or the table is not there.
+    ///
+    /// # Errors
+    /// As [`connect`](Address::connect).
+    #[cfg(feature = "cli")]
+    pub(crate) fn look(&self, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
+        match self.kind()? {
+            #[cfg(unix)]
+            Kind::Local => file::look_local(timeout),
+            #[cfg(unix)]
+            Kind::File => file::look(self.0.expose()["file:".len()..].as_ref(), timeout),
+            #[cfg(feature = "sql")]
+            Kind::Sql => sql::look(self.0.expose(), timeout),
+            _ => self.connect(timeout).map(Some),
+        }
     }
 
     /// Connects; every call then takes at most `timeout`.

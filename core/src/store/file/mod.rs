@@ -55,6 +55,8 @@ struct FileStore {
     dir: PathBuf,
     rules: Rules,
     timeout: Duration,
+    /// Nothing is made.
+    looks: bool,
 }
 
 /// The store in a folder, which is made on first use.
@@ -66,7 +68,26 @@ struct FileStore {
 /// `STORE_UNSUITABLE` for a file system that cannot keep a lease, or for a file in the folder's place;
 /// `STORE_AUTH`, `STORE_READONLY` where the folder cannot be made; `SPEC` for an empty, relative or too long name.
 pub(super) fn connect(dir: &Path, explicit: bool, timeout: Duration) -> Result<Box<dyn Store>> {
-    open(dir, Rules { explicit, private: !explicit }, timeout)
+    open(dir, Rules { explicit, private: !explicit }, timeout, false)
+}
+
+/// The store in a folder that the user named, to look at; `None` where there is no folder.
+///
+/// # Errors
+/// As [`connect`].
+#[cfg(feature = "cli")]
+pub(super) fn look(dir: &Path, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
+    dir.exists().then(|| open(dir, Rules { explicit: true, private: false }, timeout, true)).transpose()
+}
+
+/// `store=local`, to look at; `None` where there is no folder.
+///
+/// # Errors
+/// As [`connect_local`].
+#[cfg(feature = "cli")]
+pub(super) fn look_local(timeout: Duration) -> Result<Option<Box<dyn Store>>> {
+    let dir = local_dir()?;
+    dir.exists().then(|| open(&dir, Rules { explicit: folder::is_given(), private: true }, timeout, true)).transpose()
 }
 
 /// `store=local`: the store in [`local_dir`], which must be this account's own.
@@ -74,10 +95,10 @@ pub(super) fn connect(dir: &Path, explicit: bool, timeout: Duration) -> Result<B
 /// # Errors
 /// As [`connect`] and [`local_dir`]; also `STORE_UNSUITABLE` for a folder of another account, or one that others may write to.
 pub(super) fn connect_local(timeout: Duration) -> Result<Box<dyn Store>> {
-    open(&local_dir()?, Rules { explicit: folder::is_given(), private: true }, timeout)
+    open(&local_dir()?, Rules { explicit: folder::is_given(), private: true }, timeout, false)
 }
 
-fn open(dir: &Path, rules: Rules, timeout: Duration) -> Result<Box<dyn Store>> {
+fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<dyn Store>> {
     if dir.as_os_str().is_empty() {
         return Err(Error::new(ErrorKind::Spec, "store=file: names no folder: write file:DIR, as in file:/var/lib/frazil"));
     }
@@ -86,7 +107,7 @@ fn open(dir: &Path, rules: Rules, timeout: Duration) -> Result<Box<dyn Store>> {
         return Err(refusal::error(dir, ErrorKind::Spec, why));
     }
     folder::prepare(dir, rules)?;
-    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout }))
+    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout, looks }))
 }
 
 /// How often a record that is being written is read again before its lock is waited for.
@@ -314,7 +335,23 @@ impl Store for FileStore {
     }
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
+        if self.looks && folder::namespace(&self.dir, namespace, self.rules, false)?.is_none() {
+            return Ok(Loaded::default());
+        }
         self.within(namespace, |space| space.load(which))
+    }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
+        let mut names = Vec::new();
+        for entry in self.dir.read_dir().refuse(&self.dir, &self.dir)? {
+            let entry = entry.refuse(&self.dir, &self.dir)?;
+            if entry.path().join(META).is_file() {
+                names.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(Some(names))
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {

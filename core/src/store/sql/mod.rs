@@ -90,16 +90,38 @@ fn look_again(link: &mut Link, inspect: Inspect, table: &str, looked: &mut Insta
 /// # Errors
 /// `STORE_*`, `SPEC`; all name the address.
 pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
-    let (link, texts, inspect): (Link, Box<dyn Texts>, Inspect) = if url.starts_with("postgres") {
-        let mut link = Link::connect(url::postgresql(url)?, timeout)?;
-        let texts = postgresql::prepare(&mut link)?;
-        (link, Box::new(texts), postgresql::inspect)
-    } else {
-        let mut link = Link::connect(url::mysql(url)?, timeout)?;
-        let texts = mysql::prepare(&mut link)?;
-        (link, Box::new(texts), mysql::inspect)
-    };
+    let (link, inspect) = open(url, timeout)?;
+    prepare(url, link, inspect)
+}
+
+/// Connects to look at what is there: the table is not made. `None` where there is none.
+///
+/// # Errors
+/// As [`connect`].
+#[cfg(feature = "cli")]
+pub(super) fn look(url: &str, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
+    let (mut link, inspect) = open(url, timeout)?;
+    if inspect(&mut link, "frazil")?.is_none() {
+        return Ok(None);
+    }
+    // With the table there, nothing is left to make.
+    prepare(url, link, inspect).map(Some)
+}
+
+fn prepare(url: &str, mut link: Link, inspect: Inspect) -> Result<Box<dyn Store>> {
+    let texts: Box<dyn Texts> =
+        if is_postgresql(url) { Box::new(postgresql::prepare(&mut link)?) } else { Box::new(mysql::prepare(&mut link)?) };
     Ok(Box::new(Sql { link, texts, inspect, looked: Instant::now() }))
+}
+
+fn is_postgresql(url: &str) -> bool {
+    url.starts_with("postgres")
+}
+
+fn open(url: &str, timeout: Duration) -> Result<(Link, Inspect)> {
+    let (login, inspect): (_, Inspect) =
+        if is_postgresql(url) { (url::postgresql(url)?, postgresql::inspect) } else { (url::mysql(url)?, mysql::inspect) };
+    Ok((Link::connect(login, timeout)?, inspect))
 }
 
 /// The slot under which the meta record is kept.
@@ -141,6 +163,13 @@ impl Store for Sql {
             "late" => Ok(Swapped::OutOfTime(self.link.number(row, 1)?)),
             _ => Err(self.link.readonly()),
         }
+    }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
+        self.start()?;
+        let rows = self.link.ask(&format!("SELECT namespace FROM frazil WHERE slot = {META} AND record IS NOT NULL ORDER BY namespace"))?;
+        rows.iter().map(|row| self.link.text(row, 0)).collect::<Result<_>>().map(Some)
     }
 }
 

@@ -1,0 +1,412 @@
+//! The commands that need no store, as a shell runs them: arguments, pipes, statuses; and the blocks of docs/command-line.md.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const TWITTER: &str = "1541815603606036480";
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+    command.args(arguments).env_remove("FRAZIL");
+    command
+}
+
+fn told(output: Output) -> (i32, String, String) {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Exit status, output and errors.
+fn frazil(arguments: &[&str]) -> (i32, String, String) {
+    told(command(arguments).stdin(Stdio::null()).output().unwrap())
+}
+
+/// The same with an input.
+fn piped(arguments: &[&str], input: &[u8]) -> (i32, String, String) {
+    let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A command that refuses its arguments reads nothing.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    told(child.wait_with_output().unwrap())
+}
+
+fn good(arguments: &[&str]) -> String {
+    let (status, out, err) = frazil(arguments);
+    assert_eq!((status, err.as_str()), (0, ""), "{arguments:?}: {out}");
+    out
+}
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&good(arguments)).unwrap()
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-commands-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+#[test]
+fn ids_are_minted() {
+    let ids: Vec<i64> =
+        good(&["next", "twitter", "datacenter=1", "worker=7", "-n", "3000"]).lines().map(|id| id.parse().unwrap()).collect();
+    assert!(ids.len() == 3000 && ids.is_sorted_by(|a, b| a < b));
+    assert!(ids.iter().all(|id| id >> 12 & 1023 == 39));
+    let told = json(&["next", "twitter datacenter=1 worker=7", "--text", "base62", "--json"]);
+    let text = told["base62"].as_str().unwrap();
+    assert_eq!(frazil::Id::parse(text, frazil::TextFormat::Base62).unwrap().to_string(), told["id"].as_str().unwrap());
+    assert_eq!(good(&["next", "standard", "node=1", "-n", "0"]), "");
+    // Where a program is refused, the command waits: this layout has 4,096 IDs in a second.
+    let many = good(&["next", "layout='time:31@1s node:10 sequence:8 epoch:2025-01-01'", "node=1", "exhausted=error", "-n", "300"]);
+    assert_eq!(many.lines().count(), 300);
+    for (arguments, status, says) in [
+        (&["next"][..], 1, "frazil: NODE_MISSING: no spec is given and FRAZIL is not set"),
+        (&["next", "twiter"], 1, "frazil: SPEC: there is no preset \"twiter\" (did you mean twitter?)"),
+        (&["next", "standard", "node=1", "-n", "-1"], 2, "error: "),
+        (&["next", "standard", "node=1", "--text", "base63"], 2, "error: invalid value 'base63'"),
+    ] {
+        let (got, out, err) = frazil(arguments);
+        assert_eq!((got, out.as_str()), (status, ""), "{err}");
+        assert!(err.starts_with(says), "{err}");
+    }
+}
+
+#[test]
+fn ids_are_decoded() {
+    let (status, out, err) = frazil(&["decode", "twitter", TWITTER, "x", "9223372036854775808"]);
+    assert_eq!(status, 1);
+    assert_eq!(out.lines().last().unwrap(), "1541815603606036480  2022-06-28T16:07:40.105Z          11      26         0");
+    let codes: Vec<_> = err.lines().map(|line| line.starts_with("frazil: ID_INVALID: ")).collect();
+    assert_eq!(codes, [true, true], "{err}");
+    let (status, out, err) = frazil(&["decode", "twitter", "--strict", "x", TWITTER]);
+    assert_eq!((status, out.as_str(), err.lines().count()), (1, "", 1), "{err}");
+
+    let told = json(&["decode", "twitter worker=7 store=local", "1ptWyK4WgZU", "--text", "base62", "--json"]);
+    assert_eq!(told["id"], TWITTER);
+    assert_eq!(told["fields"], serde_json::json!({ "datacenter": 11, "worker": 26 }));
+    assert_eq!(good(&["decode", "twitter", TWITTER, "--until", "2022-06-28T16:07:40.105Z"]), "");
+    assert!(!good(&["decode", "twitter", TWITTER, "--since", "2022-06-28T16:07:40.105Z"]).is_empty());
+    for (arguments, says) in [
+        (&["decode", "twitter", TWITTER, "--since", "soon"][..], "frazil: SPEC: --since=\"soon\" is not an instant"),
+        (&["decode", "twitter epcoh=0", TWITTER], "frazil: UNKNOWN_KEY: there is no key \"epcoh\" (did you mean epoch?)"),
+        (&["decode", "game", TWITTER, "--strict"], ""),
+    ] {
+        let (_, _, err) = frazil(arguments);
+        assert!(err.starts_with(says), "{err}");
+    }
+}
+
+#[test]
+fn lines_are_decoded() {
+    let note = "[2022-06-28T16:07:40.105Z datacenter=11 worker=26 sequence=0]";
+    let log = format!("GET /items/{TWITTER} 200 in 1656432460105 us\n\n{{\"id\":\"{TWITTER}\"}}\r\nno id, 17\n{TWITTER}");
+    let (status, out, err) = piped(&["decode", "twitter"], log.as_bytes());
+    assert_eq!((status, err.as_str()), (0, ""));
+    let expected =
+        format!("GET /items/{TWITTER} {note} 200 in 1656432460105 us\n\n{{\"id\":\"{TWITTER} {note}\"}}\r\nno id, 17\n{TWITTER} {note}\n");
+    assert_eq!(out, expected);
+
+    // What is no UTF-8 passes as it is.
+    let bytes = [b"\xff\xfe ", TWITTER.as_bytes(), b" \xc3\n"].concat();
+    let output = {
+        let mut child = command(&["decode", "twitter"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&bytes).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    assert_eq!(output.stdout, [b"\xff\xfe ", TWITTER.as_bytes(), b" ", note.as_bytes(), b" \xc3\n"].concat());
+
+    let (status, out, err) = piped(&["decode", "twitter", "--json"], log.as_bytes());
+    assert_eq!((status, err.as_str()), (0, ""));
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.iter().map(|told| told["line"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 3, 5]);
+
+    let both = format!("a {TWITTER}\nb 1212161512043450368\nc\n");
+    assert_eq!(piped(&["decode", "twitter", "--since", "2021-01-01"], both.as_bytes()).1, format!("a {TWITTER} {note}\n"));
+}
+
+#[test]
+fn broken_lines_are_told_with_their_numbers() {
+    let lines = format!("{TWITTER}\nsome text\n9223372036854775808\n18446744073709551616000\n{TWITTER}\n");
+    let (status, out, err) = piped(&["decode", "twitter"], lines.as_bytes());
+    assert_eq!((status, out.lines().count()), (1, 5));
+    let told: Vec<_> = err.lines().map(|line| line.split(": ").nth(2).unwrap()).collect();
+    assert_eq!(told, ["line 3", "line 4"], "{err}");
+    // Strictly, every line has an ID.
+    let (status, out, err) = piped(&["decode", "twitter", "--strict"], lines.as_bytes());
+    assert_eq!((status, out.lines().count()), (1, 1));
+    assert!(err.starts_with("frazil: ID_INVALID: line 2: \"some text\""), "{err}");
+
+    let (status, out, err) = piped(&["decode", "twitter"], b"");
+    assert_eq!((status, out.as_str(), err.as_str()), (1, "", "frazil: the input is empty\n"));
+    let (status, _, err) = piped(&["decode", "twitter"], b"nothing\nhere\n");
+    assert!(status == 1 && err.starts_with("frazil: no ID in 2 lines"), "{err}");
+    let many = "99999999999999999999\n".repeat(1_000);
+    let (status, _, err) = piped(&["decode", "twitter"], many.as_bytes());
+    assert!(status == 1 && err.lines().count() == 12 && err.contains("\nfrazil: 990 more lines hold no ID"), "{err}");
+}
+
+#[test]
+fn lines_come_out_as_they_come_in() {
+    let mut child = command(&["decode", "twitter"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for _ in 0..3 {
+        writeln!(input, "x {TWITTER}").unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(line.contains("worker=26"), "{line}");
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_panic() {
+    for arguments in [&["next", "standard", "node=1", "-n", "10000000"][..], &["decode", "twitter"]] {
+        let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || while writeln!(input, "x {TWITTER}").is_ok() {});
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        drop(output);
+        let (status, _, err) = told(child.wait_with_output().unwrap());
+        assert_eq!((status, err.as_str()), (1, ""), "{arguments:?}");
+        writer.join().unwrap();
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_is_full_is_told() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let (status, _, err) = told(command(&["layouts"]).stdout(full).stderr(Stdio::piped()).output().unwrap());
+    assert!(status == 1 && err.starts_with("frazil: the output cannot be written: "), "{err}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
+    for (arguments, says) in [
+        (&["decode", "twitter"][..], "frazil: interrupted after 1 lines"),
+        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: interrupted: "),
+    ] {
+        let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "x {TWITTER}").unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        // It listens since before it wrote the line.
+        // SAFETY: the child has not been waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+        let rest = std::thread::spawn(move || output.lines().map_while(Result::ok).last());
+        let (status, _, err) = told(child.wait_with_output().unwrap());
+        assert_eq!(status, 130, "{err}");
+        assert!(err.starts_with(says), "{err}");
+        let last = rest.join().unwrap().unwrap_or(line);
+        assert!(last.contains("worker=26") || last.parse::<i64>().is_ok(), "a whole line: {last:?}");
+        drop(input);
+    }
+}
+
+#[test]
+fn ranges_of_time() {
+    let layout = frazil::Layout::parse("twitter").unwrap();
+    let (from, to) = (1_656_374_400_000, 1_656_460_800_000);
+    let told = json(&["range", "twitter", "--from", "2022-06-28", "--to", "2022-06-29", "--json"]);
+    assert_eq!(told["first"], layout.min_id(from).unwrap().to_string());
+    assert_eq!(told["last"], layout.max_id(to - 1).unwrap().to_string());
+    // A tick that touches the range is in it.
+    let sonyflake = frazil::Layout::parse("sonyflake").unwrap();
+    let told = json(&["range", "sonyflake", "--from", "1750000000005", "--to", "1750000000011", "--json"]);
+    assert_eq!(told["first"], sonyflake.min_id(1_750_000_000_000).unwrap().to_string());
+    assert_eq!(told["last"], sonyflake.max_id(1_750_000_000_010).unwrap().to_string());
+    // Open ends, and instants outside of the layout.
+    let told = json(&["range", "standard", "--from", "2000-01-01", "--to", "9000-01-01", "--json"]);
+    assert_eq!((told["first"].as_str().unwrap(), told["last"].as_str().unwrap()), ("0", &*i64::MAX.to_string()));
+    assert_eq!(json(&["range", "standard", "--json"])["first"], "0");
+    for (from, to, says) in [
+        ("2022-06-29", "2022-06-28", "frazil: SPEC: --from="),
+        ("2000-01-01", "2001-01-01", "frazil: SPEC: no ID of the layout has such a time"),
+        ("9000-01-01", "9001-01-01", "frazil: LAYOUT_EXPIRED: "),
+    ] {
+        let (status, _, err) = frazil(&["range", "standard", "--from", from, "--to", to]);
+        assert!(status == 1 && err.starts_with(says), "{err}");
+    }
+}
+
+#[test]
+fn the_presets_are_listed() {
+    let table = good(&["layouts"]);
+    let told = json(&["layouts", "--json"]);
+    let all = told.as_array().unwrap();
+    assert_eq!(table.lines().count(), 1 + all.len());
+    for (line, preset) in table.lines().skip(1).zip(all) {
+        assert!(line.starts_with(preset["name"].as_str().unwrap()), "{line}");
+        let layout = frazil::Layout::parse(preset["name"].as_str().unwrap()).unwrap();
+        assert_eq!(preset["nodes"], layout.nodes());
+        assert_eq!(preset["layout"], layout.to_string());
+    }
+}
+
+#[test]
+fn layouts_are_explained_and_proposed() {
+    let told = json(&["layout", "game", "--json"]);
+    assert_eq!((&told["burst"], &told["nodes"]), (&(17 * 4096).into(), &1_048_576.into()));
+    assert!(good(&["layout", "baidu"]).contains("IT HAS ENDED"));
+    for proposal in json(&["layout", "--for", "1000 nodes, 20 years, 50k/s", "--json"]).as_array().unwrap() {
+        let layout = frazil::Layout::parse(proposal["layout"].as_str().unwrap()).unwrap();
+        assert!(layout.nodes() >= 1000 && layout.ids_per_second() >= 50_000.0, "{layout}");
+        assert!(proposal["left_ms"].is_null() || proposal["left_ms"].as_f64().unwrap() >= 19.9 * 31_556_952_000.0, "{proposal}");
+    }
+    let (status, _, err) = frazil(&["layout", "--for", "1000000000 nodes, 500 years, 1000000k/s"]);
+    assert!(status == 1 && err.starts_with("frazil: LAYOUT_INVALID: it needs at least "), "{err}");
+    assert_eq!(frazil(&["layout"]).0, 2);
+}
+
+#[test]
+fn ids_are_inspected() {
+    let (status, out, err) = frazil(&["inspect", TWITTER, "no-id\u{1b}[2J", "-5"]);
+    assert_eq!((status, err.as_str()), (1, ""), "{out}");
+    assert!(out.contains("1. twitter (") && out.contains("no ID that is known") && out.contains("a negative number"), "{out}");
+    assert!(!out.contains('\u{1b}'), "{out:?}");
+    let told = json(&["inspect", "1541815603606036500", "--json"]);
+    let candidates = told["numbers"][0]["rounded"]["candidates"].as_array().unwrap();
+    assert!(candidates.contains(&TWITTER.into()) && candidates.len() == 257, "{}", candidates.len());
+    assert_eq!(told["readings"][0]["rank"], 1);
+    let shares: f64 = told["readings"].as_array().unwrap().iter().map(|reading| reading["share"].as_f64().unwrap()).sum();
+    assert!((0.99..=1.01).contains(&shares), "{shares}");
+}
+
+#[test]
+fn what_is_wrong_is_found() {
+    let finding = |told: &Value, area: &str| told.as_array().unwrap().iter().find(|finding| finding["area"] == area).unwrap().clone();
+    let (status, out, _) = frazil(&["doctor", "baidu", "worker=1", "--json"]);
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((status, &finding(&told, "layout")["level"]), (1, &"bad".into()));
+    let folder = Folder::new("doctor");
+    let store = format!("store=file:{}", folder.0.display());
+    let told = json(&["doctor", "standard", &store, "--json"]);
+    assert_eq!(finding(&told, "store")["level"], "good");
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0, "nothing is made");
+    good(&["next", "standard", &store]);
+    let (status, out, _) = frazil(&["doctor", "twitter", &store]);
+    assert!(status == 1 && out.contains("LAYOUT_MISMATCH") && out.contains("mend: "), "{out}");
+    let (status, out, _) = frazil(&["doctor", "standard", "store=redis://me:secret@127.0.0.1:1"]);
+    assert!(status == 1 && out.contains("STORE_") && !out.contains("secret"), "{out}");
+    assert_eq!(frazil(&["doctor", "nonsense"]).0, 1);
+}
+
+#[test]
+fn looking_makes_nothing() {
+    let folder = Folder::new("looking");
+    let store = format!("file:{}", folder.0.display());
+    assert!(good(&["nodes", &store, "--namespace", "wrong"]).contains("is empty"));
+    assert_eq!(frazil(&["segment", &store, "orders"]).0, 1);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+    assert_eq!(good(&["nodes", &store, "--all"]), format!("{store} holds no namespace and no tag\n"));
+
+    let home = folder.0.join("home");
+    let local = |arguments: &[&str]| told(command(arguments).env("FRAZIL_HOME", &home).output().unwrap());
+    assert_eq!(local(&["nodes", "local"]).0, 0);
+    assert!(!home.exists());
+
+    good(&["next", "standard", &format!("store={store}"), "namespace=items"]);
+    assert_eq!(frazil(&["segment", &store, "orders", "--start=1"]).0, 0);
+    let told = json(&["nodes", &store, "--all", "--json"]);
+    assert_eq!(told["namespaces"], serde_json::json!(["items"]));
+    assert_eq!(told["tags"], serde_json::json!([{ "namespace": "default", "tag": "orders" }]));
+    assert_eq!(frazil(&["nodes", "redis://127.0.0.1:1", "--all"]).0, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn nodes_are_watched_until_ctrl_c() {
+    let folder = Folder::new("watch");
+    let store = format!("file:{}", folder.0.display());
+    let mut child = command(&["nodes", &store, "--watch", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    for _ in 0..2 {
+        let told: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(told["namespace"], "default");
+    }
+    // SAFETY: the child has not been waited for, so the number is its own.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn an_id_is_measured() {
+    let told = json(&["bench", "--json"]);
+    let rows = told.as_array().unwrap();
+    assert!(rows.len() == 7 && rows.iter().all(|row| row["ns"].as_f64().unwrap() > 0.0), "{told}");
+}
+
+#[test]
+fn completions_and_man_pages() {
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        let script = good(&["completions", shell]);
+        assert!(["inspect", "decode", "--namespace"].iter().all(|word| script.contains(word.trim_start_matches('-'))), "{shell}");
+    }
+    assert_eq!(frazil(&["completions", "cmd"]).0, 2);
+    let folder = Folder::new("man");
+    let named = good(&["man", "--all", folder.0.to_str().unwrap()]);
+    for path in named.lines() {
+        assert!(fs::read_to_string(path).unwrap().contains(".SH NAME"), "{path}");
+    }
+    assert!(named.contains("frazil.1\n") && named.contains("frazil-decode.1\n") && !named.contains("help"), "{named}");
+    assert_eq!(good(&["man", "decode"]), fs::read_to_string(folder.0.join("frazil-decode.1")).unwrap());
+    assert!(frazil(&["man", "decod"]).2.starts_with("frazil: OUT_OF_RANGE: there is no command \"decod\" (did you mean decode?)"));
+}
+
+/// Every `console` block: what stands behind `$ ` is run by a shell, and prints what follows; `...` stands for anything, at the end of a line or as one.
+#[cfg(unix)]
+#[test]
+fn the_guide() {
+    let guide = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/command-line.md")).unwrap();
+    let path = format!("{}:{}", Path::new(env!("CARGO_BIN_EXE_frazil")).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut run = 0;
+    for block in guide.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+        for call in block.strip_prefix("$ ").unwrap().split("\n$ ") {
+            let (line, expected) = call.split_once('\n').unwrap();
+            let output = Command::new("sh").args(["-c", line]).env("PATH", &path).env_remove("FRAZIL").output().unwrap();
+            let (_, out, err) = told(output);
+            assert!(
+                is_like(&(out + &err), expected),
+                "{line}\n{}",
+                told(Command::new("sh").args(["-c", line]).env("PATH", &path).output().unwrap()).1
+            );
+            run += 1;
+        }
+    }
+    assert!(run >= 9, "{run}");
+}
+
+/// Whether a text is as expected, where `...` stands for anything.
+#[cfg(unix)]
+fn is_like(text: &str, expected: &str) -> bool {
+    let mut rest = text.trim_end();
+    let parts: Vec<_> = expected.trim_end().split("...").collect();
+    for (at, part) in parts.iter().enumerate() {
+        let found = if at == 0 { rest.starts_with(part).then_some(0) } else { rest.find(part) };
+        let Some(found) = found else { return false };
+        rest = &rest[found + part.len()..];
+    }
+    rest.is_empty() || expected.trim_end().ends_with("...")
+}
