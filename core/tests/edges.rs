@@ -26,6 +26,15 @@ fn the_name_of_a_field_has_32_characters() {
 }
 
 #[test]
+fn the_width_of_a_field_is_1_to_63_in_digits() {
+    for width in ["", "0", "64", "+5", "-5", "0010", "5x", "99999999999"] {
+        let text = format!("time:41@1ms node:{width} sequence:12 epoch:2025-01-01");
+        assert_eq!(Layout::parse(&text).unwrap_err().kind(), ErrorKind::LayoutInvalid, "{width}");
+    }
+    assert_eq!(Layout::parse("time:41@1ms node:010 sequence:12 epoch:2025-01-01").unwrap().nodes(), 1024);
+}
+
+#[test]
 fn a_key_has_32_characters() {
     let parse = |length: usize| Spec::parse(&format!("standard {}=1", "k".repeat(length)));
     assert!(parse(32).is_ok());
@@ -179,4 +188,49 @@ fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number
 fn a_canonical_line_hides_the_secret_of_a_store_and_nothing_else() {
     let line = Spec::parse("standard store='redis://me:hushhush@host/0' namespace=eu-items").unwrap().to_string();
     assert!(!line.contains("hushhush") && line.contains("@host/0") && line.contains("namespace=eu-items"), "{line}");
+}
+
+#[test]
+fn a_namespace_has_64_characters() {
+    let open = |length: usize| Snowflake::open(&format!("standard store=memory namespace={}", "n".repeat(length)));
+    assert_eq!(open(64).unwrap().lease().unwrap().namespace.len(), 64);
+    assert_eq!(open(65).unwrap_err().kind(), ErrorKind::Spec);
+    let dots = |namespace: &str| Snowflake::open(&format!("standard store=memory namespace={namespace}")).map(drop);
+    assert_eq!((dots("..").map_err(|error| error.kind()), dots("..a")), (Err(ErrorKind::Spec), Ok(())));
+}
+
+/// `standard` whose words stay with the clock, unless the rest says more, on a store of this process.
+fn leased(namespace: &str, rest: &str) -> frazil::Result<Snowflake> {
+    let rollback = if rest.contains("rollback") { "" } else { "rollback=error" };
+    Snowflake::open(&format!("standard store=memory namespace={namespace} {rollback} {rest}"))
+}
+
+#[test]
+fn a_window_holds_three_renewals() {
+    for (at, times) in ["window=300ms renew=100ms", "window=300ms", "window=24h", "renew=8h"].iter().enumerate() {
+        leased(&format!("edges-window-{at}"), times).expect(times);
+    }
+    for times in ["window=299ms renew=100ms", "window=299ms", "window=86400001ms", "renew=28800001ms", "window=1s renew=99ms"] {
+        assert_eq!(leased("edges-window", times).unwrap_err().kind(), ErrorKind::OutOfRange, "{times}");
+    }
+}
+
+#[test]
+fn times_that_are_not_given_follow_from_those_that_are() {
+    for (given, window, renew) in [
+        ("", "3s", "1s"),
+        ("window=600ms", "600ms", "200ms"),
+        ("window=1h", "1h", "1s"),
+        ("renew=2s", "6s", "2s"),
+        ("rollback=ahead:10s", "13s", "1s"),
+        ("rollback=ahead:10s window=10600ms", "10600ms", "200ms"),
+        ("rollback=ahead:10s exhausted=ahead:20s renew=2s", "26s", "2s"),
+    ] {
+        let namespace = format!("edges-times-{window}-{renew}");
+        let _ids = leased(&namespace, &format!("{given} node=1")).expect(given);
+        // Who opens the number with other times is told which it has.
+        let told = leased(&namespace, "node=1 window=20h").unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::Conflict, "{given}: {told}");
+        assert!(told.to_string().contains(&format!("window={window} renew={renew}\", not with")), "{given}: {told}");
+    }
 }

@@ -89,12 +89,15 @@ def test_a_namespace_has_one_layout(spec):
     assert error.name == "LAYOUT_MISMATCH" and "node:1" in str(error) and "node:2" in str(error), error
 
 
-def test_disposable_numbers(store, spec):
+@pytest.mark.stores("redis")
+def test_a_store_that_forgets_has_no_disposable_numbers(spec):
+    error = refusal(spec.replace(LEASE, "lease=disposable detached=true"))
+    assert error.name == "STORE_UNSUITABLE" and "disposable" in str(error), error
+
+
+@pytest.mark.stores("file", *(kind for kind in servers.KINDS if kind != "redis"))
+def test_disposable_numbers(spec):
     line = spec.replace(LEASE, "lease=disposable detached=true")
-    if store[0] == "redis":
-        error = refusal(line)
-        assert error.name == "STORE_UNSUITABLE" and "disposable" in str(error), error
-        return
     with frazil.Snowflake(line) as first:
         assert (first.node, first.lease.left, first.lease.bound) == (0, 1, None)
     with frazil.Snowflake(line) as second:

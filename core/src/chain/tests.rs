@@ -227,3 +227,36 @@ fn whoever_waits_for_work_that_has_ended_is_told() {
         assert_eq!(state.lasting_failure().map(Error::kind), (!closed).then_some(ErrorKind::Internal));
     }
 }
+
+#[test]
+fn what_is_dropped_is_prepared_again_for_who_waits() {
+    for waiting in [0, 1] {
+        let depot = Depot::new(1, None);
+        let mut state = depot.lock();
+        state.waiting = waiting;
+        state.drop_all();
+        drop(state);
+        assert_eq!(matches!(depot.next(), Next::Fill(_)), waiting > 0, "{waiting} wait");
+    }
+}
+
+#[test]
+fn a_thread_that_failed_rests_before_it_tries_again() {
+    let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
+    let depot = Depot::new(1, None);
+    depot.order(&mut depot.lock());
+    let Next::Fill(need) = depot.next() else { panic!("numbers are wanted") };
+    let since = Instant::now();
+    depot.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler);
+    depot.park();
+    assert!(since.elapsed() >= Duration::from_millis(50), "{:?}", since.elapsed());
+    assert!(matches!(depot.next(), Next::Fill(_)));
+}
+
+#[test]
+fn a_thread_at_rest_is_not_waited_for() {
+    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let since = Instant::now();
+    chain.wait_for_rest(&Wait::from(LONG), LONG).unwrap();
+    assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
+}

@@ -252,6 +252,13 @@ mod tests {
     }
 
     #[test]
+    fn a_process_has_one_line_to_each_store() {
+        let line = |store: &str| lines([&Address::parse(store).unwrap()]).unwrap().remove(0);
+        let (one, other) = (line("file:/one"), line("file:/other"));
+        assert!(Arc::ptr_eq(&one, &line("file:/one")) && !Arc::ptr_eq(&one, &other));
+    }
+
+    #[test]
     fn a_panic_in_a_store_is_an_error_like_any_other() {
         let line = line();
         assert!(line.call(SECOND, |_| Ok(())).is_ok());

@@ -34,23 +34,24 @@ def folder(tmp_path, monkeypatch):
 
 @contextlib.contextmanager
 def serving(folder, command):
-    """The guide's command, on a port that is free."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(command.replace("8000", str(port)).split(), cwd=folder, stderr=subprocess.PIPE, text=True)
-    try:
-        deadline = time.monotonic() + 120
-        while server.poll() is None and time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            time.sleep(0.05)
-        yield port
-    finally:
-        server.terminate()
-        said = server.communicate(timeout=60)[1]
-    assert "Application shutdown complete" in said, said
+    """The guide's command, on a port that is held for it: the server binds with SO_REUSEADDR, as nobody else's connection does."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        port = held.getsockname()[1]
+        server = subprocess.Popen(command.replace("8000", str(port)).split(), cwd=folder, stderr=subprocess.PIPE, text=True)
+        try:
+            deadline = time.monotonic() + 120
+            while server.poll() is None and time.monotonic() < deadline:
+                with contextlib.suppress(OSError):
+                    socket.create_connection(("127.0.0.1", port), 1).close()
+                    break
+                time.sleep(0.05)
+            yield port
+        finally:
+            server.terminate()
+            said = server.communicate(timeout=60)[1]
+        assert "Application shutdown complete" in said, said
 
 
 def test_the_first_five_minutes(folder):

@@ -428,7 +428,7 @@ fn a_clock_that_is_behind_is_told_so() {
     // Given back, or its holder crashed: by the store's clock the number is free.
     for given_back in [true, false] {
         let text = told(Kind::Clocked, given_back, -60_000);
-        assert!(text.contains("behind the store's") && text.contains("NTP") && !text.contains("held by"), "{text}");
+        assert!(text.contains("1m behind the store's") && text.contains("NTP") && !text.contains("held by"), "{text}");
     }
     // Where the store's clock is this machine's, or there is none, the numbers themselves tell.
     let text = told(Kind::Clockless, true, 0);
