@@ -56,6 +56,9 @@ export function suite(provider) {
       assert.equal((await prisma.user.create({ data: { id: 7n, name: 'given' } })).id, 7n)
       assert.ok(isNew((await prisma.user.create({ data: { id: undefined, name: 'undefined' } })).id))
       await assert.rejects(prisma.user.create({ data: { id: null, name: 'null' } }), /null/)
+      for (const note of [await prisma.note.create(), await prisma.note.create({}), await prisma.note.create({ data: {} })]) {
+        assert.ok(isNew(note.id))
+      }
       // A key without @default(dbgenerated()).
       assert.ok(isNew((await prisma.tag.create({ data: { text: 'a tag' } })).id))
     })
@@ -224,6 +227,10 @@ export function suite(provider) {
       assert.equal(typeof (await prisma.counter.create({ data: { n: 1 } })).id, 'number')
       if (Prisma.skip) {
         await prisma.user.create({ data: { name: 'skipped', posts: Prisma.skip } })
+        const counted = counting()
+        const data = { name: 'skipped inside', profile: { create: Prisma.skip }, posts: { create: Prisma.skip, createMany: Prisma.skip } }
+        await base.$extends(snowflakes(counted)).user.create({ data })
+        assert.deepEqual(counted.asked, [1])
       }
     })
 
