@@ -282,7 +282,9 @@ def test_what_holds_no_ids_in_polars(column, error):
     assert type(refused.value) is error
 
 
-@pytest.mark.parametrize("column", [[A], numpy.array([A]), polars.col("id"), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "column", [[A], numpy.array([A]), polars.col("id"), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__
+)
 def test_what_is_no_series_of_polars(column):
     for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
         with pytest.raises(frazil.WrongTypeError, match=r"must be a Series: table\['id'\]"):
