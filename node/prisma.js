@@ -34,10 +34,17 @@ function each(value, change) {
   return Array.isArray(value) ? value.map(change) : change(value)
 }
 
+// Prisma.skip, which stands where nothing is to be: an object of its own class without properties.
+function isSkip(value) {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype !== null && Object.getPrototypeOf(prototype) !== null && Object.keys(value).length === 0
+}
+
+const isRow = value => isObject(value) && !isSkip(value)
+
 // A copy in which these properties are changed, each by its function. What users pass is left as it is.
 function changed(object, changes) {
-  // Without properties of its own it may be Prisma.skip.
-  if (!isObject(object) || Object.keys(object).length === 0) {
+  if (!isRow(object)) {
     return object
   }
   const copy = { ...object }
@@ -55,6 +62,8 @@ function fillArguments(state, operation, model, args) {
   const update = row => written(state, model, row)
   switch (operation) {
     case 'create':
+      // Where all fields are optional, `data` is so too.
+      return changed({ ...args, data: Object(args).data === undefined ? {} : args.data }, { data: create })
     case 'createMany':
     case 'createManyAndReturn':
       return changed(args, { data: create })
@@ -68,7 +77,7 @@ function fillArguments(state, operation, model, args) {
 }
 
 function created(state, model, row) {
-  if (!isObject(row)) {
+  if (!isRow(row)) {
     return row
   }
   const copy = { ...row }

@@ -43,6 +43,8 @@ def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame:
 
 def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
     """The IDs, with 0 where one is null, and where one is known."""
+    if not isinstance(column, polars.Series):
+        raise frazil.WrongTypeError(f"the column is a {type(column).__name__}, and must be a Series: table['id'], or polars.Series(values)")
     if column.dtype.is_float() and column.null_count() < len(column):
         raise frazil.WrongTypeError(
             f"the column is {column.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., schema_overrides={{'id': polars.Int64}})"

@@ -98,7 +98,7 @@ def created_between(
     """The rows whose IDs were made from `start` on and before `end`: a condition that the key's own index answers. None leaves a side open.
 
     `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so that
-    each row is in one of two ranges that meet. With `lag=D` IDs are stamped up to D early.
+    each row is in one of two ranges that meet. With `lag=D` stamps are up to D old: begin D earlier.
 
     >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
     """
@@ -138,21 +138,27 @@ def check_columns(connection: Connection, metadata: MetaData) -> None:
                 continue
             kind = column["type"].compile(dialect)
             name = f"{table.fullname}.{column['name']}"
-            if dialect.name == "sqlite":
+            its_table, its_name = quote.format_table(table), quote.quote(column["name"])
+            if mysql:
+                change = f"ALTER TABLE {its_table} MODIFY {its_name} BIGINT{'' if column['nullable'] else ' NOT NULL'}"
+            elif dialect.name == "sqlite":
+                change = f"SQLite changes no column, so create the table {its_table} anew, with {its_name} BIGINT, and copy the rows"
                 if keys == [column["name"]] and _declared(connection, table, column["name"]) == "INTEGER":
-                    raise frazil.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: declare it BIGINT")
+                    raise frazil.OutOfRangeError(f"{name} is an INTEGER PRIMARY KEY, which SQLite numbers by itself: {change}")
                 if isinstance(column["type"], Integer):  # all have 64 bits
                     continue
-            change = f"ALTER TABLE {quote.format_table(table)} {'MODIFY' if mysql else 'ALTER COLUMN'} {quote.quote(column['name'])} "
-            change += f"BIGINT{'' if column['nullable'] else ' NOT NULL'}" if mysql else "TYPE BIGINT"
+            else:
+                change = f"ALTER TABLE {its_table} ALTER COLUMN {its_name} TYPE BIGINT"
             if _is_narrow(column["type"]):
                 raise frazil.OutOfRangeError(f"{name} is {kind}, too narrow for IDs of 63 bits: {change}")
             if mysql and column.get("autoincrement") is True:
                 raise frazil.OutOfRangeError(f"{name} has AUTO_INCREMENT, which repeats IDs: {change}")
 
 
-def _holds_ids(column: Column[Any]) -> bool:
-    return isinstance(column.type, SnowflakeType) or any(_holds_ids(key.column) for key in column.foreign_keys)
+def _holds_ids(column: Column[Any], seen: frozenset[Column[Any]] = frozenset()) -> bool:
+    # Two keys may refer to each other.
+    others = [key.column for key in column.foreign_keys if key.column not in seen]
+    return isinstance(column.type, SnowflakeType) or any(_holds_ids(other, seen | {column}) for other in others)
 
 
 def _declared(connection: Connection, table: Table, column: str) -> Any:

@@ -43,7 +43,7 @@ def check_setting(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
 @checks.register(deploy=True)
 def check_processes(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
     """Whether several processes would have one node number."""
-    if not _keys() or check_setting(None) or leases_numbers():
+    if not _keys() or any(message.is_serious() for message in check_setting(None)) or leases_numbers():
         return []
     hint = "Let each process lease a number: store=local on one machine, or the cluster's store (store=postgresql://..., redis://...)."
     why = "settings.FRAZIL gives every process of this project the same node number: two that run at once mint the same IDs."

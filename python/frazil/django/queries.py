@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import NotSupportedError, models
 
-import frazil
+from frazil._ranges import first_id
 
 from .generator import get_layout
+
+if TYPE_CHECKING:
+    _Manager = models.Manager[Any]
 
 
 def created_at(row: Any) -> datetime.datetime:
@@ -32,21 +35,11 @@ def created_between(start: datetime.datetime | None, end: datetime.datetime | No
     >>> Item.objects.filter(created_between(midnight, None))
     """
     condition = models.Q()
-    if start is not None and (first := _first_id(start)) > 0:
+    if start is not None and (first := first_id(get_layout(), start)) > 0:
         condition &= models.Q((f"{field}__gte", first))
     if end is not None:
-        condition &= models.Q((f"{field}__lt", _first_id(end)))
+        condition &= models.Q((f"{field}__lt", first_id(get_layout(), end)))
     return condition
-
-
-def _first_id(time: datetime.datetime) -> int:
-    """The first ID of the tick that holds an instant, also of one outside of the layout's time."""
-    try:
-        return get_layout().min_id(time)
-    except frazil.BeforeEpochError:
-        return 0
-    except frazil.LayoutExpiredError:
-        return 2**63 - 1
 
 
 class SnowflakeQuerySet(models.QuerySet[Any]):
@@ -57,18 +50,21 @@ class SnowflakeQuerySet(models.QuerySet[Any]):
         return self.filter(created_between(start, end))
 
 
-class SnowflakeManager(models.Manager[Any]):
+if not TYPE_CHECKING:
+    _Manager = models.Manager.from_queryset(SnowflakeQuerySet)
+
+
+class SnowflakeManager(_Manager):
     """A manager with `created_between`: `objects = SnowflakeManager()`.
 
     >>> Item.objects.created_between(midnight, None).count()
     """
 
-    def get_queryset(self) -> SnowflakeQuerySet:
-        return SnowflakeQuerySet(self.model, using=self._db)
-
     def created_between(self, start: datetime.datetime | None, end: datetime.datetime | None) -> SnowflakeQuerySet:
         """The rows that were created from `start` on and before `end`: as the function of this name."""
-        return self.get_queryset().created_between(start, end)
+        # Also of the queryset of another class that `from_queryset` has put in the place of ours.
+        found: Any = self.get_queryset().filter(created_between(start, end))
+        return found  # type: ignore[no-any-return]
 
 
 class CreatedAt(models.Func):

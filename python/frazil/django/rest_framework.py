@@ -39,6 +39,9 @@ def _with_exact_references(self: Any, field_name: str, info: Any, model_class: A
         relation = info.relations.get(field_name) or info.fields_and_pk[field_name]
         if is_snowflake(relation.related_model._meta.pk):
             options = {"pk_field": SnowflakeField(), **options}
+    # A reference by its column, `customer_id`: no field of the model's, and so shown as it is.
+    elif field_class is serializers.ReadOnlyField and is_snowflake(getattr(getattr(model_class, field_name, None), "field", None)):
+        return SnowflakeField, {"read_only": True}
     return field_class, options
 
 

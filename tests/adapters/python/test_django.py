@@ -39,6 +39,7 @@ from frazil.django import (
     SnowflakeAutoField,
     SnowflakeFormField,
     SnowflakeJSONEncoder,
+    SnowflakeManager,
     created_at,
     created_between,
     generator,
@@ -509,6 +510,11 @@ def test_rest_framework(database):
         assert not serializer.is_valid()
         assert serializer.errors == {"category": ["Not an ID: digits only, 0 to 9223372036854775807."]}, value
     assert ItemSerializer(data={"name": "two", "category": "1"}).is_valid() is False
+    # A reference by the name of its column is no field of the model's to the framework.
+    by_column = type("ByColumn", (ModelSerializer,), {"Meta": type("Meta", (), {"model": Item, "fields": ("pk", "category_id")})})
+    assert by_column(item).data == {"pk": str(item.pk), "category_id": str(category.pk)}
+    assert by_column(Item.objects.create(name="without")).data["category_id"] is None
+    assert by_column(data={}).is_valid()
     # A serializer's own choice stays.
     own = type("Own", (ItemSerializer,), {"category": PrimaryKeyRelatedField(read_only=True)})
     assert own(item).data["category"] == category.pk
@@ -525,6 +531,14 @@ def test_rest_framework_leaves_other_keys_alone(database):
 
     group = Group.objects.create(name="group")
     assert GroupSerializer(group).data == {"id": group.pk, "permissions": []}
+
+    class CommentSerializer(ModelSerializer):
+        class Meta:
+            model = Comment
+            fields = ("kind_id",)
+
+    comment = Comment.objects.create(about=Item.objects.create(name="one"), text="")
+    assert CommentSerializer(comment).data == {"kind_id": comment.kind_id}
 
 
 @pytest.fixture
@@ -614,9 +628,24 @@ def test_created_between(database):
             created_at(Item(name="unsaved"))
 
 
-@pytest.mark.parametrize("spec", ["game server=1", "sonyflake machine=1", "js53 node=1", 'standard node=1 epoch="0001-01-01T00:00:00Z"'])
+def test_a_manager_takes_another_queryset(database):
+    class Found(models.QuerySet):
+        def named(self, name):
+            return self.filter(name=name)
+
+    class Shop(SnowflakeManager.from_queryset(Found)):
+        pass
+
+    manager = Shop()
+    manager.model, manager._db, manager._hints = Item, routing.alias, {"instance": None}
+    item = Item.objects.create(name="one")
+    assert manager.named("one").get() == item and manager.created_between(created_at(item), None).named("one").get() == item
+    assert manager.all()._hints == {"instance": None}
+
+
+@pytest.mark.parametrize("spec", ["game server=1", "sonyflake machine=1", "js53 node=1", "standard node=1 epoch=2026-01-01"])
 def test_times_of_other_layouts(spec, database):
-    with override_settings(FRAZIL=spec if "0001" not in spec else "standard node=1 epoch=2026-01-01"):
+    with override_settings(FRAZIL=spec):
         item = Item.objects.create(name="one")
         assert Item.objects.annotate(created=CreatedAt()).get().created == created_at(item)
         assert abs(created_at(item) - datetime.datetime.now(datetime.UTC)) < datetime.timedelta(minutes=10)
@@ -750,6 +779,11 @@ def test_checks_of_the_setting():
     with override_settings(FRAZIL="standard node=1"):
         assert messages() == {}
         assert "mint the same IDs" in messages(include_deployment_checks=True)["frazil.W002"].msg
+    # One warning hides no other; a setting that is refused says nothing of processes.
+    with override_settings(FRAZIL=f"standard node=1 epoch={year - 69}-01-01"):
+        assert set(messages(include_deployment_checks=True)) == {"frazil.W001", "frazil.W002"}
+    with override_settings(FRAZIL="standard nod=1"):
+        assert set(messages(include_deployment_checks=True)) == {"frazil.E002"}
 
 
 def test_checks_of_applications(monkeypatch):

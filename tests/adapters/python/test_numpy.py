@@ -282,6 +282,15 @@ def test_what_holds_no_ids_in_polars(column, error):
     assert type(refused.value) is error
 
 
+@pytest.mark.parametrize(
+    "column", [[A], numpy.array([A]), polars.col("id"), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__
+)
+def test_what_is_no_series_of_polars(column):
+    for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
+        with pytest.raises(frazil.WrongTypeError, match=r"must be a Series: table\['id'\]"):
+            call(column)
+
+
 def test_an_id_of_another_layout():
     few = frazil.Layout("js53")
     for call in (

@@ -56,7 +56,7 @@ async function tables(provider) {
 
 /** A client on empty tables, and the statements that made them. */
 export async function open(provider) {
-  const { PrismaClient, Prisma } = await generate(provider)
+  const { PrismaClient } = await generate(provider)
   const client = new PrismaClient({ adapter: await adapters[provider]() })
   const made = await tables(provider)
   // Those that refer to others come last.
@@ -66,5 +66,5 @@ export async function open(provider) {
   for (const statement of made.split(/;\n/).filter(text => text.replace(/--.*/g, '').trim())) {
     await client.$executeRawUnsafe(statement)
   }
-  return { client, Prisma, made }
+  return { client, made }
 }
