@@ -1,5 +1,6 @@
 //! The command line: one function for the binary, the wheel's script and the npm package's `bin`.
 
+mod audit;
 mod listing;
 mod nodes;
 mod segment;
@@ -29,6 +30,8 @@ enum Command {
     Nodes(Nodes),
     /// Shows where a segment's tag stands, or sets it
     Segment(Segment),
+    /// Looks for what would go wrong when databases are merged: duplicate IDs, shared node numbers, foreign and rounded IDs
+    MergeAudit(audit::MergeAudit),
     /// Prints functions for a database: an ID's time and fields, the IDs of an instant, base62
     Sql(Sql),
 }
@@ -115,6 +118,7 @@ struct Sql {
 /// ```
 pub fn main(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let (status, to, text): (_, &mut dyn Write, _) = match Line::try_parse_from(args) {
+        Ok(Line { command: Command::MergeAudit(arguments) }) => return audit::main(&arguments, out, err),
         Ok(Line { command }) => match run(&command) {
             Ok(text) => (DONE, out, text),
             Err(error) => (FAILED, err, format!("frazil: {}: {error}\n", error.kind().name())),
@@ -138,6 +142,7 @@ fn run(command: &Command) -> Result<String> {
     match command {
         Command::Nodes(arguments) => nodes(arguments),
         Command::Segment(arguments) => segment(arguments),
+        Command::MergeAudit(_) => unreachable!("it writes its output itself"),
         Command::Sql(Sql { dialect, layout, schema, prefix }) => sql::script(dialect, layout, schema.as_deref(), prefix),
     }
 }

@@ -1,0 +1,1 @@
+//! The whole command against a naive implementation.
