@@ -7,6 +7,21 @@ pub(super) struct Fields {
     time_shift: u32,
     last_tick: u64,
     node_fields: Vec<Field>,
+    early_ms: i64,
+    late_ms: i64,
+}
+
+/// Counters from 1, and clocks that were never set, seem to be from so soon after the epoch.
+const EARLY_MS: i64 = 3_600_000;
+/// What is stamped up to so much later than now may be of a machine whose clock is fast.
+const LATE_MS: i64 = 60_000;
+
+/// When an ID seems to be from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    Early,
+    Plausible,
+    Future,
 }
 
 /// An ID taken apart.
@@ -19,14 +34,30 @@ pub(super) struct Taken {
 }
 
 impl Fields {
-    pub(super) fn new(layout: &Layout) -> Self {
+    pub(super) fn new(layout: &Layout, now_ms: i64) -> Self {
         // Time that the field can hold and a date cannot is no time: such an ID is of another layout.
         let last_tick = layout.last_tick();
-        Fields { time_shift: layout.time_shift(), last_tick, node_fields: layout.node_fields().to_vec(), layout: layout.clone() }
+        Fields {
+            time_shift: layout.time_shift(),
+            last_tick,
+            node_fields: layout.node_fields().to_vec(),
+            early_ms: layout.epoch_ms().saturating_add(EARLY_MS),
+            late_ms: now_ms.saturating_add(LATE_MS),
+            layout: layout.clone(),
+        }
     }
 
     pub(super) fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    #[inline]
+    pub(super) fn when(&self, unix_ms: i64) -> When {
+        match unix_ms {
+            _ if unix_ms > self.late_ms => When::Future,
+            _ if unix_ms < self.early_ms => When::Early,
+            _ => When::Plausible,
+        }
     }
 
     /// The instant at which the tick of an ID starts; `None` for an ID that does not fit the layout.
@@ -69,7 +100,7 @@ mod tests {
                 let expected = parts.map(|parts| Taken {
                     tick: parts.tick(), unix_ms: parts.unix_ms(), node: parts.node(), sequence: parts.sequence(),
                 });
-                prop_assert_eq!(Fields::new(&layout).take(number as u64), expected);
+                prop_assert_eq!(Fields::new(&layout, 0).take(number as u64), expected);
             }
         }
     }

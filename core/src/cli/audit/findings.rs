@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::order::Says;
-use super::progress::grouped;
+use super::progress::{counted, grouped};
 use super::reading::Reading;
 use super::tally::{Example, Sample, Tally, Use};
 use crate::id::Id;
@@ -68,7 +68,7 @@ pub(super) fn of(
             kind: "duplicates",
             source: Some(*later),
             count: *count,
-            says: format!("{} IDs of {} are in {} too{all}", grouped(*count), names[*later], names[*earlier]),
+            says: format!("{} of {} also in {}{all}", counted(*count, "ID"), names[*later], names[*earlier]),
             mend: "give them new IDs before the merge: --remap SPEC --apply-to TABLE.COLUMN",
             examples: Vec::new(),
         });
@@ -81,36 +81,36 @@ pub(super) fn of(
         };
         let name = names[source];
         let repeated = Sample { count: part.repeated, examples: Vec::new() };
-        let of = |sample: &Sample| grouped(sample.count);
+        let ids = |sample: &Sample| counted(sample.count, "ID");
         add(
             "repeated",
             &repeated,
-            format!("{} rows of {name} have an ID that an earlier row of it has", of(&repeated)),
+            format!("{} of {name} with the ID of an earlier row", counted(part.repeated, "row")),
             "a remap cannot tell these rows apart: mend them in the source, or give the column that is the primary key",
         );
         add(
             "too_wide",
             &part.too_wide,
-            format!("{} IDs of {name} do not fit the layout", of(&part.too_wide)),
+            format!("{} of {name} beyond the layout's bits", ids(&part.too_wide)),
             "they are another layout's: audit the source with its own layout",
         );
         add(
             "future",
             &part.future,
-            format!("{} IDs of {name} are from the future, the first from {}", of(&part.future), instant(fields, &part.future)),
+            format!("{} of {name} from the future, the first from {}", ids(&part.future), instant(fields, &part.future)),
             "another layout or epoch, or a clock that ran ahead: in that case new IDs may meet them when their time comes",
         );
         add(
             "early",
             &part.early,
-            format!("{} IDs of {name} are from the first hour of the epoch", of(&part.early)),
+            format!("{} of {name} from the first hour of the epoch", ids(&part.early)),
             "numbers of a counter, another layout, or a clock that was not set",
         );
         if part.rounded.count >= 3 && part.rounded.count * 100 > part.roundable * ROUNDED_SHARE {
             add(
                 "rounded",
                 &part.rounded,
-                format!("{} of {} IDs of {name} look rounded by JavaScript", of(&part.rounded), grouped(part.roundable)),
+                format!("{} of {} IDs of {name} look rounded by JavaScript", grouped(part.rounded.count), grouped(part.roundable)),
                 "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt",
             );
         }
@@ -122,12 +122,12 @@ pub(super) fn of(
         };
         if let Says::Back { steps, largest_ms, line } = reading.order.says() {
             let by = show_span(largest_ms as f64);
-            let says = format!("time goes back {} times in {name}, by {by} at most, at line {line}", grouped(steps));
+            let says = format!("{} back in time in {name}, by {by} at most, at line {line}", counted(steps, "step"));
             add("clock", steps, says, "a clock went back, or two machines' clocks differ: look at NTP, and at rollback= of the generators");
         }
         if reading.broken_lines() > 0 {
-            let lines = grouped(reading.broken_lines());
-            add("broken", reading.broken_lines(), format!("{lines} lines of {name} are no IDs"), "export the column alone, as text");
+            let lines = counted(reading.broken_lines(), "line");
+            add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID"), "export the column alone, as text");
         }
         if reading.ids == 0 {
             add("empty", 0, format!("{name} holds no ID"), "look whether the export failed");
@@ -140,9 +140,9 @@ pub(super) fn of(
             source: None,
             count: overlaps.len() as u64,
             says: format!(
-                "{} node numbers are in several sources at the same time; in {} ticks such sources have IDs of one number",
-                grouped(overlaps.len() as u64),
-                grouped(ticks)
+                "{} in several sources at the same time; in {} two of them have IDs of one number",
+                counted(overlaps.len() as u64, "node number"),
+                counted(ticks, "tick")
             ),
             mend: "two generators had one number, and only chance kept their IDs apart: give each server its own. Where the sources share \
                    their generators, or one store, say --shared-nodes",

@@ -1,7 +1,7 @@
 //! Lines of one source, taken one by one: IDs go to the sorter in batches, the rest is noted.
 
 use super::failure::{Failure, Outcome};
-use super::fields::Fields;
+use super::fields::{Fields, When};
 use super::number::{self, Broken};
 use super::progress::{Progress, grouped};
 use super::reading::{Place, Reading};
@@ -50,7 +50,7 @@ impl Intake<'_> {
         match number::parse(bytes) {
             Ok(Some(id)) => {
                 self.place = behind;
-                if let Some(unix_ms) = self.fields.time(id) {
+                if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == When::Plausible) {
                     self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
                 }
                 self.reading.ids += 1;
@@ -73,7 +73,7 @@ impl Intake<'_> {
 
     #[cold]
     pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8]) -> Outcome<()> {
-        let text = shown(&String::from_utf8_lossy(bytes));
+        let text = shown(&String::from_utf8_lossy(bytes.trim_ascii()));
         if self.strict {
             let why = format!("{}, line {line}: {text} is no ID: {}", self.name, why.meaning());
             return Err(Error::new(ErrorKind::IdInvalid, why).into());

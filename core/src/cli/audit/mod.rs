@@ -29,8 +29,6 @@ mod sql;
 mod svg;
 mod table;
 mod tally;
-#[cfg(test)]
-mod tests;
 mod text;
 mod work;
 
@@ -41,7 +39,7 @@ use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, shown};
 use failure::{Failure, Outcome};
 use fields::Fields;
-use progress::{Progress, grouped};
+use progress::{Progress, counted, grouped};
 use record::{MOST_SOURCES, Record};
 use remap::Mint;
 use result::Audit;
@@ -56,14 +54,14 @@ const FOUND: i32 = 3;
 /// As shells say that Ctrl-C ended a program.
 const INTERRUPTED: i32 = 130;
 
-const LEAST_MEMORY: u64 = 1 << 20;
+const LEAST_MEMORY: u64 = 1 << 16;
 /// The runs that are merged are asked so often whether to go on.
 const LOOK_EVERY: u64 = 1 << 16;
 
 /// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C.
 pub(super) fn main(arguments: &MergeAudit, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let watch = interrupt::Watch::begin();
-    let done = run(arguments, out);
+    let done = run(arguments, out, err);
     drop(watch);
     match done {
         Ok(true) => super::DONE,
@@ -77,8 +75,8 @@ pub(super) fn main(arguments: &MergeAudit, out: &mut dyn Write, err: &mut dyn Wr
 }
 
 /// Whether nothing was found.
-fn run(arguments: &MergeAudit, to: &mut dyn Write) -> Outcome<bool> {
-    let fields = Fields::new(&parse_layout(&arguments.layout)?);
+fn run(arguments: &MergeAudit, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
+    let fields = Fields::new(&parse_layout(&arguments.layout)?, system_ms());
     let memory = parse_memory(&arguments.memory)?;
     let sources = arguments.sources.iter().map(|given| Source::parse(given)).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
@@ -92,10 +90,17 @@ fn run(arguments: &MergeAudit, to: &mut dyn Write) -> Outcome<bool> {
 
     let MergeAudit { out, column, query, strict, .. } = arguments;
     fs::create_dir_all(out).map_err(Failure::output(out))?;
+    if mint.is_some() && out.join("remap.csv").exists() {
+        let why = "is there already: it may have been applied. Move it away, or name another --out";
+        return Err(Failure::Output(format!("{} {why}", out.join("remap.csv").display())));
+    }
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
     let settings = format!("{} {column:?} {strict} {:?}", fields.layout(), arguments.sources.len());
     let mut progress = Progress::new();
     let work = Work::open(&folder, settings, identities)?;
+    if work.kept() > 0 {
+        let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
+    }
     let how = read::How { fields: &fields, column, query: query.as_deref(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
     if work.kept() == 0 {
@@ -105,7 +110,7 @@ fn run(arguments: &MergeAudit, to: &mut dyn Write) -> Outcome<bool> {
 
     let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
     let list = folder.join("repeats");
-    let mut tally = Tally::new(&fields, sources.len(), system_ms());
+    let mut tally = Tally::new(&fields, sources.len());
     merge_all(&work, &names, &mut tally, out, &list, &mut progress)?;
     let readings = work.states().iter().map(|state| &state.reading).collect();
     let mut audit = Audit::new(&fields, system_ms(), names, readings, &tally, arguments.shared_nodes, out.clone());
@@ -181,7 +186,7 @@ fn parse_memory(text: &str) -> Outcome<u64> {
     let bytes = digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
     bytes
         .filter(|bytes| *bytes >= LEAST_MEMORY)
-        .ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("--memory={} is no size from 1M on: 512M, 2G", shown(text))).into())
+        .ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("--memory={} is no size from 64K on: 512M, 2G", shown(text))).into())
 }
 
 /// A source's name in a CSV file.

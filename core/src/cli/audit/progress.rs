@@ -58,6 +58,11 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// `1 ID`, `2,000 IDs`
+pub(super) fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -6,7 +6,7 @@ use super::number::Broken;
 use super::reading::Place;
 use crate::error::shown;
 use crate::nearest::did_you_mean;
-use csv::{ByteRecord, Position, ReaderBuilder};
+use csv::{ByteRecord, Position, ReaderBuilder, Terminator};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -19,7 +19,9 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
     let mut input = file;
     input.take(16).read_to_end(&mut begin).and_then(|_| input.seek(SeekFrom::Start(0))).map_err(Failure::input(name))?;
     check_beginning(name, &begin)?;
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).flexible(true).buffer_capacity(1 << 20).from_reader(file);
+    // With CRLF as an end the library's lines are one short; here CR is white space at the end of the last field.
+    let ends = Terminator::Any(b'\n');
+    let mut reader = ReaderBuilder::new().delimiter(delimiter).terminator(ends).flexible(true).buffer_capacity(1 << 20).from_reader(file);
     let column = find(name, column, reader.byte_headers().map_err(at)?)?;
     if from != Place::default() {
         let mut position = Position::new();
@@ -33,6 +35,7 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
         let behind = Place { byte: next.byte(), line: next.line(), row: next.record() };
         match row.get(column) {
             Some(field) => intake.take(line, field, behind)?,
+            None if row.as_slice().trim_ascii().is_empty() => intake.place = behind,
             None => {
                 intake.broken(line, Broken::NoColumn, row.as_slice())?;
                 intake.place = behind;

@@ -1,15 +1,11 @@
 //! What all IDs in order say: repeats, times, node numbers, sequences.
 
-use super::fields::{Fields, Taken};
+use super::fields::{Fields, Taken, When};
 use super::record::Record;
 use crate::id::Id;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 const DAY_MS: i64 = 86_400_000;
-/// What is stamped up to so much later than now may be a machine whose clock is fast.
-const FUTURE_MS: i64 = 60_000;
-/// Counters from 1, and clocks that were never set, seem to be from so soon after the epoch.
-const EARLY_MS: i64 = 3_600_000;
 /// So many pairs of a node number and a source are told apart.
 const MOST_NODES: usize = 1 << 20;
 pub(super) const BUCKETS: usize = 64;
@@ -93,8 +89,6 @@ pub(super) struct Said {
 
 pub(super) struct Tally<'a> {
     fields: &'a Fields,
-    now_ms: i64,
-    early_ms: i64,
     pub(super) parts: Vec<Part>,
     pub(super) nodes: HashMap<(u64, usize), Use>,
     /// Those of IDs whose time is not plausible.
@@ -135,12 +129,10 @@ const SHOWN_DUPLICATES: usize = 100;
 const SHOWN_PLACES: usize = 20;
 
 impl<'a> Tally<'a> {
-    pub(super) fn new(fields: &'a Fields, sources: usize, now_ms: i64) -> Self {
+    pub(super) fn new(fields: &'a Fields, sources: usize) -> Self {
         let bits = fields.layout().sequence().bits();
         Tally {
             fields,
-            now_ms,
-            early_ms: fields.layout().epoch_ms().saturating_add(EARLY_MS),
             parts: vec![Part::default(); sources],
             nodes: HashMap::new(),
             odd_nodes: HashSet::new(),
@@ -199,10 +191,16 @@ impl<'a> Tally<'a> {
         let source = record.source();
         let part = &mut self.parts[source];
         let Taken { tick, unix_ms, node, sequence } = taken;
-        let is_late = unix_ms > self.now_ms + FUTURE_MS;
-        if is_late || unix_ms < self.early_ms {
-            if is_late { &mut part.future } else { &mut part.early }.add(record);
-            return self.odd_node(node);
+        match self.fields.when(unix_ms) {
+            When::Plausible => {}
+            When::Future => {
+                part.future.add(record);
+                return self.odd_node(node);
+            }
+            When::Early => {
+                part.early.add(record);
+                return self.odd_node(node);
+            }
         }
         // In order: the first is the earliest.
         part.times = Some((part.times.map_or(unix_ms, |(first, _)| first), unix_ms));

@@ -1,7 +1,7 @@
 //! The summary in a terminal.
 
 use super::findings;
-use super::progress::grouped;
+use super::progress::{counted, grouped};
 use super::result::Audit;
 use crate::time::show_instant;
 use std::fmt::{self, Display};
@@ -44,13 +44,13 @@ impl Display for Audit<'_> {
             if finding.kind == "overlap" {
                 for overlap in self.overlaps.iter().take(SHOWN) {
                     let sources: Vec<_> = overlap.uses.iter().map(|(source, _)| self.names[*source]).collect();
-                    let ticks = grouped(overlap.ticks);
-                    writeln!(f, "  {}: {}; {ticks} ticks in common", self.fields.show_node(overlap.node), sources.join(", "))?;
+                    let ticks = counted(overlap.ticks, "tick");
+                    writeln!(f, "  {}: {}; {ticks} in common", self.fields.show_node(overlap.node), sources.join(", "))?;
                 }
             }
         }
         if self.tally.duplicated > 0 {
-            writeln!(f, "\n{} different IDs stand in several rows, for example:", grouped(self.tally.duplicated))?;
+            writeln!(f, "\n{} in several rows, for example:", counted(self.tally.duplicated, "different ID"))?;
             for duplicate in self.tally.examples.iter().take(SHOWN) {
                 let places: Vec<_> =
                     duplicate.places.iter().take(SHOWN).map(|(source, line)| format!("{} line {line}", self.names[*source])).collect();
@@ -58,7 +58,7 @@ impl Display for Audit<'_> {
             }
         }
         if let Some(remap) = &self.remap {
-            writeln!(f, "\n{} new IDs of {} ({})", grouped(remap.rows), remap.spec, remap.node)?;
+            writeln!(f, "\n{} of {} ({})", counted(remap.rows, "new ID"), remap.spec, remap.node)?;
             remap.files.iter().try_for_each(|file| writeln!(f, "  {}", file.display()))?;
         }
         writeln!(f, "\nreport  {}", self.out.join("report.html").display())

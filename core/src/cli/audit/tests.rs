@@ -1,1 +1,0 @@
-//! The whole command against a naive implementation.
