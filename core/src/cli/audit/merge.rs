@@ -1,39 +1,35 @@
 //! Sorted runs as one sorted stream.
 
-use super::failure::Outcome;
+use super::failure::{Failure, Outcome};
+use super::interrupt;
 use super::record::Record;
 use super::run::{Reader, Run, Writer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::Path;
 
-/// So many files are open at a time, and so much is read from each at once.
+/// So many files are open at a time.
 pub(super) const FAN_IN: usize = 64;
-const BUFFER: usize = 1 << 18;
 
-/// All records of the runs in order. Runs above `fan_in` are merged into larger ones first, which takes their place in the folder.
+/// All records of the runs in order. Where there are more than `fan_in`, some are merged into larger ones first.
 pub(super) fn each(folder: &Path, runs: &[Run], fan_in: usize, mut take: impl FnMut(Record) -> Outcome<()>) -> Outcome<()> {
     let mut runs = runs.to_vec();
     let mut merged = 0;
     while runs.len() > fan_in {
         let rest = runs.split_off(fan_in);
         let mut writer = Writer::create(folder, format!("merged-{merged}"))?;
-        once(folder, &runs, |record| {
-            // Asks for nothing but whether to go on.
-            writer.push(record)
-        })?;
-        // The shortest first, so that no record is written more often than it must be.
-        let at = writer.finish()?;
+        once(folder, &runs, |record| if interrupt::is_wanted() { Err(Failure::Interrupted(String::new())) } else { writer.push(record) })?;
+        let all = writer.finish()?;
         runs.iter().filter(|run| run.name.starts_with("merged-")).for_each(|run| drop(std::fs::remove_file(run.path(folder))));
         runs = rest;
-        runs.push(at);
+        runs.push(all);
         merged += 1;
     }
     once(folder, &runs, &mut take)
 }
 
 fn once(folder: &Path, runs: &[Run], mut take: impl FnMut(Record) -> Outcome<()>) -> Outcome<()> {
-    let mut readers = runs.iter().map(|run| Reader::open(folder, run, BUFFER)).collect::<Outcome<Vec<_>>>()?;
+    let mut readers = runs.iter().map(|run| Reader::open(folder, run)).collect::<Outcome<Vec<_>>>()?;
     let mut heads = BinaryHeap::with_capacity(readers.len());
     for (number, reader) in readers.iter_mut().enumerate() {
         heads.extend(reader.next()?.map(|record| Reverse((record, number))));

@@ -4,7 +4,7 @@ use super::failure::{Failure, Outcome};
 use super::record::Record;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What a complete run holds.
@@ -26,8 +26,12 @@ impl Run {
     }
 }
 
+/// What is written at once, and checked at once: a checksum of sixteen bytes costs nearly that of a thousand.
+const CHUNK: usize = 1 << 18;
+
 pub(super) struct Writer {
-    file: BufWriter<File>,
+    file: File,
+    chunk: Vec<u8>,
     path: PathBuf,
     run: Run,
     crc: crc32fast::Hasher,
@@ -38,52 +42,72 @@ impl Writer {
         let path = folder.join(&name);
         let file = File::create(&path).map_err(Failure::output(&path))?;
         let run = Run { name, records: 0, crc: 0 };
-        Ok(Writer { file: BufWriter::with_capacity(1 << 18, file), path, run, crc: crc32fast::Hasher::new() })
+        Ok(Writer { file, chunk: Vec::with_capacity(CHUNK), path, run, crc: crc32fast::Hasher::new() })
     }
 
     #[inline]
     pub(super) fn push(&mut self, record: Record) -> Outcome<()> {
-        let bytes = record.to_bytes();
-        self.crc.update(&bytes);
+        self.chunk.extend_from_slice(&record.to_bytes());
         self.run.records += 1;
-        self.file.write_all(&bytes).map_err(Failure::output(&self.path))
+        if self.chunk.len() >= CHUNK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Outcome<()> {
+        self.crc.update(&self.chunk);
+        self.file.write_all(&self.chunk).map_err(Failure::output(&self.path))?;
+        self.chunk.clear();
+        Ok(())
     }
 
     pub(super) fn finish(mut self) -> Outcome<Run> {
-        self.file.flush().map_err(Failure::output(&self.path))?;
+        self.flush()?;
         self.run.crc = self.crc.finalize();
         Ok(self.run)
     }
 }
 
 pub(super) struct Reader {
-    file: BufReader<File>,
+    file: File,
     path: PathBuf,
+    /// Records that are not in `chunk` yet.
     left: u64,
+    chunk: Vec<u8>,
+    at: usize,
     crc: crc32fast::Hasher,
     expected: u32,
 }
 
 impl Reader {
-    pub(super) fn open(folder: &Path, run: &Run, buffer: usize) -> Outcome<Self> {
+    pub(super) fn open(folder: &Path, run: &Run) -> Outcome<Self> {
         let path = run.path(folder);
         let file = File::open(&path).map_err(Failure::output(&path))?;
-        let file = BufReader::with_capacity(buffer, file);
-        Ok(Reader { file, path, left: run.records, crc: crc32fast::Hasher::new(), expected: run.crc })
+        Ok(Reader { file, path, left: run.records, chunk: Vec::new(), at: 0, crc: crc32fast::Hasher::new(), expected: run.crc })
     }
 
     /// # Errors
     /// `OUTPUT` where the file is not what was written.
     #[inline]
     pub(super) fn next(&mut self) -> Outcome<Option<Record>> {
-        if self.left == 0 {
-            return self.check().map(|()| None);
+        if self.at == self.chunk.len() && !self.more()? {
+            return Ok(None);
         }
-        let mut bytes = [0; Record::BYTES];
-        self.file.read_exact(&mut bytes).map_err(Failure::output(&self.path))?;
-        self.left -= 1;
-        self.crc.update(&bytes);
+        let bytes = self.chunk[self.at..self.at + Record::BYTES].try_into().expect("a chunk holds whole records");
+        self.at += Record::BYTES;
         Ok(Some(Record::from_bytes(bytes)))
+    }
+
+    #[cold]
+    fn more(&mut self) -> Outcome<bool> {
+        if self.left == 0 {
+            return self.check().map(|()| false);
+        }
+        let records = self.left.min((CHUNK / Record::BYTES) as u64);
+        self.chunk.resize(records as usize * Record::BYTES, 0);
+        self.file.read_exact(&mut self.chunk).map_err(Failure::output(&self.path))?;
+        self.crc.update(&self.chunk);
+        self.left -= records;
+        self.at = 0;
+        Ok(true)
     }
 
     #[cold]

@@ -46,8 +46,8 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
 }
 
 fn find(source: &str, column: &str, headers: &ByteRecord) -> Outcome<usize> {
-    let names: Vec<_> = headers.iter().map(String::from_utf8_lossy).collect();
-    if let Some(at) = names.iter().position(|name| name.trim() == column) {
+    let names: Vec<_> = headers.iter().map(|name| String::from_utf8_lossy(name.trim_ascii())).collect();
+    if let Some(at) = names.iter().position(|name| name == column) {
         return Ok(at);
     }
     if names.is_empty() {
