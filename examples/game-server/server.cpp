@@ -6,6 +6,7 @@
 #include <frazil.hpp>
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -15,8 +16,8 @@
 #include <vector>
 
 constexpr std::int64_t TICKS_PER_SECOND = 60;
-/// When the game world opened, in Unix milliseconds: 2026-01-01.
-constexpr std::int64_t OPENING = 1'767'225'600'000;
+/// When the game world opened: 2026-01-01.
+constexpr std::chrono::system_clock::time_point OPENING{std::chrono::milliseconds{1'767'225'600'000}};
 
 /// An SQLite database, whose errors are exceptions.
 class database {
@@ -84,7 +85,7 @@ int main(int argc, char **argv) try {
     std::uint64_t all = 0;
     for (std::int64_t tick = 0; tick < ticks; ++tick) {
         // A server that serves players waits here for the tick's time; this one plays as fast as it can.
-        ids.set_time(OPENING + tick * 1000 / TICKS_PER_SECOND);
+        ids.set_time(OPENING + std::chrono::milliseconds{tick * 1000 / TICKS_PER_SECOND});
         if (tick % TICKS_PER_SECOND == 0) inventory.run(tick == 0 ? "BEGIN" : "COMMIT; BEGIN");
         // All of a frame's items at once.
         loot.resize(static_cast<std::size_t>(fallen(dice)));
