@@ -19,8 +19,10 @@ const TO_CLOSE: Duration = Duration::from_millis(200);
 /// How often a wait for the server asks whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Whatever the query is, it writes nothing. PostgreSQL, MySQL and MariaDB say it in the same words.
+/// Whatever the query is, it writes nothing.
 const BEGIN: &str = "START TRANSACTION READ ONLY";
+/// MariaDB ends a transaction in front of a statement such as CREATE TABLE, which is then in one of the session's kind.
+const FOR_THE_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
 
 /// Runs a query, and gives each row's value as text, or `None` for NULL, until `take` or `stop` ends it. Of the answer no more is in
 /// memory than the row under way.
@@ -49,6 +51,7 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
             }
             Options::Mysql(options) => {
                 let mut connection = timeout(TO_CONNECT, options.connect()).await.map_err(late)?.map_err(lost)?;
+                connection.execute(FOR_THE_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
