@@ -65,9 +65,9 @@ impl Audit<'_> {
         }
         if let Some(remap) = &self.remap {
             let files: Vec<_> = remap.files.iter().map(|file| format!("<code>{}</code>", escaped(&file.display().to_string()))).collect();
-            let _ = write!(
+            let _ = writeln!(
                 page,
-                "<p>{} new IDs were made with <code>{}</code> ({}): {}</p>\n",
+                "<p>{} new IDs were made with <code>{}</code> ({}): {}</p>",
                 grouped(remap.rows),
                 escaped(&remap.spec),
                 escaped(&remap.node),
