@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
+.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 
 help: ## this list
@@ -16,6 +16,9 @@ example-fastapi: ## a message board in FastAPI, SQLAlchemy and PostgreSQL with f
 
 example-fastify-drizzle: ## a message board in Fastify, Drizzle and PostgreSQL with four worker processes: http://127.0.0.1:8000
 	@scripts/example.sh fastify-drizzle
+
+example-game-server: ## two game servers in C++ and SQLite, and the merge of their databases, with and without a mistake
+	@scripts/example.sh game-server
 
 example-nestjs-prisma: ## a message board in NestJS, Prisma and PostgreSQL with four worker processes: http://127.0.0.1:8000
 	@scripts/example.sh nestjs-prisma

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Starts an application of examples/ with this checkout's frazil, on DATABASE_URL or else on a PostgreSQL of its own, until Ctrl-C.
+# Starts an application of examples/ with this checkout's frazil, on DATABASE_URL or else on a PostgreSQL of its own, until Ctrl-C;
+# the game servers play, and are merged.
 # usage: scripts/example.sh NAME
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
@@ -9,6 +10,13 @@ run scripts/setup.sh --example
 step "Building frazil, which takes two minutes the first time"
 [ ! -e "examples/$1/requirements.txt" ] || run python/build.sh --demo
 [ ! -e "examples/$1/package.json" ] || run node/build.sh
+if [ -e "examples/$1/play.sh" ]; then
+    run c-api/build.sh
+    run cargo build --locked -p frazil --features stores,cli
+    step "Two servers, and their merge"
+    PKG_CONFIG_PATH=$PWD/build/c/lib/pkgconfig FRAZIL=$PWD/target/debug/frazil run "examples/$1/play.sh"
+    exit
+fi
 step "The application"
 # It may run for long, and changes nothing that another run needs.
 exec 9>&-

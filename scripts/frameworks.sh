@@ -8,6 +8,8 @@ run scripts/setup.sh
 step "Builds"
 run python/build.sh
 run node/build.sh
+run c-api/build.sh
+run cargo build --locked -p frazil --features stores,cli
 step "Adapters in Python, with the oldest frameworks"
 run tests/adapters/python/run.sh --oldest
 step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"

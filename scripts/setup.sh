@@ -40,6 +40,9 @@ if wanted test; then
     need openssl openssl
     need cmake cmake
     need pkg-config pkg-config
+    # The game servers of examples/ keep their inventory in it.
+    need sqlite3 sqlite3
+    [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)
     need valgrind valgrind
     # A test opens frazil/lite in a browser.
     browser=chromium

@@ -1,6 +1,7 @@
 //! The command line: one function for the binary, the wheel's script and the npm package's `bin`.
 
 mod arguments;
+mod audit;
 mod bench;
 mod decode;
 mod doctor;
@@ -65,6 +66,8 @@ enum Command {
     Nodes(Nodes),
     /// Shows where a segment's tag stands, or sets it
     Segment(Segment),
+    /// Looks for what would go wrong when databases are merged: duplicate IDs, shared node numbers, foreign and rounded IDs
+    MergeAudit(audit::MergeAudit),
     /// Prints functions for a database that read IDs and select by time
     Sql(Sql),
     /// Looks for what is wrong with a clock, a spec or a store
@@ -229,6 +232,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
         Command::Sql(Sql { dialect, layout, schema, prefix }) => {
             screen.print(&sql::script(dialect, layout, schema.as_deref(), prefix)?)?;
         }
+        Command::MergeAudit(arguments) => return Ok(screen.hand_over(|out, err| audit::main(arguments, out, err))),
         Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
         Command::Bench(arguments::Bench { json }) => return bench::print(*json, screen),
         Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,

@@ -54,6 +54,11 @@ impl<'a> Screen<'a> {
         Screen { out, err, colour, width }
     }
 
+    /// Where the output and errors go, for a command that writes them itself and returns its status.
+    pub(super) fn hand_over(&mut self, command: impl FnOnce(&mut dyn Write, &mut dyn Write) -> i32) -> i32 {
+        command(self.out, self.err)
+    }
+
     /// Adds to the output.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Stop> {
         Ok(self.out.write_all(text.as_bytes())?)

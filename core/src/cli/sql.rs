@@ -124,13 +124,13 @@ fn find(name: &str) -> Result<&'static Dialect> {
 }
 
 /// A preset's name, a layout's fields, or what a spec says of them.
-fn parse_layout(text: &str) -> Result<Layout> {
+pub(super) fn parse_layout(text: &str) -> Result<Layout> {
     if !text.contains('=') {
         return Layout::parse(text);
     }
     let spec = Spec::parse(text)?;
     spec.check_keys_among(&["layout", "epoch"]).map_err(|error| {
-        let why = "functions depend on the layout alone: give a preset's name or \"time:41@1ms ...\"";
+        let why = "only the layout is meant here: give a preset's name or \"time:41@1ms ...\"";
         Error::new(error.kind(), format!("{error}; {why}"))
     })?;
     Ok(spec.layout_and_preset()?.0)

@@ -304,6 +304,22 @@ impl Address {
     }
 }
 
+/// The first column of a query at the URL of a database, each value as text, until one of the functions ends it.
+///
+/// # Errors
+/// `STORE_*`, `SPEC`.
+#[cfg(feature = "cli")]
+pub(crate) fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<()> {
+    #[cfg(feature = "sql")]
+    return sql::column(url, query, stop, take);
+    #[cfg(not(feature = "sql"))]
+    {
+        let _ = (query, stop, take);
+        let why = format!("source={} needs the feature sql, which is not in this build of frazil", secret::address(url));
+        Err(Error::new(ErrorKind::StoreNotBuilt, why))
+    }
+}
+
 /// Whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
 fn names_driver(text: &str, name: &str) -> bool {
     let (Some(base), Some((scheme, _))) = (name.strip_suffix("://"), text.split_once("://")) else { return false };

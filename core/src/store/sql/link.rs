@@ -223,7 +223,7 @@ fn mysql_values(row: &MySqlRow) -> sqlx::Result<Values> {
     (0..row.len()).map(value).collect()
 }
 
-fn refused(error: sqlx::Error) -> Refusal {
+pub(super) fn refused(error: sqlx::Error) -> Refusal {
     match &error {
         sqlx::Error::Database(database) => {
             let number = database.try_downcast_ref::<MySqlDatabaseError>().map(|mysql| mysql.number().to_string());

@@ -29,6 +29,8 @@
 //! A store has its own runtime and belongs on a thread of its own: not inside an async runtime, where waiting in place is
 //! not possible.
 
+#[cfg(feature = "cli")]
+mod column;
 mod link;
 mod mysql;
 mod postgresql;
@@ -36,6 +38,8 @@ mod refusal;
 mod table;
 mod url;
 
+#[cfg(feature = "cli")]
+pub(super) use column::column;
 pub(super) use table::connect as connect_table;
 
 use super::{Key, Loaded, Store, Swap, Swapped, Which};

@@ -172,6 +172,45 @@ fn a_time_limit_of_the_account() {
     assert!(error.to_string().contains("statement_timeout") && !error.to_string().contains("locked"), "{error}");
 }
 
+/// What `frazil merge-audit` reads.
+#[cfg(feature = "cli")]
+fn rows_of_a_query(url: &str) {
+    let ask = |query: &str, most: usize| {
+        let mut values = Vec::new();
+        super::column(url, query, &|| false, &mut |value| {
+            values.push(value.map(|value| String::from_utf8(value.to_vec()).unwrap()));
+            values.len() < most
+        })
+        .map(|()| values)
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let query = "SELECT 9223372036854775807 UNION ALL SELECT NULL UNION ALL SELECT 3";
+    assert_eq!(ask(query, 10).unwrap(), [some("9223372036854775807"), None, some("3")]);
+    assert_eq!(ask(query, 1).unwrap(), [some("9223372036854775807")], "it ends where the caller says so");
+    for (query, says) in [
+        ("SELECT 1, 2", "it gives 2 columns, not one"),
+        ("SELECT id FROM frazil_nowhere", "frazil_nowhere"),
+        ("CREATE TABLE frazil_written (id BIGINT)", "(25006)|(1792)"),
+    ] {
+        let error = ask(query, 10).unwrap_err();
+        assert!(error.kind() == ErrorKind::Spec && says.split('|').any(|text| error.to_string().contains(text)), "{query}: {error}");
+    }
+}
+
+#[test]
+#[cfg(feature = "cli")]
+#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+fn rows_of_a_query_in_postgresql() {
+    rows_of_a_query(&server("FRAZIL_TEST_POSTGRESQL"));
+}
+
+#[test]
+#[cfg(feature = "cli")]
+#[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
+fn rows_of_a_query_in_mariadb() {
+    rows_of_a_query(&server("FRAZIL_TEST_MARIADB"));
+}
+
 /// An identity that is NULL equals none.
 #[test]
 #[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]

@@ -1,0 +1,159 @@
+//! The folder of an audit that is under way: sorted runs, and a manifest that says what they are.
+//!
+//! A run is named in the manifest only once it is complete; so an audit that was killed goes on from there, if its sources are
+//! unchanged. The manifest is replaced as a whole. One audit works in a folder at a time.
+
+use super::failure::{Failure, Outcome};
+use super::reading::{Place, Reading};
+use super::run::Run;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const MANIFEST: &str = "manifest.json";
+
+/// What tells that a file is the same, and unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity {
+    pub(super) path: String,
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) bytes: u64,
+    pub(super) modified_ns: u64,
+}
+
+/// How far a source was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// `None` for a query, which is made anew.
+    pub(super) identity: Option<Identity>,
+    pub(super) runs: Vec<Run>,
+    /// What was found in what the runs hold, and where they end.
+    pub(super) reading: Reading,
+    pub(super) place: Place,
+    pub(super) complete: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    version: String,
+    /// Whatever else a run depends on.
+    settings: String,
+    runs: u64,
+    states: Vec<State>,
+}
+
+pub(super) struct Work {
+    folder: PathBuf,
+    manifest: Manifest,
+    /// Held as long as it is open.
+    _lock: File,
+}
+
+impl Work {
+    /// Opens a folder, and takes over what an earlier audit of the same sources has left in it.
+    ///
+    /// # Errors
+    /// `OUTPUT`, also where another audit works in it, or it holds something else.
+    pub(super) fn open(folder: &Path, settings: String, identities: Vec<Option<Identity>>) -> Outcome<Self> {
+        fs::create_dir_all(folder).map_err(Failure::output(folder))?;
+        let path = folder.join("lock");
+        let lock = File::options().create(true).append(true).open(&path).map_err(Failure::output(&path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Failure::Output(format!("another merge-audit works in {}", folder.display()))),
+            Err(TryLockError::Error(error)) => return Err(Failure::output(&path)(error)),
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        let before = fs::read(folder.join(MANIFEST)).ok().and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok());
+        let mut before = before.filter(|manifest| manifest.version == version && manifest.settings == settings);
+        let states = identities.into_iter().enumerate().map(|(number, identity)| {
+            let left = before.as_mut().and_then(|manifest| manifest.states.get_mut(number)).map(std::mem::take);
+            let usable =
+                |state: &State| identity.is_some() && state.identity == identity && state.runs.iter().all(|run| run.is_there(folder));
+            left.filter(usable).unwrap_or(State { identity, ..State::default() })
+        });
+        let states: Vec<_> = states.collect();
+        let runs = before.map_or(0, |manifest| manifest.runs);
+        let work =
+            Work { folder: folder.to_owned(), manifest: Manifest { version: version.to_owned(), settings, runs, states }, _lock: lock };
+        work.save()?;
+        work.sweep()?;
+        Ok(work)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(super) fn states(&self) -> &[State] {
+        &self.manifest.states
+    }
+
+    pub(super) fn runs(&self) -> Vec<Run> {
+        self.manifest.states.iter().flat_map(|state| state.runs.iter().cloned()).collect()
+    }
+
+    /// The name of the next run.
+    pub(super) fn next_name(&mut self) -> String {
+        self.manifest.runs += 1;
+        format!("run-{}", self.manifest.runs)
+    }
+
+    /// A source's further run, if it gave one, and how far it was read.
+    pub(super) fn add(&mut self, source: usize, run: Option<Run>, reading: Reading, place: Place, complete: bool) -> Outcome<()> {
+        let state = &mut self.manifest.states[source];
+        state.runs.extend(run);
+        (state.reading, state.place, state.complete) = (reading, place, complete);
+        self.save()
+    }
+
+    /// IDs that need not be read again.
+    pub(super) fn kept(&self) -> u64 {
+        self.runs().iter().map(|run| run.records).sum()
+    }
+
+    fn save(&self) -> Outcome<()> {
+        let (new, path) = (self.folder.join("manifest.new"), self.folder.join(MANIFEST));
+        let text = serde_json::to_vec(&self.manifest).map_err(|error| Failure::Output(error.to_string()))?;
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(&text)?;
+            file.sync_data()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(Failure::output(&path))
+    }
+
+    /// Takes away runs that the manifest does not name: they are incomplete, or of sources that have changed.
+    fn sweep(&self) -> Outcome<()> {
+        let named = self.runs();
+        for entry in fs::read_dir(&self.folder).map_err(Failure::output(&self.folder))? {
+            let entry = entry.map_err(Failure::output(&self.folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let ours = name.starts_with("run-") || name.starts_with("merged-");
+            if ours && !named.iter().any(|run| run.name == name) {
+                fs::remove_file(entry.path()).map_err(Failure::output(&entry.path()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The audit is done: nothing of it is left, and nothing else is touched.
+    pub(super) fn remove(self) -> Outcome<()> {
+        let Work { folder, manifest, _lock } = self;
+        let runs = manifest.states.iter().flat_map(|state| &state.runs).map(|run| run.name.as_str());
+        for name in runs.chain([MANIFEST, "repeats", "lock"]) {
+            drop(fs::remove_file(folder.join(name)));
+        }
+        for entry in fs::read_dir(&folder).map_err(Failure::output(&folder))?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with("merged-") {
+                drop(fs::remove_file(entry.path()));
+            }
+        }
+        // It stays where somebody keeps something else in it.
+        drop(fs::remove_dir(&folder));
+        Ok(())
+    }
+}
