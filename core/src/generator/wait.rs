@@ -7,12 +7,15 @@ use crate::policy::Reaction;
 use crate::sync::Ordering;
 use crate::time::show_instant;
 use crate::wait::{Later, Wait};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long one call has waited, and may.
 pub(super) struct Waiting<'a> {
     pub(super) wait: &'a Wait<'a>,
     pub(super) since: Option<Instant>,
+    /// Whether it was counted among those that waited, or found no room.
+    pub(super) is_counted: bool,
 }
 
 /// What the slow path saw when it found no room.
@@ -40,6 +43,10 @@ impl Generator {
         if refusal.by_lease {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
+        let is_first = !std::mem::replace(&mut waiting.is_counted, true);
+        if is_first && refusal.now >= refusal.seen {
+            self.meters().exhausted.fetch_add(1, Relaxed);
+        }
         let due = tick - refusal.ahead.min(tick);
         // A rollback is over when the clock shows again what it has shown; whether that tick has
         // room is the next question, and another policy's.
@@ -49,7 +56,9 @@ impl Generator {
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
             if now - since + wait <= Duration::from_millis(limit) {
-                return self.sleep(wait, waiting.wait);
+                let slept = self.sleep(wait, waiting.wait);
+                self.note_wait(is_first, if waiting.wait.is_polled() { wait } else { now.elapsed() });
+                return slept;
             }
         }
         let wait_ms = millis_up(wait);
