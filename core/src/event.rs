@@ -1,8 +1,8 @@
 //! What an operator wants to know without asking: a lease that fails, a clock that went back.
 //!
 //! An event is put down where it happens, also under a lock, and told on a thread of its own, which is started when there is something to
-//! tell and ends when that is told: so whoever hears it is called under no lock, holds up no lease, and may call frazil. Where nobody
-//! listens nothing is put down. A forked child has its own list, and tells nothing of its parent's.
+//! tell and ends when that is told: so whoever hears it is called under no lock, holds up no lease, and may call frazil. What a start waits
+//! for is told at once, by the thread that waits: it holds nothing, and a program may know it. Where nobody listens nothing is put down. A forked child has its own list, and tells nothing of its parent's.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::PerProcess;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The target of the `log` facade.
 const TARGET: &str = "frazil";
 /// So many events of a name are told at once, and then one in each pause ...
-const BURST: u32 = 10;
+const BURST: u32 = 20;
 /// ... of this length.
 const PAUSE: Duration = Duration::from_secs(6);
 /// The most that wait to be told; a hook that hangs must not fill the memory.
@@ -64,7 +64,7 @@ impl Level {
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
 /// | `layout.ending` | warning | the layout ends within a year | `node`, `ends` |
 ///
-/// Of each name 10 are told at once, and then one every 6 s; the next one has the field `left_out`, the number of those
+/// Of each name 20 are told at once, and then one every 6 s; the next one has the field `left_out`, the number of those
 /// that were not told. Texts and fields hold no secret. Instants are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -112,8 +112,8 @@ struct Allowance {
     left_out: u64,
 }
 
-/// Has a function told of every [`Event`] of this process, in their order; a later function takes its place. It is called on a thread
-/// of frazil's own, under no lock, and may call frazil. Events also go to the `log` facade, target `frazil`, whether there is a hook or not.
+/// Has a function told of every [`Event`] of this process; a later function takes its place. It is called under no lock, and may call
+/// frazil: in their order on a thread of frazil's own; `lease.waiting` on the thread that waits, or that of [`Pending`](crate::Pending). Events also go to the `log` facade, target `frazil`, whether there is a hook or not.
 ///
 /// # Example
 /// ```
@@ -123,8 +123,8 @@ pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) {
     HOOK.store(Some(Arc::new(Box::new(hook))));
 }
 
-/// Tells no function of events any more, and waits for a call of it that is under way: after that, what it uses may be freed. The hook may
-/// call this itself, and is then not waited for.
+/// Tells no function of events any more, and waits for a call of it that is under way on frazil's own thread: after that, and once no start waits,
+/// what it uses may be freed. The hook may call this itself, and is then not waited for.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where the call takes longer than `max_wait`.
@@ -148,22 +148,39 @@ pub fn end_events(max_wait: Duration) -> Result<()> {
 }
 
 /// Puts an event down, if anybody listens.
-pub(crate) fn tell(level: Level, name: &'static str, make: impl FnOnce() -> (String, Vec<(&'static str, String)>)) {
-    if HOOK.load().is_none() && log::max_level() < log_level(level) {
-        return;
-    }
-    let Ok(outbox) = OUTBOX.get(|| Ok(Outbox::default())) else { return };
-    let mut list = outbox.lock();
-    let Some(left_out) = list.allow(name, Instant::now()) else { return };
-    let (text, mut fields) = make();
-    if left_out > 0 {
-        fields.push(("left_out", left_out.to_string()));
-    }
-    list.events.push_back(Event { level, name, text, fields });
+pub(crate) fn tell(level: Level, name: &'static str, make: impl FnOnce() -> Parts) {
+    let Some((outbox, mut list, event)) = event(level, name, make) else { return };
+    list.events.push_back(event);
     if !list.staffed {
         // A process that may have no more threads has other troubles than this.
         list.staffed = std::thread::Builder::new().name("frazil-events".to_owned()).spawn(|| outbox.run()).is_ok();
     }
+}
+
+/// Tells of an event at once. No lock may be held.
+pub(crate) fn tell_here(level: Level, name: &'static str, make: impl FnOnce() -> Parts) {
+    let event = event(level, name, make).map(|(_, _, event)| event);
+    if let Some(event) = event {
+        event.tell();
+    }
+}
+
+/// The text and the fields.
+pub(crate) type Parts = (String, Vec<(&'static str, String)>);
+
+/// An event, if anybody listens, and there have not been too many of its name.
+fn event(level: Level, name: &'static str, make: impl FnOnce() -> Parts) -> Option<(&'static Outbox, MutexGuard<'static, List>, Event)> {
+    if HOOK.load().is_none() && log::max_level() < log_level(level) {
+        return None;
+    }
+    let outbox = OUTBOX.get(|| Ok(Outbox::default())).ok()?;
+    let mut list = outbox.lock();
+    let left_out = list.allow(name, Instant::now())?;
+    let (text, mut fields) = make();
+    if left_out > 0 {
+        fields.push(("left_out", left_out.to_string()));
+    }
+    Some((outbox, list, Event { level, name, text, fields }))
 }
 
 fn log_level(level: Level) -> log::Level {
@@ -228,10 +245,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_name_ten_are_told_at_once_and_then_one_in_six_seconds() {
+    fn of_a_name_twenty_are_told_at_once_and_then_one_in_six_seconds() {
         let (mut list, begun) = (List::default(), Instant::now());
         let mut allow = |name, after_s: u64| list.allow(name, begun + Duration::from_secs(after_s));
-        for _ in 0..10 {
+        for _ in 0..20 {
             assert_eq!(allow("a", 0), Some(0));
         }
         assert_eq!([allow("a", 0), allow("a", 5), allow("b", 5)], [None, None, Some(0)]);
@@ -239,7 +256,7 @@ mod tests {
         assert_eq!([allow("a", 12), allow("a", 12)], [Some(2), None]);
         // However long it was quiet.
         let told = (0..50).filter(|_| allow("a", 1_000_000).is_some()).count();
-        assert_eq!(told, 10);
+        assert_eq!(told, 20);
     }
 
     #[test]

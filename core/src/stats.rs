@@ -1,6 +1,7 @@
 //! What generators and segments count, under the same names in every language.
 
 use crate::fork::PerProcess;
+use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// What can be read of a [`Stats`]: a row of the one table from which every language and every exporter takes names and help texts.
@@ -19,6 +20,7 @@ pub struct Metric {
     pub is_counter: bool,
     /// What it tells.
     pub help: &'static str,
+    c_texts: [&'static CStr; 5],
     value: fn(&Stats) -> Option<f64>,
 }
 
@@ -88,6 +90,16 @@ impl<T: Merge> Merge for Option<T> {
     }
 }
 
+/// The same text for C.
+macro_rules! c_text {
+    ($text:expr) => {
+        match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
+            Ok(text) => text,
+            Err(_) => panic!("a text has no NUL"),
+        }
+    };
+}
+
 macro_rules! metrics {
     ($($field:ident: $type:ty, $kind:literal, $merge:ident, $prometheus:literal, $opentelemetry:literal, $unit:literal, $help:literal;)*) => {
         /// What a generator or a segment has counted in this process: [`Snowflake::stats`](crate::Snowflake::stats),
@@ -111,6 +123,13 @@ macro_rules! metrics {
                 unit: $unit,
                 is_counter: matches!($kind.as_bytes(), b"counter"),
                 help: $help,
+                c_texts: [
+                    c_text!(stringify!($field)),
+                    c_text!($prometheus),
+                    c_text!($opentelemetry),
+                    c_text!($unit),
+                    c_text!($help),
+                ],
                 value: |stats| Merge::number(stats.$field),
             },)*];
         }
@@ -177,6 +196,12 @@ impl Metric {
     /// What a generator shows of it; `None` where it means nothing there.
     pub fn value(&self, stats: &Stats) -> Option<f64> {
         (self.value)(stats)
+    }
+
+    /// The field, the names, the unit and the help text, for C.
+    #[doc(hidden)]
+    pub fn c_texts(&self) -> [&'static CStr; 5] {
+        self.c_texts
     }
 }
 

@@ -136,13 +136,14 @@ struct told {
 };
 
 /* It may call frazil, close what waits in another thread, and take itself away. */
-static void tell(const char *text, void *data) {
+static void tell(const frazil_event *event, void *data) {
     struct told *told = data;
-    snprintf(told->text, sizeof told->text, "%s", text);
+    if (strcmp(event->name, "lease.waiting") != 0) return;
+    snprintf(told->text, sizeof told->text, "%s", event->text);
     told->given = frazil_snowflake_try_next(told->waits, 0, &told->id);
     told->closed = frazil_snowflake_close(told->waits);
     told->all = frazil_close_all(0);
-    told->unhooked = frazil_on_wait(NULL, NULL);
+    told->unhooked = frazil_on_event(NULL, NULL);
 }
 
 /* A crashed holder's number is waited for; whoever waits says so. */
@@ -162,7 +163,7 @@ CASE(wait_is_told) {
     OK(frazil_snowflake_open(SLOW " node=4", &slow));
     batch.ids = told.waits = slow;
     CHECK(pthread_create(&thread, NULL, fill, &batch) == 0);
-    OK(frazil_on_wait(tell, &told));
+    OK(frazil_on_event(tell, &told));
     OK(frazil_snowflake_open(line, &ids));
     CHECK(strstr(told.text, "namespace=default: waiting: all node numbers that the spec allows are held; the next may be free at 2") != NULL);
     pthread_join(thread, NULL);

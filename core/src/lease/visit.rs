@@ -182,7 +182,7 @@ impl Visit {
         }
         let reason = self.keeper.lock().seat(self.seat).notice();
         if let Some(reason) = reason {
-            event::tell(Level::Warning, event::LEASE_WAITING, || {
+            event::tell_here(Level::Warning, event::LEASE_WAITING, || {
                 let (store, namespace) = (contract.address.to_string(), contract.namespace.clone());
                 let text = format!("store={store} namespace={namespace}: waiting: {reason}");
                 (text, vec![("store", store), ("namespace", namespace), ("reason", reason)])

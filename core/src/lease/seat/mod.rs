@@ -417,7 +417,7 @@ impl Seat {
     }
 
     /// Tells of an event; what is said of the store comes first.
-    fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> (String, Vec<(&'static str, String)>)) {
+    fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
         event::tell(level, name, || {
             let (text, fields) = make(self);
             let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
