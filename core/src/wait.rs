@@ -154,9 +154,15 @@ impl<'a> Wait<'a> {
         self.polls.is_some_and(|polls| polls.phase.get().is_some())
     }
 
-    /// Whether the call, or its caller, looks again after it has failed.
-    pub(crate) fn comes_back(&self) -> bool {
-        self.max.is_zero() || self.polls.is_some_and(|polls| polls.later.get().is_some())
+    /// Whether the call may not wait at all: its caller comes back, as the bindings do who then wait in another way.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.max.is_zero() && self.polls.is_none()
+    }
+
+    /// Whether an error is the end of the call, and not of one look.
+    pub(crate) fn is_ended_by(&self, error: &Error) -> bool {
+        let is_look = self.is_probe() || self.polls.is_some_and(|polls| polls.later.get().is_some());
+        error.kind() != ErrorKind::Closed && !(is_look && error.kind() == ErrorKind::WouldBlock)
     }
 
     /// # Errors

@@ -5,8 +5,8 @@ import { Buffered, Segment, Snowflake, metrics, stats } from 'frazil'
 import { runChild } from './helper.mjs'
 
 describe('stats', () => {
-  test('what is issued is counted', () => {
-    const ids = new Snowflake('standard', { store: 'memory', namespace: 'js-counted' })
+  test('what is issued is counted', async () => {
+    const ids = await Snowflake.open('standard', { store: 'memory', namespace: 'js-counted' })
     for (let n = 0; n < 100; n++) ids.next()
     ids.batch(1000)
     ids.fill(new BigInt64Array(500))
@@ -19,17 +19,17 @@ describe('stats', () => {
     assert.equal(ids.stats().issued, 1600)
   })
 
-  test('segments and rings are counted', () => {
-    const orders = new Segment('js-orders', { store: 'memory', step: 100 })
+  test('segments and rings are counted', async () => {
+    const orders = await Segment.open('js-orders', { store: 'memory', step: 100 })
     orders.batch(30)
     assert.deepEqual([orders.stats().kind, orders.stats().issued, orders.stats().rangeLeft], ['segment', 30, 70])
-    const ring = new Buffered('standard', { node: 905, size: 1000 })
+    const ring = await Buffered.open('standard', { node: 905, size: 1000 })
     ring.batch(10)
     assert.deepEqual([ring.stats().kind, ring.stats().issued, ring.stats().rangeStep], ['buffered', 10, undefined])
   })
 
-  test('the table names every value', () => {
-    const shown = new Snowflake('standard', { store: 'memory', namespace: 'js-table' }).stats()
+  test('the table names every value', async () => {
+    const shown = (await Snowflake.open('standard', { store: 'memory', namespace: 'js-table' })).stats()
     const { kind, spec, ...values } = shown
     assert.deepEqual(Object.keys(values).sort(), metrics.map(({ field }) => field).sort())
     assert.ok(metrics.every(({ prometheus, help, isCounter }) => help && prometheus.endsWith('_total') === isCounter))
@@ -51,7 +51,7 @@ describe('events', { concurrency: true }, () => {
 
   test('channels have all, and the process is warned of what is wrong', async () => {
     const told = await runChild(`${hears}
-      const leased = new Snowflake('standard', { store: 'memory', namespace: 'told' })
+      const leased = await Snowflake.open('standard', { store: 'memory', namespace: 'told' })
       await until(() => heard.length === 1)
       const ids = new Snowflake('standard', { node: 1, clock: 'manual', rollback: 'error', detached: true })
       ids.setTime(new Date('2030-01-01'))
@@ -72,7 +72,7 @@ describe('events', { concurrency: true }, () => {
     const told = await runChild(`
       import { Snowflake } from 'frazil'
       process.on('warning', warning => console.log(warning.code))
-      const ids = new Snowflake('standard', { store: 'memory', namespace: 'rests' })
+      const ids = await Snowflake.open('standard', { store: 'memory', namespace: 'rests' })
       for (let n = 0; n < 1000; n++) ids.next()
       console.log(ids.stats().issued)`)
     assert.equal(told, '1000')

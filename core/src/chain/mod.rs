@@ -131,18 +131,13 @@ impl Chain {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
         let taken = self.find(depot, most, wait, &mut waiting);
-        let since =
-            waiting.map(|(since, _)| since).filter(|_| !wait.is_polled()).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
+        let in_place = !wait.is_polled() && !wait.is_probe();
+        let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
         if since.is_some() || taken.is_err() {
             let (mut state, waited) = (depot.lock(), since.map(|since| since.elapsed()));
             state.counts.waits += u64::from(waited.is_some());
             state.counts.waited += waited.unwrap_or_default();
-            if let Err(error) = &taken
-                && error.kind() != ErrorKind::Closed
-                && !wait.comes_back()
-            {
-                state.counts.refused += 1;
-            }
+            state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_ended_by(error)));
         }
         taken
     }
@@ -174,7 +169,7 @@ impl Chain {
             let is_first = waiting.is_none();
             let (since, attempts) = *waiting.get_or_insert_with(|| {
                 let (attempts, is_first_look) = wait.first_found(depot.name, state.attempts);
-                state.counts.hungry += u64::from(is_first_look);
+                state.counts.hungry += u64::from(is_first_look && !wait.is_probe());
                 (wait.phase().since, attempts)
             });
             if let Some(error) = state.lasting_failure().filter(|_| state.attempts > attempts) {

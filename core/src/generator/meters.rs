@@ -5,7 +5,6 @@ use super::lease::Lease;
 use crate::event::{self, Level};
 use crate::policy::Reaction;
 use crate::time::show_instant;
-use crate::wait::Wait;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -112,11 +111,9 @@ impl Generator {
         counts.waited_us.fetch_add(waited.as_micros() as u64, Relaxed);
     }
 
-    /// A call has come to its end without IDs. One that may not wait at all comes back.
-    pub(crate) fn note_refusal(&self, wait: &Wait<'_>) {
-        if !wait.comes_back() {
-            self.meters().refused.fetch_add(1, Relaxed);
-        }
+    /// A call has come to its end without IDs.
+    pub(crate) fn note_refusal(&self) {
+        self.meters().refused.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn borrowed_ticks(&self) -> u64 {

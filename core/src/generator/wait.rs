@@ -43,21 +43,26 @@ impl Generator {
         if refusal.by_lease {
             return Err(Error::new(ErrorKind::LeaseExhausted, "the lease's bound is reached, and it has not been extended"));
         }
-        let is_first = !std::mem::replace(&mut waiting.is_counted, true);
-        if is_first && refusal.now >= refusal.seen {
-            self.meters().exhausted.fetch_add(1, Relaxed);
-        }
         let due = tick - refusal.ahead.min(tick);
         // A rollback is over when the clock shows again what it has shown; whether that tick has
         // room is the next question, and another policy's.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let wait = self.clock.until(self.layout.tick_start_ms(due));
+        let may_wait = matches!(refusal.reaction, Reaction::Wait(_));
+        // Whoever may not wait comes back, and is counted then.
+        let is_first = !(may_wait && waiting.wait.is_probe()) && !std::mem::replace(&mut waiting.is_counted, true);
+        if is_first && refusal.now >= refusal.seen {
+            self.meters().exhausted.fetch_add(1, Relaxed);
+        }
         if let Reaction::Wait(limit) = refusal.reaction {
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
             if now - since + wait <= Duration::from_millis(limit) {
                 let slept = self.sleep(wait, waiting.wait);
-                self.note_wait(is_first, if waiting.wait.is_polled() { wait } else { now.elapsed() });
+                let is_polled = waiting.wait.is_polled();
+                if is_polled || slept.is_ok() {
+                    self.note_wait(is_first, if is_polled { wait } else { now.elapsed() });
+                }
                 return slept;
             }
         }

@@ -222,8 +222,8 @@ impl Entry {
 
     /// A call ends without what it wanted.
     fn count_refusal(&self, error: &Error, wait: &Wait<'_>) {
-        if error.kind() != ErrorKind::Closed {
-            self.generator.note_refusal(wait);
+        if wait.is_ended_by(error) {
+            self.generator.note_refusal();
         }
     }
 
