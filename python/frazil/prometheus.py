@@ -38,9 +38,7 @@ class FrazilCollector(Collector):
 def _families(all_stats: list[frazil.Stats]) -> Iterator[Metric]:
     values = [([stats.kind, stats.spec], stats.as_dict()) for stats in all_stats]
     for metric in frazil.METRICS:
-        family = (CounterMetricFamily if metric.is_counter else GaugeMetricFamily)(
-            metric.prometheus, metric.help, labels=["kind", "spec"]
-        )
+        family = (CounterMetricFamily if metric.is_counter else GaugeMetricFamily)(metric.prometheus, metric.help, labels=["kind", "spec"])
         for labels, value in values:
             if metric.field in value:
                 family.add_metric(labels, value[metric.field])

@@ -25,7 +25,7 @@ def test_what_is_issued_is_counted():
     assert (stats.kind, stats.spec, stats.issued, stats.refused) == ("snowflake", ids.spec, 8_100, 0)
     assert (stats.lease_node, stats.leases_lost, stats.range_left) == (ids.node, 0, None)
     assert 0 < stats.lease_seconds_left < 100 and stats.lease_failing_seconds == 0
-    assert [shown for shown in frazil.stats() if shown.spec == ids.spec][0].issued == 8_100
+    assert next(shown for shown in frazil.stats() if shown.spec == ids.spec).issued == 8_100
 
 
 def test_a_segment_is_counted():
@@ -34,7 +34,7 @@ def test_a_segment_is_counted():
     stats = orders.stats()
     assert (stats.kind, stats.issued, stats.range_left, stats.lease_node) == ("segment", 30, 70, None)
     assert stats.as_dict()["range_left"] == 70 and "lease_node" not in stats.as_dict()
-    assert repr(stats).startswith("Stats(kind=\"segment\", spec=") and "issued=30" in repr(stats)
+    assert repr(stats).startswith('Stats(kind="segment", spec=') and "issued=30" in repr(stats)
 
 
 def test_the_table_names_every_value():
@@ -69,7 +69,9 @@ def until(name, count=1):
 
 
 def test_events_are_records_of_the_log():
-    program = EVENTS + """
+    program = (
+        EVENTS
+        + """
 ids = frazil.Snowflake("standard", store="memory", namespace="told")
 [taken] = until("lease.taken")
 print(taken.levelname, taken.name, taken.fields["namespace"], taken.fields["node"] == str(ids.node), "is leased" in taken.getMessage())
@@ -92,6 +94,7 @@ manual.next()
 print(ending.levelname, ending.fields["ends"])
 print(manual.stats().rollbacks, manual.stats().largest_rollback_seconds, manual.stats().refused)
 """
+    )
     assert run(program)[0] == [
         "INFO frazil told True True",
         "WARNING {'node': '1', 'back_ms': '3000', 'rollback': 'error'}",
@@ -101,7 +104,9 @@ print(manual.stats().rollbacks, manual.stats().largest_rollback_seconds, manual.
 
 
 def test_a_store_that_does_not_answer_is_told_of_and_mended(tmp_path):
-    program = EVENTS + f"""
+    program = (
+        EVENTS
+        + f"""
 import fcntl, pathlib
 ids = frazil.Snowflake("standard", store="file:{tmp_path / "store"}", window="5s", renew="100ms")
 ids.next()
@@ -121,11 +126,14 @@ for lock in held:
 [mended] = until("lease.mended")
 print(mended.levelname, mended.fields["since"] == failing.fields["since"], ids.stats().leases_lost)
 """
+    )
     assert run(program)[0] == ["WARNING STORE_UNREACHABLE True True", "True", "INFO True 0"]
 
 
 def test_a_store_that_was_replaced_is_told_of(tmp_path):
-    program = EVENTS + f"""
+    program = (
+        EVENTS
+        + f"""
 import os
 folder = {str(tmp_path / "store")!r}
 ids = frazil.Snowflake("standard", store="file:" + folder, window="5s", renew="100ms")
@@ -133,11 +141,14 @@ ids.next()
 os.rename(folder, folder + ".away")
 print(until("store.changed")[0].levelname)
 """
+    )
     assert run(program)[0] == ["WARNING"]
 
 
 def test_a_child_counts_and_tells_its_own(tmp_path):
-    program = EVENTS + f"""
+    program = (
+        EVENTS
+        + f"""
 import os
 ids = frazil.Snowflake("standard", store="file:{tmp_path / "store"}")
 ids.batch(10)
@@ -152,6 +163,7 @@ if child == 0:
     os._exit(0 if ok else 1)
 print(os.waitpid(child, 0)[1], ids.stats().issued)
 """
+    )
     assert run(program)[0] == ["0 10"]
 
 
