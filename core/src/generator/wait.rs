@@ -48,9 +48,9 @@ impl Generator {
         // room is the next question, and another policy's.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let wait = self.clock.until(self.layout.tick_start_ms(due));
-        let may_wait = matches!(refusal.reaction, Reaction::Wait(_));
-        // Whoever may not wait comes back, and is counted then.
-        let is_first = !(may_wait && waiting.wait.is_probe()) && !std::mem::replace(&mut waiting.is_counted, true);
+        // Whoever may not wait where the policy would comes back, and is counted then.
+        let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
+        let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
         if is_first && refusal.now >= refusal.seen {
             self.meters().exhausted.fetch_add(1, Relaxed);
         }
