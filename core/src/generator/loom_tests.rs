@@ -374,7 +374,7 @@ fn loom_what_is_counted_is_what_was_issued() {
 #[test]
 fn loom_what_is_counted_outlives_a_swap() {
     model(|| {
-        let ids = generator(2, UNBOUNDED, Reaction::Error);
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(None));
         let other = Arc::clone(&ids);
         let thread = thread::spawn(move || mint_through_a_swap(&other, 2).len() as u64);
         let _owner = ids.swap(lease(2, UNBOUNDED));
