@@ -32,7 +32,7 @@
  * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
  *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or a `try_` call's limit. Threads of the
  *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but
- *   three functions of POSIX. A hook of `frazil_on_wait()` returns: no `longjmp`, no `pthread_exit`, no exception leaves
+ *   three functions of POSIX. A hook of `frazil_on_event()` returns: no `longjmp`, no `pthread_exit`, no exception leaves
  *   it.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
@@ -320,10 +320,194 @@ typedef struct {
 } frazil_lease;
 
 /**
- * What frazil_on_wait() has called, with the text and the pointer that was given there. The text is valid
- * during the call.
+ * What a generator or a segment has counted in this process. A value that means nothing there is 0: what begins with lease_ is a
+ * leased number's, what begins with range_ a segment's, tickets' or a ring's.
  */
-typedef void (*frazil_wait_hook)(const char *text, void *data);
+typedef struct {
+    /**
+     * "snowflake", "segment", "tickets" or "buffered".
+     */
+    const char *kind;
+    /**
+     * The canonical spec line with which it was opened first; it shows no secret. Valid until this thread's next call that gives
+     * a frazil_stats, or until the visitor returns.
+     */
+    const char *spec;
+    /**
+     * IDs issued, or numbers given out: exact when no call is under way.
+     */
+    uint64_t issued;
+    /**
+     * Calls that waited: for the clock, for a lease, for numbers of a store.
+     */
+    uint64_t waits;
+    /**
+     * How long calls waited, all together.
+     */
+    double wait_seconds;
+    /**
+     * Calls that found the sequence used up, or no number in time.
+     */
+    uint64_t exhausted;
+    /**
+     * Calls that ended with an error in place of IDs.
+     */
+    uint64_t refused;
+    /**
+     * How often the clock went back by a tick or more.
+     */
+    uint64_t rollbacks;
+    /**
+     * The furthest that it went back.
+     */
+    double largest_rollback_seconds;
+    /**
+     * How far the last ID is stamped ahead of the clock.
+     */
+    double drift_seconds;
+    /**
+     * Ticks that were entered before the clock showed them.
+     */
+    uint64_t borrowed_ticks;
+    /**
+     * How long until the layout ends; infinite where dates end first, and for numbers.
+     */
+    double layout_seconds_left;
+    /**
+     * Whether there is a lease.
+     */
+    bool is_leased;
+    /**
+     * Whether numbers are prepared.
+     */
+    bool has_ranges;
+    /**
+     * The node number that is leased.
+     */
+    uint64_t lease_node;
+    /**
+     * The end of what the lease covers, in seconds since 1970; infinite for a disposable number.
+     */
+    double lease_bound;
+    /**
+     * How far off that is.
+     */
+    double lease_seconds_left;
+    /**
+     * How often the lease was extended.
+     */
+    uint64_t lease_renewals;
+    /**
+     * Calls of the store for the lease that failed.
+     */
+    uint64_t lease_failures;
+    /**
+     * For how long these have failed; 0 when all is well.
+     */
+    double lease_failing_seconds;
+    /**
+     * Node numbers that another process had taken.
+     */
+    uint64_t leases_lost;
+    /**
+     * Numbers left in the range being used.
+     */
+    uint64_t range_left;
+    /**
+     * Numbers that lie ready behind that range.
+     */
+    uint64_t range_ready;
+    /**
+     * The size of the next range that is fetched; 0 for a ring and for tickets.
+     */
+    uint64_t range_step;
+    /**
+     * Calls that found nothing ready.
+     */
+    uint64_t hungry;
+} frazil_stats;
+
+/**
+ * What frazil_each_stats() calls. A later version may add fields at the end of the struct.
+ */
+typedef void (*frazil_stats_visitor)(const frazil_stats *stats, void *data);
+
+/**
+ * A row of the table from which exporters take names: frazil_metric_at(). The texts are valid for the life of the process.
+ */
+typedef struct {
+    /**
+     * The field of frazil_stats.
+     */
+    const char *field;
+    /**
+     * The name in Prometheus.
+     */
+    const char *prometheus;
+    /**
+     * The name in OpenTelemetry.
+     */
+    const char *opentelemetry;
+    /**
+     * The unit there.
+     */
+    const char *unit;
+    /**
+     * What it tells.
+     */
+    const char *help;
+    /**
+     * Whether it only grows; else it is a gauge.
+     */
+    bool is_counter;
+} frazil_metric;
+
+/**
+ * A part of an event, for programs.
+ */
+typedef struct {
+    /**
+     * Its name, which stays.
+     */
+    const char *name;
+    /**
+     * Its value; an instant is RFC 3339 in UTC.
+     */
+    const char *value;
+} frazil_event_field;
+
+/**
+ * Something that happened to the generators of this process: frazil_on_event(). Its texts are UTF-8, hold no secret, and are valid during the
+ * call of the hook. A later version may add fields at the end.
+ */
+typedef struct {
+    /**
+     * Whether somebody should look; else all is well.
+     */
+    bool is_warning;
+    /**
+     * What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+     * "clock.rollback" or "layout.ending". These names stay.
+     */
+    const char *name;
+    /**
+     * For people; may be worded differently tomorrow.
+     */
+    const char *text;
+    /**
+     * The parts of the text: "store", "namespace", "node", "until", "since", "code" and others.
+     */
+    const frazil_event_field *fields;
+    /**
+     * How many there are.
+     */
+    size_t field_count;
+} frazil_event;
+
+/**
+ * What frazil_on_event() has called, with the event and the pointer that was given there.
+ */
+typedef void (*frazil_event_hook)(const frazil_event *event, void *data);
 
 /**
  * What an ObjectId is made of: frazil_object_id_decode().
@@ -667,14 +851,6 @@ FRAZIL_NODISCARD
 frazil_status frazil_close_all(int64_t max_wait_ms);
 
 /**
- * Has a function told, once for each start that takes longer than a second, what it waits for and until
- * when: a server that stands in a console for a minute can say why. It is called on the thread that waits,
- * under no lock, possibly on several at once, and may call frazil. A later hook takes its place; NULL: none.
- */
-FRAZIL_NODISCARD
-frazil_status frazil_on_wait(frazil_wait_hook hook, void *data);
-
-/**
  * The next ID. Waits as the policies say; takes no lock and allocates nothing.
  *
  * FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
@@ -904,6 +1080,53 @@ frazil_status frazil_numbers_layout(const frazil_numbers *numbers, frazil_layout
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **spec);
+
+/**
+ * What was counted for a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
+ *
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_snowflake_stats(const frazil_snowflake *ids,
+                                     frazil_stats *stats,
+                                     size_t size);
+
+/**
+ * The same for a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_numbers_stats(const frazil_numbers *numbers, frazil_stats *stats, size_t size);
+
+/**
+ * Shows what every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
+ * The visitor is called on this thread, under no lock, and may call frazil.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_each_stats(frazil_stats_visitor visitor,
+                                void *data);
+
+/**
+ * How many rows the table of metrics has.
+ */
+size_t frazil_metric_count(void);
+
+/**
+ * A row of that table: `frazil_metric_at(index, &metric, sizeof metric)`.
+ *
+ * FRAZIL_OUT_OF_RANGE past its end, and for a size that no version of the struct has.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_metric_at(size_t index, frazil_metric *metric, size_t size);
+
+/**
+ * Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
+ * after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
+ * hook takes its place. NULL: none, and then this waits up to 5 s for a call that is under way on frazil's thread; after that, and once no start
+ * waits, what it uses may be freed. FRAZIL_WOULD_BLOCK where that call has not returned by then. The hook may take itself away.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_on_event(frazil_event_hook hook,
+                              void *data);
 
 /**
  * Writes a new ObjectId of this second, FRAZIL_OBJECT_ID_SIZE bytes, as MongoDB specifies it.

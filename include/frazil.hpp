@@ -590,6 +590,7 @@ struct calls<frazil_snowflake> {
     static constexpr auto try_renew = frazil_snowflake_try_renew;
     static constexpr auto close = frazil_snowflake_close;
     static constexpr auto try_close = frazil_snowflake_try_close;
+    static constexpr auto stats = frazil_snowflake_stats;
     static constexpr auto layout = frazil_snowflake_layout;
     static constexpr auto spec = frazil_snowflake_spec;
     static constexpr auto release = frazil_snowflake_free;
@@ -606,6 +607,7 @@ struct calls<frazil_numbers> {
     static constexpr auto try_renew = frazil_numbers_try_renew;
     static constexpr auto close = frazil_numbers_close;
     static constexpr auto try_close = frazil_numbers_try_close;
+    static constexpr auto stats = frazil_numbers_stats;
     static constexpr auto layout = frazil_numbers_layout;
     static constexpr auto spec = frazil_numbers_spec;
     static constexpr auto release = frazil_numbers_free;
@@ -692,6 +694,14 @@ public:
 
     /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
     outcome<void> try_close(wait_arg max_wait) const { return detail::done(calls::try_close(handle_.get(), max_wait.ms())); }
+
+    /// What was counted in this process, over all handles: `issued` is exact when no call is under way. Its `spec` is valid until this thread's next
+    /// call of stats(). Errors: only wrong_type, of a moved-from one.
+    outcome<frazil_stats> stats() const {
+        frazil_stats stats{};
+        const frazil_status status = calls::stats(handle_.get(), &stats, sizeof stats);
+        return detail::give(status, stats);
+    }
 
     /// The canonical spec line. Errors: only wrong_type, of a moved-from one.
     outcome<std::string> spec() const {

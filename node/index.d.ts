@@ -66,6 +66,87 @@ export interface ErrorRow {
   readonly meaning: string
 }
 
+/**
+ * What a generator or a segment has counted in this process when it was asked. `undefined` where a value means nothing: a given number has
+ * no lease. Numbers above `Number.MAX_SAFE_INTEGER` are rounded.
+ */
+export interface Stats {
+  /** What counts. */
+  readonly kind: 'snowflake' | 'segment' | 'tickets' | 'buffered'
+  /** The canonical spec line with which it was opened first; it shows no secret. */
+  readonly spec: string
+  /** IDs issued, or numbers given out. */
+  readonly issued: number
+  /** Calls that waited: for the clock, for a lease, for numbers of a store. */
+  readonly waits: number
+  /** How long calls waited, all together. */
+  readonly waitSeconds: number
+  /** Calls that found the sequence used up, or no number in time. */
+  readonly exhausted: number
+  /** Calls that ended with an error in place of IDs. */
+  readonly refused: number
+  /** How often the clock went back by a tick or more. */
+  readonly rollbacks: number
+  /** The furthest that the clock went back. */
+  readonly largestRollbackSeconds: number
+  /** How far the last ID is stamped ahead of the clock. */
+  readonly driftSeconds: number
+  /** Ticks that were entered before the clock showed them. */
+  readonly borrowedTicks: number
+  /** How long until the layout ends. */
+  readonly layoutSecondsLeft: number | undefined
+  /** The node number that is leased. */
+  readonly leaseNode: number | undefined
+  /** The end of what the lease covers, in seconds since 1970. */
+  readonly leaseBound: number | undefined
+  /** How long the lease still covers IDs without its store. */
+  readonly leaseSecondsLeft: number | undefined
+  /** How often the lease was extended. */
+  readonly leaseRenewals: number | undefined
+  /** Calls of the store for the lease that failed. */
+  readonly leaseFailures: number | undefined
+  /** For how long calls for the lease have failed; 0 when all is well. */
+  readonly leaseFailingSeconds: number | undefined
+  /** Node numbers that another process had taken. */
+  readonly leasesLost: number | undefined
+  /** Numbers left in the range being used. */
+  readonly rangeLeft: number | undefined
+  /** Numbers that lie ready behind that range. */
+  readonly rangeReady: number | undefined
+  /** The size of the next range that is fetched. */
+  readonly rangeStep: number | undefined
+  /** Calls that found nothing ready. */
+  readonly hungry: number | undefined
+}
+
+/** A row of the table from which exporters take names: the same in every language. */
+export interface Metric {
+  /** The property of {@link Stats}. */
+  readonly field: Exclude<keyof Stats, 'kind' | 'spec'>
+  /** The name in Prometheus. */
+  readonly prometheus: string
+  /** The name in OpenTelemetry. */
+  readonly opentelemetry: string
+  /** The unit there. */
+  readonly unit: string
+  /** Whether it only grows; else it is a gauge. */
+  readonly isCounter: boolean
+  /** What it tells. */
+  readonly help: string
+}
+
+/** The table of what can be read of {@link Stats}. */
+export const metrics: readonly Metric[]
+
+/**
+ * What every open generator and segment of the process has counted, in all threads, sorted by kind and spec; those of the same kind and spec are
+ * one. A number that is given without a store stays open as long as the process runs. Asks no store.
+ *
+ * @example
+ * for (const { kind, spec, issued } of stats()) console.log(kind, spec, issued)
+ */
+export function stats(): Stats[]
+
 /** Every error, in the order of the numbers. */
 export const errors: readonly ErrorRow[]
 
@@ -411,6 +492,11 @@ export class Snowflake<P extends string = string> {
   /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
   text(format: TextFormat, options?: Patience): string
   /**
+   * What was counted in this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
+   * is closed.
+   */
+  stats(): Stats
+  /**
    * How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
    * `Number.MAX_SAFE_INTEGER` is reported.
    */
@@ -558,6 +644,11 @@ export abstract class Numbers {
    * the closing.
    */
   closeAsync(options?: Waiting): Promise<void>
+  /**
+   * What was counted in this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
+   * is closed.
+   */
+  stats(): Stats
   /** How many numbers lie ready, beside those of the range being used. */
   get prepared(): number
   /** What went wrong last while numbers were prepared: one store of several is away, for example. `undefined` when all is well. */

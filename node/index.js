@@ -462,6 +462,10 @@ class Snowflake {
     return strings(waits(given) ? await later(given, options) : given)
   }
 
+  stats() {
+    return camelCased(native.snowflakeStats(this))
+  }
+
   credit() {
     return native.snowflakeCredit(this)
   }
@@ -583,6 +587,10 @@ class Numbers {
     if (waits(given)) {
       await later(given, options)
     }
+  }
+
+  stats() {
+    return camelCased(native.numbersStats(this))
   }
 
   get prepared() {
@@ -771,9 +779,22 @@ function uuid7(time) {
   }
 }
 
+const camelCase = name => name.replace(/_(.)/g, (_, letter) => letter.toUpperCase())
+
+// The core's names as JavaScript writes them; what means nothing there is undefined.
+function camelCased(stats) {
+  return Object.freeze(Object.fromEntries(Object.entries(stats).map(([name, value]) => [camelCase(name), value])))
+}
+
+function stats() {
+  return native.stats().map(camelCased)
+}
+
+const metrics = Object.freeze(native.metricTable().map(metric => Object.freeze({ ...metric, field: camelCase(metric.field) })))
+
 const version = native.version()
 
 module.exports = {
   Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
-  maxObjectId, minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 }

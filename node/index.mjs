@@ -2,5 +2,5 @@ import frazil from './index.js'
 
 export const {
   Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
-  maxObjectId, minObjectId, objectId, parseId, parseUuid, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 } = frazil

@@ -8,8 +8,20 @@ use std::path::Path;
 use std::{env, fs, process};
 
 /// In the order in which a reader wants them.
-const SOURCES: &[&str] =
-    &["error.rs", "convert.rs", "layout.rs", "snowflake.rs", "lease.rs", "wait.rs", "next.rs", "numbers.rs", "object_id.rs", "uuid.rs"];
+const SOURCES: &[&str] = &[
+    "error.rs",
+    "convert.rs",
+    "layout.rs",
+    "snowflake.rs",
+    "lease.rs",
+    "wait.rs",
+    "next.rs",
+    "numbers.rs",
+    "stats.rs",
+    "event.rs",
+    "object_id.rs",
+    "uuid.rs",
+];
 
 const NODISCARD: &str = "
 /* Has a compiler warn where a status is dropped. Defined before, as nothing for example, it stays as it is. */

@@ -6,18 +6,21 @@
 
 mod convert;
 mod error;
+mod event;
 mod layout;
 mod lease;
 mod next;
 mod numbers;
 mod object_id;
 mod snowflake;
+mod stats;
 mod uuid;
 mod wait;
 
 pub use convert::{frazil_id_format, frazil_id_parse, frazil_version, frazil_version_check};
 pub use error::{frazil_error_at, frazil_error_count, frazil_error_meaning, frazil_error_name};
 pub use error::{frazil_last_error, frazil_retry_after_ms, frazil_status};
+pub use event::{frazil_event, frazil_event_field, frazil_event_hook, frazil_on_event};
 pub use layout::{frazil_field, frazil_layout, frazil_layout_info, frazil_parts};
 pub use layout::{frazil_layout_compose, frazil_layout_decode, frazil_layout_decode_field, frazil_layout_describe};
 pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, frazil_layout_parse, frazil_layout_text};
@@ -39,5 +42,7 @@ pub use snowflake::{
     frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,
 };
 pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
+pub use stats::{frazil_each_stats, frazil_numbers_stats, frazil_snowflake_stats, frazil_stats, frazil_stats_visitor};
+pub use stats::{frazil_metric, frazil_metric_at, frazil_metric_count};
 pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};
-pub use wait::{frazil_close_all, frazil_on_wait, frazil_wait_hook};
+pub use wait::frazil_close_all;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// once in a process. Any number of threads may use a handle at once; free it when no call is
 /// running.
 pub struct frazil_numbers {
-    numbers: Numbers,
+    pub(crate) numbers: Numbers,
     spec: CString,
 }
 

@@ -91,6 +91,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `error` | the one error table |
+//! | `event`, `stats` | what is told of, and counted: the one table of metrics |
 //! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
 //! | `stay` | a library that is not unloaded |
 //! | `nearest` | "did you mean", for every name that is not there |
@@ -118,6 +119,7 @@ pub mod cli;
 mod clock;
 mod entries;
 mod error;
+mod event;
 mod fork;
 mod generator;
 mod id;
@@ -127,7 +129,6 @@ mod lease;
 #[cfg(test)]
 mod lite_tables;
 mod nearest;
-mod notice;
 mod numbers;
 mod pending;
 mod policy;
@@ -137,6 +138,7 @@ mod secret;
 mod segment;
 mod snowflake;
 mod spec;
+mod stats;
 mod stay;
 mod store;
 mod sync;
@@ -147,6 +149,7 @@ mod wait;
 #[doc(hidden)]
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, Level, end_events, on_event};
 pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;
@@ -155,11 +158,11 @@ pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
-pub use notice::on_wait;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use pending::Pending;
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
+pub use stats::{Metric, Stats, stats};
 #[doc(hidden)]
 pub use stay::stay;
 pub use text::TextFormat;

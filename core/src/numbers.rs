@@ -12,10 +12,11 @@ use crate::id::Id;
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
 use crate::spec::Spec;
+use crate::stats::{Source, Stats};
 use crate::wait::Wait;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// What a spec line is opened as.
@@ -39,6 +40,7 @@ pub struct Numbers {
 }
 
 struct Shared {
+    kind: &'static str,
     chain: Chain,
     spec: Spec,
     /// The generator of a [`Buffered`].
@@ -52,6 +54,23 @@ impl Drop for Shared {
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.ids().check_open().is_ok()) {
             drop(ring.ids().try_close(drop_patience()));
         }
+    }
+}
+
+impl Source for Shared {
+    fn stats(&self) -> Option<Stats> {
+        let counts = self.chain.counts()?;
+        let mut stats = Stats::new(self.kind, self.spec.to_string());
+        stats.issued = counts.issued;
+        stats.waits = counts.waits;
+        stats.wait_seconds = counts.waited.as_secs_f64();
+        stats.exhausted = counts.exhausted;
+        stats.refused = counts.refused;
+        stats.range_left = Some(counts.left);
+        stats.range_ready = Some(counts.ready);
+        stats.range_step = counts.step;
+        stats.hungry = Some(counts.hungry);
+        Some(stats)
     }
 }
 
@@ -93,7 +112,31 @@ impl Numbers {
             Supply::Segment => (Arc::new(segment::Plan::new(&spec, segment::Way::Ranges)?), None),
             Supply::Tickets => (Arc::new(segment::Plan::new(&spec, segment::Way::Tickets)?), None),
         };
-        Ok(Numbers { shared: Arc::new(Shared { chain: Chain::new(purpose), spec, ring, first_call: FirstCall::over() }) })
+        let kind = match supply {
+            Supply::Segment => "segment",
+            Supply::Tickets => "tickets",
+            Supply::Buffered => "buffered",
+        };
+        let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
+            let chain = Chain::new(purpose).shown_by(shared.clone());
+            Shared { kind, chain, spec, ring, first_call: FirstCall::over() }
+        });
+        Ok(Numbers { shared })
+    }
+
+    /// What was counted for these numbers in this process, over all clones; `issued` is exact when no call is under way. A ring's generator has
+    /// [`stats`](Snowflake::stats) of its own. Asks no store.
+    ///
+    /// # Example
+    /// ```
+    /// let orders = frazil::Segment::open("orders store=memory step=100")?;
+    /// orders.batch(30)?;
+    /// let stats = orders.stats();
+    /// assert_eq!((stats.issued, stats.range_left), (30, Some(70)));
+    /// # Ok::<(), frazil::Error>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        self.shared.stats().unwrap_or_else(|| Stats::new(self.shared.kind, self.spec()))
     }
 
     /// The next number. Where none is ready the call parks, up to `wait=` (a ring: `empty=`).

@@ -11,7 +11,8 @@ use crate::generator::{Generator, Lease};
 use crate::layout::Shape;
 use crate::lease::{self, Entry};
 use crate::policy::Policies;
-use crate::spec::{Plan, Source};
+use crate::spec::{Plan, Source, Spec};
+use crate::stats;
 use crate::wait::Wait;
 use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
@@ -29,14 +30,16 @@ struct Key {
 
 static REGISTRY: ArcSwapOption<HashMap<Key, Arc<Entry>>> = ArcSwapOption::const_empty();
 
-/// Finds or makes the generator that a plan describes, with one more handle on it.
-pub(crate) fn open(plan: &Plan, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+/// Finds or makes the generator that a plan of a spec describes, with one more handle on it.
+pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Entry>> {
     let node = match &plan.source {
         Source::Fixed(node) => *node,
         Source::Leased(contract) => return lease::open(contract, wait),
     };
     if plan.detached {
-        return make(plan, node, wait).map(Arc::new);
+        let entry = Arc::new(make(plan, spec, node, wait)?);
+        stats::register(Arc::downgrade(&entry) as _);
+        return Ok(entry);
     }
     let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node) };
     let mut made = None;
@@ -50,12 +53,13 @@ pub(crate) fn open(plan: &Plan, wait: &Wait<'_>) -> Result<Arc<Entry>> {
         }
         let entry = match &made {
             Some(entry) => Arc::clone(entry),
-            None => Arc::clone(made.insert(Arc::new(make(plan, node, wait)?))),
+            None => Arc::clone(made.insert(Arc::new(make(plan, spec, node, wait)?))),
         };
         let mut with = registry.as_deref().cloned().unwrap_or_default();
         with.insert(key.clone(), Arc::clone(&entry));
         let before = REGISTRY.compare_and_swap(&registry, Some(Arc::new(with)));
         if before.as_ref().map(Arc::as_ptr) == registry.as_ref().map(Arc::as_ptr) {
+            stats::register(Arc::downgrade(&entry) as _);
             return Ok(entry);
         }
     }
@@ -72,7 +76,7 @@ fn check_policies(entry: &Entry, plan: &Plan) -> Result<()> {
     Err(Error::new(ErrorKind::Conflict, format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"")))
 }
 
-fn make(plan: &Plan, node: u64, wait: &Wait<'_>) -> Result<Entry> {
+fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<Entry> {
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
@@ -85,7 +89,7 @@ fn make(plan: &Plan, node: u64, wait: &Wait<'_>) -> Result<Entry> {
     };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
     let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    Ok(Entry::new(generator, plan.manual_clock, None))
+    Ok(Entry::new(generator, plan.manual_clock, spec.to_string(), None))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -139,11 +139,30 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// A wait has brought what it was for.
-    pub(crate) fn go_on(&self) {
-        if let Some(polls) = self.polls {
-            polls.phase.set(None);
-        }
+    /// A wait has brought what it was for. Returns when it began, for a call that is looked at again.
+    pub(crate) fn go_on(&self) -> Option<Instant> {
+        self.polls.and_then(|polls| polls.phase.take()).map(|phase| phase.since)
+    }
+
+    /// Whether the call is looked at again and again.
+    pub(crate) fn is_polled(&self) -> bool {
+        self.polls.is_some()
+    }
+
+    /// Whether an earlier look at the call had to wait.
+    pub(crate) fn is_again(&self) -> bool {
+        self.polls.is_some_and(|polls| polls.phase.get().is_some())
+    }
+
+    /// Whether the call may not wait at all: its caller comes back, as the bindings do who then wait in another way.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.max.is_zero() && self.polls.is_none()
+    }
+
+    /// Whether an error is the end of the call, and not of one look.
+    pub(crate) fn is_ended_by(&self, error: &Error) -> bool {
+        let is_look = self.is_probe() || self.polls.is_some_and(|polls| polls.later.get().is_some());
+        error.kind() != ErrorKind::Closed && !(is_look && error.kind() == ErrorKind::WouldBlock)
     }
 
     /// # Errors

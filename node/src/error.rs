@@ -1,7 +1,7 @@
 //! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
 
 use crate::lease::{Leased, give_back_at_exit};
-use crate::wait::{Calls, hear_of_starts};
+use crate::wait::Calls;
 use frazil::{Error, ErrorKind};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, check_status, sys};
@@ -38,7 +38,6 @@ pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
     let instance = Instance { mark: kept, calls: Calls::new(env)?, leased: Leased::default() };
     env.set_instance_data(instance, (), |_| ())?;
     frazil::stay();
-    hear_of_starts();
     give_back_at_exit();
     let ending = *env;
     env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end))))?;
@@ -46,13 +45,13 @@ pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
 }
 
 /// Has people warned. Where a program has taken away what does that, nothing is lost but the warning.
-pub(crate) fn warn(env: &Env, text: String) -> Result<()> {
+pub(crate) fn warn(env: &Env, code: &str, text: String) -> Result<()> {
     type Emit<'a> = Function<'a, FnArgs<(String, Object<'a>)>, Unknown<'a>>;
     let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
     let Ok(emit) = process.get_named_property::<Emit<'_>>("emitWarning") else { return Ok(()) };
     let mut kind = Object::new(env)?;
     kind.set("type", "FrazilWarning")?;
-    kind.set("code", "FRAZIL_WAIT")?;
+    kind.set("code", code)?;
     emit.apply(process, (text, kind).into()).map(drop)
 }
 

@@ -5,12 +5,14 @@
 
 mod convert;
 mod error;
+mod event;
 mod layout;
 mod lease;
 mod next;
 mod numbers;
 mod object_id;
 mod snowflake;
+mod stats;
 mod uuid;
 mod wait;
 
@@ -34,6 +36,7 @@ pub use snowflake::{snowflake_batch, snowflake_batch_async, snowflake_batch_big_
 pub use snowflake::{snowflake_credit, snowflake_observe, snowflake_set_time};
 pub use snowflake::{snowflake_fields, snowflake_layout, snowflake_node, snowflake_spec};
 pub use snowflake::{snowflake_next, snowflake_next_async, snowflake_text, snowflake_writer};
+pub use stats::{MetricRow, metric_table, numbers_stats, snowflake_stats, stats};
 pub use uuid::{is_uuid, parse_uuid, uuid_time, uuid_version, uuid7_at, uuid7_max, uuid7_min};
 pub use wait::end_call;
 

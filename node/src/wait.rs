@@ -7,8 +7,9 @@
 //! program knows which of its threads waits.
 
 use crate::convert::{entries, wrong_type};
-use crate::error::{Instance, OrThrow, catch, guard, refusal, refuse, warn};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
+use crate::error::{Instance, OrThrow, catch, guard, refusal, refuse};
+use crate::event;
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Event, Pending, Wait};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
@@ -122,7 +123,7 @@ struct Call {
 }
 
 /// The way from any thread to an environment's event loop; none where that has ended.
-struct Line(Mutex<Option<Callback>>);
+pub(crate) struct Line(Mutex<Option<Callback>>);
 
 struct Callback(sys::napi_threadsafe_function);
 
@@ -130,26 +131,24 @@ struct Callback(sys::napi_threadsafe_function);
 unsafe impl Send for Callback {}
 
 /// What is done on the event loop.
-type Work = Box<dyn FnOnce(&Env) -> Result<()> + Send>;
+pub(crate) type Work = Box<dyn FnOnce(&Env) -> Result<()> + Send>;
 
 thread_local! {
     /// What the core has said that the call under way on this thread waits for.
-    static HEARD: Cell<Vec<String>> = const { Cell::new(Vec::new()) };
+    static HEARD: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
 }
 
-/// Hears what starts wait for.
-pub(crate) fn hear_of_starts() {
-    frazil::on_wait(|text| {
-        let mut heard = HEARD.take();
-        heard.push(text.to_owned());
-        HEARD.set(heard);
-    });
+/// Hears what a start of this thread waits for.
+pub(crate) fn heard(event: Event) {
+    let mut heard = HEARD.take();
+    heard.push(event);
+    HEARD.set(heard);
 }
 
 /// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
 pub(crate) fn open_in_place<T>(env: &Env, open: impl FnOnce() -> frazil::Result<T>) -> Result<frazil::Result<T>> {
     let opened = open();
-    HEARD.take().into_iter().try_for_each(|text| warn(env, text))?;
+    HEARD.take().into_iter().try_for_each(|event| event::show(env, &event, true))?;
     Ok(opened)
 }
 
@@ -164,7 +163,9 @@ impl Calls {
             // Only a call that waits keeps the process alive.
             check_status!(sys::napi_unref_threadsafe_function(env.raw(), callback))?;
         }
-        Ok(Calls { line: Arc::new(Line(Mutex::new(Some(Callback(callback))))), open: HashMap::new(), last: 0 })
+        let line = Arc::new(Line(Mutex::new(Some(Callback(callback)))));
+        event::listen(&line);
+        Ok(Calls { line, open: HashMap::new(), last: 0 })
     }
 
     /// A number for a call, and the way on which it is told.
@@ -208,7 +209,12 @@ impl Line {
         }
     }
 
-    fn send(&self, work: Work) {
+    /// Whether its environment has not ended.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    pub(crate) fn send(&self, work: Work) {
         if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             let work = Box::into_raw(Box::new(work));
             // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the work.
@@ -273,7 +279,7 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     let to_warn = Arc::clone(&line);
     let look = move |wait: Wait<'_>| {
         let result = call(wait);
-        HEARD.take().into_iter().for_each(|text| to_warn.send(Box::new(move |env| warn(env, text))));
+        HEARD.take().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
         result
     };
     let done = move |result: frazil::Result<T>| {

@@ -16,6 +16,7 @@ from typing_extensions import Buffer, disjoint_base
 
 __all__ = [
     "ERRORS",
+    "METRICS",
     "BeforeEpochError",
     "Buffered",
     "ClockBackError",
@@ -34,6 +35,7 @@ __all__ = [
     "LayoutMismatchError",
     "Lease",
     "LeaseExhaustedError",
+    "Metric",
     "NoFreeNodeError",
     "NodeInUseError",
     "NodeMissingError",
@@ -46,6 +48,7 @@ __all__ = [
     "SegmentMismatchError",
     "Snowflake",
     "SpecError",
+    "Stats",
     "StoreAuthError",
     "StoreChangedError",
     "StoreCorruptError",
@@ -62,6 +65,7 @@ __all__ = [
     "close_on_sigterm",
     "format_id",
     "parse_id",
+    "stats",
     "uuid4",
     "uuid7",
     "uuid7_max",
@@ -70,6 +74,9 @@ __all__ = [
 ]
 
 __version__: Final[str]
+
+METRICS: Final[tuple[Metric, ...]]
+"""The table of what can be read of `Stats`."""
 
 ERRORS: Final[tuple[tuple[int, str, str], ...]]
 """The error table: code, name and meaning of each kind, in the order of the codes."""
@@ -165,6 +172,12 @@ def parse_id(text: str, format: _Format = "decimal", /) -> int:
 
     >>> frazil.parse_id("1ptWyK4WgZU", "base62")
     1541815603606036480
+    """
+
+def stats() -> list[Stats]:
+    """What every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
+
+    A number that is given without a store stays open as long as the process runs. Asks no store.
     """
 
 def uuid4() -> uuid.UUID:
@@ -401,6 +414,9 @@ class Snowflake:
     def fields(self) -> dict[str, int]:
         """The value of each node field, from the most significant."""
 
+    def stats(self) -> Stats:
+        """What was counted in this process, over all handles; `issued` is exact when no call is under way. Asks no store."""
+
     @property
     def lease(self) -> Lease | None:
         """The leased node number and how it stands now; None for one that is given without a store."""
@@ -487,6 +503,9 @@ class Numbers:
     def __aexit__(
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> Coroutine[Any, Any, None]: ...
+    def stats(self) -> Stats:
+        """What was counted in this process, over all handles; `issued` is exact when no call is under way. Asks no store."""
+
     @property
     def prepared(self) -> int:
         """How many numbers lie ready, beside those of the range being used."""
@@ -605,6 +624,141 @@ class Lease:
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]: ...
+
+@final
+class Stats:
+    """What a generator or a segment has counted in this process when it was asked. Immutable. None where a value means nothing.
+
+    >>> ids = frazil.Snowflake("standard", node=20)
+    >>> _ = ids.batch(1000)
+    >>> ids.stats().issued >= 1000, ids.stats().lease_node
+    (True, None)
+    """
+
+    @property
+    def kind(self) -> Literal["snowflake", "segment", "tickets", "buffered"]:
+        """What counts."""
+
+    @property
+    def spec(self) -> str:
+        """The canonical spec line with which it was opened first; it shows no secret."""
+
+    @property
+    def issued(self) -> int:
+        """IDs issued, or numbers given out."""
+
+    @property
+    def waits(self) -> int:
+        """Calls that waited: for the clock, for a lease, for numbers of a store."""
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long calls waited, all together."""
+
+    @property
+    def exhausted(self) -> int:
+        """Calls that found the sequence used up, or no number in time."""
+
+    @property
+    def refused(self) -> int:
+        """Calls that ended with an error in place of IDs."""
+
+    @property
+    def rollbacks(self) -> int:
+        """How often the clock went back by a tick or more."""
+
+    @property
+    def largest_rollback_seconds(self) -> float:
+        """The furthest that the clock went back."""
+
+    @property
+    def drift_seconds(self) -> float:
+        """How far the last ID is stamped ahead of the clock."""
+
+    @property
+    def borrowed_ticks(self) -> int:
+        """Ticks that were entered before the clock showed them."""
+
+    @property
+    def layout_seconds_left(self) -> float | None:
+        """How long until the layout ends."""
+
+    @property
+    def lease_node(self) -> int | None:
+        """The node number that is leased."""
+
+    @property
+    def lease_bound(self) -> float | None:
+        """The end of what the lease covers, in seconds since 1970."""
+
+    @property
+    def lease_seconds_left(self) -> float | None:
+        """How long the lease still covers IDs without its store."""
+
+    @property
+    def lease_renewals(self) -> int | None:
+        """How often the lease was extended."""
+
+    @property
+    def lease_failures(self) -> int | None:
+        """Calls of the store for the lease that failed."""
+
+    @property
+    def lease_failing_seconds(self) -> float | None:
+        """For how long calls for the lease have failed; 0 when all is well."""
+
+    @property
+    def leases_lost(self) -> int | None:
+        """Node numbers that another process had taken."""
+
+    @property
+    def range_left(self) -> int | None:
+        """Numbers left in the range being used."""
+
+    @property
+    def range_ready(self) -> int | None:
+        """Numbers that lie ready behind that range."""
+
+    @property
+    def range_step(self) -> int | None:
+        """The size of the next range that is fetched."""
+
+    @property
+    def hungry(self) -> int | None:
+        """Calls that found nothing ready."""
+
+    def as_dict(self) -> dict[str, int | float]:
+        """All values that mean something, by the names of the attributes; `kind` and `spec` are not among them."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Metric:
+    """A row of the table from which exporters take names: the same in every language."""
+
+    @property
+    def field(self) -> str:
+        """The attribute of `Stats`."""
+
+    @property
+    def prometheus(self) -> str:
+        """The name in Prometheus."""
+
+    @property
+    def opentelemetry(self) -> str:
+        """The name in OpenTelemetry."""
+
+    @property
+    def unit(self) -> str:
+        """The unit there."""
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it only grows; else it is a gauge."""
+
+    @property
+    def help(self) -> str:
+        """What it tells."""
 
 @final
 class Layout:

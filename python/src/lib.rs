@@ -2,12 +2,14 @@
 
 mod convert;
 mod error;
+mod event;
 mod layout;
 mod lease;
 mod next;
 mod numbers;
 mod object_id;
 mod snowflake;
+mod stats;
 mod uuid;
 mod wait;
 
@@ -43,6 +45,10 @@ fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<numbers::Tickets>()?;
     module.add_class::<object_id::ObjectId>()?;
     module.add_class::<Snowflake>()?;
+    module.add_class::<stats::Metric>()?;
+    module.add_class::<stats::Stats>()?;
+    module.add("METRICS", stats::metrics(py)?)?;
+    module.add_function(wrap_pyfunction!(stats::stats, module)?)?;
     module.add_function(wrap_pyfunction!(convert::format_id, module)?)?;
     module.add_function(wrap_pyfunction!(convert::parse_id, module)?)?;
     module.add_function(wrap_pyfunction!(lease::close_on_sigterm, module)?)?;
@@ -61,11 +67,19 @@ fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     once(py)
 }
 
+/// The interpreter's end.
+#[pyfunction]
+fn end(py: Python<'_>) -> PyResult<()> {
+    lease::close_all(py)?;
+    event::end(py);
+    Ok(())
+}
+
 /// What a second import, of a program that has purged `sys.modules`, leaves as it is.
 fn once(py: Python<'_>) -> PyResult<()> {
     static DONE: PyOnceLock<()> = PyOnceLock::new();
     DONE.get_or_try_init(py, || {
-        wait::log_starts();
+        event::log();
         next::export_text::<Snowflake>(
             py,
             c"text($self, format, /)\n--\n\nA new ID as text of a fixed width: \"decimal\", \"base62\", \"base32\" or \"hex\".",
@@ -73,8 +87,8 @@ fn once(py: Python<'_>) -> PyResult<()> {
         next::export::<Snowflake>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
         next::export::<Numbers>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")?;
         // What it does at the program's end comes after what the program registers from here on.
-        let close_all = wrap_pyfunction!(lease::close_all, py)?;
-        py.import("atexit")?.call_method1("register", (close_all,)).map(drop)
+        let end = wrap_pyfunction!(end, py)?;
+        py.import("atexit")?.call_method1("register", (end,)).map(drop)
     })
     .map(drop)
 }

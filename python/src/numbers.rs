@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::lease;
 use crate::next::{self, Mint, next_id};
 use crate::snowflake::pickled::{self, Reduced};
+use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Supply, Wait};
 use pyo3::PyClass;
@@ -107,6 +108,11 @@ impl Numbers {
     #[pyo3(signature = (buffer, /, *, timeout=None))]
     fn fill(&self, buffer: &Bound<'_, PyAny>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
         guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
+    }
+
+    /// What was counted in this process, over all handles; `issued` is exact when no call is under way.
+    fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        guard(py, || Ok(self.0.stats().into()))
     }
 
     /// Drops what is prepared; a ring's leased node number is given back, too. Before this machine is cloned.

@@ -7,6 +7,7 @@ use crate::error::{OrRaise, guard};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
 use crate::next::{self, Mint, next_id};
+use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Wait};
 use pickled::Reduced;
@@ -134,6 +135,11 @@ impl Snowflake {
     #[pyo3(signature = (*, timeout=None))]
     fn aclose<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || lease::close_async(ids, timeout))
+    }
+
+    /// What was counted in this process, over all handles; `issued` is exact when no call is under way.
+    fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        guard(py, || Ok(self.0.stats().into()))
     }
 
     /// The leased node number and how it stands; None for one that is given without a store.

@@ -93,12 +93,3 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
     threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
 }
-
-/// Has the log told what a start waits for.
-pub(crate) fn log_starts() {
-    frazil::on_wait(|text| {
-        let log =
-            |py: Python<'_>| py.import("logging")?.call_method1("getLogger", ("frazil",))?.call_method1("warning", ("%s", text)).map(drop);
-        Python::try_attach(|py| log(py).unwrap_or_else(|error| error.write_unraisable(py, None)));
-    });
-}

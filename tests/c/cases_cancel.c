@@ -212,8 +212,9 @@ CASE(cancel_in_a_forked_child) {
 }
 
 /* What the wait's hook does is not cancelled either: it runs within the call. */
-static void hook(const char *text, void *data) {
-    *(bool *)data = text[0] != '\0';
+static void hook(const frazil_event *event, void *data) {
+    if (strcmp(event->name, "lease.waiting") != 0) return;
+    *(bool *)data = event->text[0] != '\0';
     pthread_testcancel();
     pause_ms(1);
 }
@@ -221,9 +222,9 @@ static void hook(const char *text, void *data) {
 static int wait_for_a_holder(void *data) {
     bool told = false;
     frazil_snowflake *ids;
-    NEED(frazil_on_wait(hook, &told) == FRAZIL_OK);
+    NEED(frazil_on_event(hook, &told) == FRAZIL_OK);
     NEED(frazil_snowflake_open(data, &ids) == FRAZIL_OK);
-    NEED(frazil_on_wait(NULL, NULL) == FRAZIL_OK && told);
+    NEED(frazil_on_event(NULL, NULL) == FRAZIL_OK && told);
     frazil_snowflake_free(ids);
     return 0;
 }

@@ -136,13 +136,14 @@ struct told {
 };
 
 /* It may call frazil, close what waits in another thread, and take itself away. */
-static void tell(const char *text, void *data) {
+static void tell(const frazil_event *event, void *data) {
     struct told *told = data;
-    snprintf(told->text, sizeof told->text, "%s", text);
+    if (strcmp(event->name, "lease.waiting") != 0) return;
+    snprintf(told->text, sizeof told->text, "%s", event->text);
     told->given = frazil_snowflake_try_next(told->waits, 0, &told->id);
     told->closed = frazil_snowflake_close(told->waits);
     told->all = frazil_close_all(0);
-    told->unhooked = frazil_on_wait(NULL, NULL);
+    told->unhooked = frazil_on_event(NULL, NULL);
 }
 
 /* A crashed holder's number is waited for; whoever waits says so. */
@@ -162,7 +163,7 @@ CASE(wait_is_told) {
     OK(frazil_snowflake_open(SLOW " node=4", &slow));
     batch.ids = told.waits = slow;
     CHECK(pthread_create(&thread, NULL, fill, &batch) == 0);
-    OK(frazil_on_wait(tell, &told));
+    OK(frazil_on_event(tell, &told));
     OK(frazil_snowflake_open(line, &ids));
     CHECK(strstr(told.text, "namespace=default: waiting: all node numbers that the spec allows are held; the next may be free at 2") != NULL);
     pthread_join(thread, NULL);
@@ -174,6 +175,76 @@ CASE(wait_is_told) {
     frazil_snowflake_free(ids);
     frazil_snowflake_free(slow);
     remove_folder(folder);
+}
+
+static void find_stats(const frazil_stats *stats, void *data) {
+    uint64_t *issued = data;
+    if (strstr(stats->spec, "c-counted") != NULL) *issued = stats->issued;
+}
+
+CASE(stats_count) {
+    frazil_snowflake *ids;
+    frazil_numbers *orders;
+    frazil_stats stats;
+    frazil_metric metric;
+    int64_t buffer[500];
+    size_t written;
+    uint64_t issued = 0;
+    OK(frazil_snowflake_open("standard store=memory namespace=c-counted", &ids));
+    OK(frazil_snowflake_fill(ids, buffer, 500, &written));
+    OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
+    CHECK(stats.issued == 500 && stats.is_leased && !stats.has_ranges && stats.lease_seconds_left > 0 && stats.leases_lost == 0);
+    CHECK(strcmp(stats.kind, "snowflake") == 0 && strstr(stats.spec, "namespace=c-counted") != NULL);
+    CHECK(frazil_snowflake_stats(ids, &stats, sizeof stats - 8) == FRAZIL_OUT_OF_RANGE);
+    CHECK(frazil_snowflake_stats(NULL, &stats, sizeof stats) == FRAZIL_WRONG_TYPE);
+    OK(frazil_each_stats(find_stats, &issued));
+    CHECK(issued == 500);
+    CHECK(frazil_each_stats(NULL, NULL) == FRAZIL_WRONG_TYPE);
+    OK(frazil_segment_open("c-orders store=memory step=100", &orders));
+    OK(frazil_numbers_fill(orders, buffer, 30, &written));
+    OK(frazil_numbers_stats(orders, &stats, sizeof stats));
+    CHECK(stats.issued == 30 && stats.range_left == 70 && stats.has_ranges && !stats.is_leased);
+    OK(frazil_metric_at(0, &metric, sizeof metric));
+    CHECK(strcmp(metric.field, "issued") == 0 && strcmp(metric.prometheus, "frazil_issued_total") == 0 && metric.is_counter);
+    CHECK(frazil_metric_at(frazil_metric_count(), &metric, sizeof metric) == FRAZIL_OUT_OF_RANGE);
+    frazil_numbers_free(orders);
+    frazil_snowflake_free(ids);
+}
+
+struct seen {
+    char back_ms[20];
+    bool is_warning;
+    volatile bool told;
+};
+
+static void see(const frazil_event *event, void *data) {
+    struct seen *seen = data;
+    if (strcmp(event->name, "clock.rollback") != 0) return;
+    for (size_t n = 0; n < event->field_count; n++) {
+        if (strcmp(event->fields[n].name, "back_ms") == 0) snprintf(seen->back_ms, sizeof seen->back_ms, "%s", event->fields[n].value);
+    }
+    seen->is_warning = event->is_warning;
+    seen->told = true;
+}
+
+/* Whoever takes the hook away finds what it was told. */
+CASE(events_are_told) {
+    static struct seen seen;
+    frazil_snowflake *ids;
+    int64_t id;
+    OK(frazil_on_event(see, &seen));
+    OK(frazil_snowflake_open("standard node=8 clock=manual rollback=error detached=true", &ids));
+    OK(frazil_snowflake_set_time(ids, 1900000000000));
+    OK(frazil_snowflake_next(ids, &id));
+    OK(frazil_snowflake_set_time(ids, 1899999997000));
+    CHECK(frazil_snowflake_next(ids, &id) == FRAZIL_CLOCK_BACK);
+    frazil_stats stats = {0};
+    OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
+    CHECK(stats.rollbacks == 1 && stats.largest_rollback_seconds == 3.0 && stats.refused == 1);
+    for (int tries = 0; !seen.told && tries < 6000; tries++) pause_ms(10);
+    OK(frazil_on_event(NULL, NULL));
+    CHECK(seen.told && seen.is_warning && strcmp(seen.back_ms, "3000") == 0);
+    frazil_snowflake_free(ids);
 }
 
 static volatile sig_atomic_t signals;

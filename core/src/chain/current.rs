@@ -141,13 +141,23 @@ impl Current {
 
     /// Puts another span in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
     /// lock of its depot. Returns the generation.
+    #[cfg(test)]
     pub(super) fn put(&self, process: u64, span: Span) -> u64 {
+        self.replace(process, span).0
+    }
+
+    /// The same; returns what was there before, too.
+    pub(super) fn replace(&self, process: u64, span: Span) -> (u64, Left) {
         debug_assert!(span.count <= MOST);
         // Not the one after the word's: a parent may have been about to put that when it forked, and the child's threads find its fields in the slot.
         let generation = (self.slot.begun.load(Ordering::Acquire) + 1) & GENERATION;
         self.store(process, span, generation, usize::MAX);
-        self.word.swap(generation << PLACE_BITS, Ordering::AcqRel);
-        generation
+        (generation, Left(self.word.swap(generation << PLACE_BITS, Ordering::AcqRel)))
+    }
+
+    /// How far the last span has come.
+    pub(super) fn left(&self) -> Left {
+        Left(self.word.load(Ordering::Acquire))
     }
 
     /// Stores a span in the slot, or the first fields of it.
@@ -168,8 +178,19 @@ impl Current {
     }
 
     /// Leaves nothing to be taken.
-    pub(super) fn clear(&self) {
-        self.put(0, Span { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN });
+    pub(super) fn clear(&self) -> Left {
+        self.replace(0, Span { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN }).1
+    }
+}
+
+/// Where a span was left.
+#[derive(Clone, Copy)]
+pub(super) struct Left(u64);
+
+impl Left {
+    /// How many numbers were taken of a generation that has so many: each place below is one number, whoever finds it later.
+    pub(super) fn taken(self, generation: u64, count: u64) -> u64 {
+        if self.0 >> PLACE_BITS == generation { (self.0 & PLACE).min(count) } else { 0 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What waits behind the range being used, and the work that sees to it, which is done on a thread of its own or on a keeper's.
 
-use super::current::{MOST, Past};
+use super::current::{Left, MOST, Past};
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::{Bell, Due};
@@ -56,6 +56,11 @@ pub(crate) trait Fill: Send {
     fn fill(&mut self, need: Need) -> Result<Filled>;
 
     fn levels(&self) -> Levels;
+
+    /// The size of the next range, where there are ranges.
+    fn step(&self) -> Option<u64> {
+        None
+    }
 
     /// What went wrong although there are numbers.
     fn trouble(&self) -> Option<Error> {
@@ -127,6 +132,24 @@ pub(super) struct State {
     /// Whether the last attempt gave nothing; there may be trouble beside numbers.
     failed: bool,
     levels: Levels,
+    /// The generation being used, and how many numbers it has.
+    using: Option<(u64, u64)>,
+    pub(super) counts: Counts,
+}
+
+/// What callers of this process met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Numbers of ranges that are used no more.
+    pub(crate) issued: u64,
+    pub(crate) left: u64,
+    pub(crate) ready: u64,
+    pub(crate) step: Option<u64>,
+    pub(crate) hungry: u64,
+    pub(crate) waits: u64,
+    pub(crate) waited: Duration,
+    pub(crate) exhausted: u64,
+    pub(crate) refused: u64,
 }
 
 /// Whether a failure is one that may pass while a caller waits.
@@ -145,6 +168,22 @@ impl State {
         }
         self.prepared -= span.count;
         Some(span)
+    }
+
+    /// Another generation is used, or none; the one before was left so.
+    pub(super) fn use_next(&mut self, left: Left, next: Option<(u64, u64)>) {
+        if let Some((generation, count)) = std::mem::replace(&mut self.using, next) {
+            self.counts.issued += left.taken(generation, count);
+        }
+    }
+
+    /// What was counted, where the present generation has come so far.
+    pub(super) fn count(&self, left: Left) -> Counts {
+        let (taken, left) = self.using.map_or((0, 0), |(generation, count)| {
+            let taken = left.taken(generation, count);
+            (taken, count - taken)
+        });
+        Counts { issued: self.counts.issued + taken, left, ready: self.prepared, ..self.counts }
     }
 
     /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
@@ -198,6 +237,8 @@ impl Depot {
             failed: false,
             // Until the thread knows better.
             levels: Levels { low: 1, high: 1 },
+            using: None,
+            counts: Counts::default(),
         };
         Depot { name: NAMES.fetch_add(1, Relaxed), process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
     }
@@ -321,6 +362,7 @@ impl Depot {
     pub(super) fn done(&self, need: Need, filled: Result<Filled>, filler: &dyn Fill) {
         let mut state = self.lock();
         state.levels = filler.levels();
+        state.counts.step = filler.step();
         state.done(need, filled, filler.trouble(), Instant::now());
         self.ready.notify_all();
     }

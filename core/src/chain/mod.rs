@@ -15,19 +15,20 @@ mod span;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub(crate) use depot::{Fill, Filled, Levels, Need};
+pub(crate) use depot::{Counts, Fill, Filled, Levels, Need};
 pub(crate) use span::{Span, Taken};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
+use crate::stats::{self, Source};
 use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::wait::Wait;
 use current::{Current, Step};
 use depot::{Depot, Staffed};
 use filling::Filling;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a chain is made for.
 pub(crate) trait Purpose: Send + Sync + 'static {
@@ -57,6 +58,8 @@ pub(crate) struct Chain {
     purpose: std::sync::Arc<dyn Purpose>,
     current: Current,
     depot: PerProcess<Staffed>,
+    /// What shows the counts of each process that uses it.
+    shown_by: Option<std::sync::Weak<dyn Source>>,
     mark: Mark,
     closed: AtomicBool,
 }
@@ -69,7 +72,19 @@ const SOON: Duration = Duration::from_millis(10);
 impl Chain {
     pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
         let closed = AtomicBool::new(false);
-        Chain { purpose, current: Current::new(), depot: PerProcess::new(), mark: fork::mark(), closed }
+        Chain { purpose, current: Current::new(), depot: PerProcess::new(), shown_by: None, mark: fork::mark(), closed }
+    }
+
+    /// The same, with what shows its counts.
+    pub(crate) fn shown_by(self, source: std::sync::Weak<dyn Source>) -> Self {
+        Chain { shown_by: Some(source), ..self }
+    }
+
+    /// What this process has counted, if it has used it.
+    pub(crate) fn counts(&self) -> Option<Counts> {
+        let depot = &self.depot.get(|| Err(Error::closed())).ok()?.0;
+        let state = depot.lock();
+        Some(state.count(self.current.left()))
     }
 
     /// Takes one number; waits for it as long as the caller may, and not longer than the purpose allows.
@@ -115,6 +130,19 @@ impl Chain {
     fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
+        let taken = self.find(depot, most, wait, &mut waiting);
+        let in_place = !wait.is_polled() && !wait.is_probe();
+        let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
+        if since.is_some() || taken.is_err() {
+            let (mut state, waited) = (depot.lock(), since.map(|since| since.elapsed()));
+            state.counts.waits += u64::from(waited.is_some());
+            state.counts.waited += waited.unwrap_or_default();
+            state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_ended_by(error)));
+        }
+        taken
+    }
+
+    fn find(&self, depot: &Depot, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Taken> {
         let mut state = depot.lock();
         loop {
             if state.closed {
@@ -125,7 +153,6 @@ impl Chain {
                 if taken.low {
                     depot.wake(&mut state);
                 }
-                wait.go_on();
                 return Ok(taken);
             }
             if let Some(span) = state.pop() {
@@ -133,13 +160,18 @@ impl Chain {
                     state.drop_all();
                     depot.order(&mut state);
                 } else {
-                    let generation = self.current.put(depot.process, span);
+                    let (generation, left) = self.current.replace(depot.process, span);
+                    state.use_next(left, Some((generation, span.count)));
                     state.past.remember(generation, span);
                 }
                 continue;
             }
             let is_first = waiting.is_none();
-            let (since, attempts) = *waiting.get_or_insert_with(|| (wait.phase().since, wait.first_found(depot.name, state.attempts).0));
+            let (since, attempts) = *waiting.get_or_insert_with(|| {
+                let (attempts, is_first_look) = wait.first_found(depot.name, state.attempts);
+                state.counts.hungry += u64::from(is_first_look && !wait.is_probe());
+                (wait.phase().since, attempts)
+            });
             if let Some(error) = state.lasting_failure().filter(|_| state.attempts > attempts) {
                 return Err(error.clone());
             }
@@ -151,6 +183,7 @@ impl Chain {
                 if wait.max() < self.purpose.patience() {
                     return Err(would_block(trouble));
                 }
+                state.counts.exhausted += 1;
                 return Err(self.purpose.too_late(waited, trouble));
             }
             // Others may have taken what was prepared.
@@ -186,7 +219,7 @@ impl Chain {
     pub(crate) fn drop_prepared(&self) -> Result<()> {
         let mut state = self.depot()?.lock_open()?;
         state.drop_all();
-        self.current.clear();
+        state.use_next(self.current.clear(), None);
         Ok(())
     }
 
@@ -219,8 +252,8 @@ impl Chain {
         if let Ok(depot) = self.depot() {
             depot.close();
             // Under the lock, as whoever goes on to another range does.
-            let _state = depot.lock();
-            self.current.clear();
+            let mut state = depot.lock();
+            state.use_next(self.current.clear(), None);
         }
     }
 
@@ -244,6 +277,9 @@ impl Chain {
             return Ok(depot);
         }
         let filler = self.purpose.filler()?;
+        if let Some(source) = &self.shown_by {
+            stats::register(source.clone());
+        }
         let stores = self.purpose.stores();
         if stores.is_empty() {
             let depot = Arc::new(Depot::new(process, None));

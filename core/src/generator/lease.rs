@@ -1,5 +1,6 @@
 //! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
 
+use super::tally::Tally;
 use crate::clock::Stretch;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -64,6 +65,8 @@ pub(crate) struct Lease {
     /// The next word to be issued.
     next: CachePadded<AtomicU64>,
     gate: CachePadded<Gate>,
+    /// What of the words below `next` was not issued; written once a tick.
+    tally: CachePadded<Tally>,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
 }
@@ -102,7 +105,8 @@ impl Lease {
         };
         let next = CachePadded::new(AtomicU64::new(first));
         let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
-        Lease { process, serial, node, node_bits, next, gate: CachePadded::new(gate), before: std::ptr::null_mut() }
+        let (gate, tally) = (CachePadded::new(gate), CachePadded::new(Tally::new(first)));
+        Lease { process, serial, node, node_bits, next, gate, tally, before: std::ptr::null_mut() }
     }
 
     /// The fast path: one word, if the gate is open for the tick that the clock shows.
@@ -140,7 +144,10 @@ impl Lease {
 
     #[cold]
     fn refused(&self, word: u64) -> Option<u64> {
-        self.hand_back(word);
+        let moving = self.tally.moving();
+        if !self.hand_back(word) {
+            moving.past(1);
+        }
         if word >= FROZEN {
             // A slow caller opened the gate after the freeze.
             self.close_gate();
@@ -150,8 +157,8 @@ impl Lease {
 
     /// Undoes a claim that is not issued, if nobody claimed after it: so one thread alone loses no
     /// sequence number at the end of a tick.
-    fn hand_back(&self, word: u64) {
-        let _ = self.next.compare_exchange(word + 1, word, Ordering::AcqRel, Ordering::Relaxed);
+    fn hand_back(&self, word: u64) -> bool {
+        self.next.compare_exchange(word + 1, word, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// The slow path: up to `most` words, none below `floor`, none above `limit` or the bound.
@@ -161,15 +168,24 @@ impl Lease {
     pub(crate) fn claim(&self, most: u64, floor: u64, limit: u64, start: impl Fn(u64) -> u64) -> Result<Claim, Refused> {
         let limit = limit.min(self.bound());
         let mut next = self.next.load(Ordering::Acquire);
+        let mut moving = None;
         loop {
             let entered = next <= floor;
+            if entered && moving.is_none() {
+                moving = Some(self.tally.moving());
+            }
             let first = if entered { floor + start(next) } else { next };
             if first > limit {
                 return Err(if next >= FROZEN { Refused::Frozen } else { Refused::Full(first) });
             }
             let count = most.min(limit - first + 1);
             match self.next.compare_exchange_weak(next, first + count, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(Claim { first, count, entered }),
+                Ok(_) => {
+                    if let Some(moving) = moving {
+                        moving.past(first - next);
+                    }
+                    return Ok(Claim { first, count, entered });
+                }
                 Err(now) => next = now,
             }
         }
@@ -203,8 +219,11 @@ impl Lease {
     /// word moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
+        let moving = self.tally.moving();
         let before = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| Some(next & FROZEN | raised(next)));
-        raised(before.expect("it always moves"))
+        let before = before.expect("it always moves");
+        moving.past(raised(before) - (before & !FROZEN));
+        raised(before)
     }
 
     /// Calls back words that were claimed and not issued yet.
@@ -226,6 +245,16 @@ impl Lease {
 
     pub(crate) fn is_frozen(&self) -> bool {
         self.next.load(Ordering::Acquire) >= FROZEN
+    }
+
+    /// Takes words that a block is about to claim for not issued, until they are counted.
+    pub(crate) fn set_aside(&self, words: u64) {
+        self.tally.set_aside(words);
+    }
+
+    /// Counts words that were set aside: in this lease's tally or another's of the same generator and process, which makes no difference.
+    pub(crate) fn count(&self, words: u64) {
+        self.tally.count(words);
     }
 
     /// Moves the bound on.
@@ -315,6 +344,19 @@ impl LeasePointer {
         self.owned(owner).map(Lease::freeze)
     }
 
+    /// How many words were issued under all leases of a process; `None` while a word is being moved.
+    pub(super) fn issued(&self, process: u64) -> Option<u64> {
+        let (mut lease, mut issued) = (Some(self.get()), 0u64);
+        while let Some(of) = lease {
+            if of.process == process {
+                issued = issued.wrapping_add(of.tally.issued(|| of.next())?);
+            }
+            // SAFETY: null, or a lease that was boxed by `new` or `swap` and lives as long as `self`.
+            lease = unsafe { of.before.as_ref() };
+        }
+        Some(issued)
+    }
+
     /// The current lease, if it is the owner's.
     fn owned(&self, owner: &Owner) -> Option<&Lease> {
         Some(self.get()).filter(|lease| lease.serial == owner.serial)
@@ -361,7 +403,8 @@ impl LeasePointer {
             recalls: copied(&of.gate.recalls),
         };
         let next = CachePadded::new(copied(&of.next));
-        let lease = Lease { next, gate: CachePadded::new(gate), before: std::ptr::null_mut(), ..*of };
+        let (gate, tally) = (CachePadded::new(gate), CachePadded::new(of.tally.copy()));
+        let lease = Lease { next, gate, tally, before: std::ptr::null_mut(), ..*of };
         LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
     }
 }

@@ -352,3 +352,35 @@ fn loom_calls_that_fail_do_not_run_a_frozen_word_ahead() {
         assert_eq!(lease.next(), next);
     });
 }
+
+/// A reader beside threads that enter a tick, find it used up, and pass over an observed ID.
+#[test]
+fn loom_what_is_counted_is_what_was_issued() {
+    model(|| {
+        let ids = generator(1, UNBOUNDED, Reaction::Error);
+        let mine = mint(&ids, 1).len();
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 2).len());
+        ids.set_time(11).expect("a manual clock");
+        let mine = mine + mint(&ids, 1).len();
+        // A word that the other thread takes counts at once, also one that it hands back.
+        let told = ids.issued();
+        assert!((mine as u64..=mine as u64 + 2).contains(&told), "{told} of {mine} and more");
+        let all = (mine + thread.join().unwrap()) as u64;
+        assert_eq!(ids.lease.issued(fork::mark().current()), Some(all));
+    });
+}
+
+#[test]
+fn loom_what_is_counted_outlives_a_swap() {
+    model(|| {
+        let ids = generator(2, UNBOUNDED, Reaction::Ahead(None));
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint_through_a_swap(&other, 2).len() as u64);
+        let _owner = ids.swap(lease(2, UNBOUNDED));
+        let told = ids.issued();
+        let all = thread.join().unwrap();
+        assert!(told <= all + 1, "{told} of {all}");
+        assert_eq!(ids.lease.issued(fork::mark().current()), Some(all));
+    });
+}

@@ -7,7 +7,9 @@
 mod lease;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod meters;
 mod observe;
+mod tally;
 mod wait;
 
 pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
@@ -15,7 +17,7 @@ pub(crate) use observe::check_observed;
 
 use crate::clock::{Clock, Counts, Reading, Stretch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, Mark};
+use crate::fork::{self, Mark, PerProcess};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
@@ -23,6 +25,7 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::wait::Wait;
 use crossbeam_utils::CachePadded;
 use lease::Refused;
+use meters::Meters;
 use std::ops::Range;
 use wait::{Refusal, Waiting};
 
@@ -48,6 +51,9 @@ pub(crate) struct Generator {
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
     opens_in: Option<u64>,
+    /// The first tick of the layout's last year.
+    last_year: u64,
+    meters: PerProcess<Meters>,
 }
 
 /// The shifts that turn a word into an ID.
@@ -124,6 +130,7 @@ impl Generator {
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
         let (lease, owner) = LeasePointer::new(lease);
+        let last_year = Generator::last_year(layout.last_tick(), layout.tick_ms());
         let generator = Generator {
             layout,
             policies,
@@ -137,6 +144,8 @@ impl Generator {
             passed: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             opens_in,
+            last_year,
+            meters: PerProcess::new(),
         };
         (generator, owner)
     }
@@ -213,7 +222,7 @@ impl Generator {
 
     /// The slow path.
     fn claim_by_the_clock(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
-        let mut waiting = Waiting { wait, since: None };
+        let mut waiting = Waiting { wait, since: None, is_counted: wait.is_again() };
         loop {
             let lease = self.lease.get();
             self.check_process()?;
@@ -223,6 +232,7 @@ impl Generator {
             let reading = self.clock.read()?;
             let now = self.layout.tick_of(reading.unix_ms)?;
             self.seen.fetch_max(now, Ordering::SeqCst);
+            self.note_clock(lease, now, seen);
 
             let reaction = self.reaction(now, seen);
             let ahead = reaction.ahead_ticks(&self.layout);
@@ -437,6 +447,7 @@ impl Generator {
             first: copied(&self.first),
             passed: copied(&self.passed),
             closed: AtomicBool::new(self.closed.load(Ordering::SeqCst)),
+            meters: PerProcess::new(),
             ..*self
         }
     }

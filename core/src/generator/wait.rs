@@ -7,12 +7,15 @@ use crate::policy::Reaction;
 use crate::sync::Ordering;
 use crate::time::show_instant;
 use crate::wait::{Later, Wait};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// How long one call has waited, and may.
 pub(super) struct Waiting<'a> {
     pub(super) wait: &'a Wait<'a>,
     pub(super) since: Option<Instant>,
+    /// Whether it was counted among those that waited, or found no room.
+    pub(super) is_counted: bool,
 }
 
 /// What the slow path saw when it found no room.
@@ -45,11 +48,22 @@ impl Generator {
         // room is the next question, and another policy's.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
         let wait = self.clock.until(self.layout.tick_start_ms(due));
+        // Whoever may not wait where the policy would comes back, and is counted then.
+        let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
+        let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
+        if is_first && refusal.now >= refusal.seen {
+            self.meters().exhausted.fetch_add(1, Relaxed);
+        }
         if let Reaction::Wait(limit) = refusal.reaction {
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
             if now - since + wait <= Duration::from_millis(limit) {
-                return self.sleep(wait, waiting.wait);
+                let slept = self.sleep(wait, waiting.wait);
+                let is_polled = waiting.wait.is_polled();
+                if is_polled || slept.is_ok() {
+                    self.note_wait(is_first, if is_polled { wait } else { now.elapsed() });
+                }
+                return slept;
             }
         }
         let wait_ms = millis_up(wait);

@@ -31,6 +31,8 @@ pub(crate) struct Contract {
     pub(crate) policies: Policies,
     pub(crate) manual_clock: bool,
     pub(crate) detached: bool,
+    /// The spec line, for people.
+    pub(crate) spec: String,
 }
 
 /// `window` and `renew`, as far as they are given.
@@ -90,7 +92,7 @@ impl Contract {
             manual_clock,
             holder: String::new(),
         };
-        Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false })
+        Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: String::new() })
     }
 
     /// How many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`

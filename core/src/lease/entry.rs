@@ -6,16 +6,19 @@ use super::visit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
+use crate::stats::{self, Source, Stats};
 use crate::time::show_instant;
 use crate::wait::Wait;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// A generator of this process. All methods take `&self`.
 pub(crate) struct Entry {
     pub(crate) generator: Generator,
     pub(crate) manual_clock: bool,
+    /// The spec line with which it was opened first, for people.
+    spec: String,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
     /// How many handles are open; a leased entry that fell to 0 is never used again.
@@ -39,6 +42,15 @@ pub(crate) struct Status {
     pub(crate) left: Option<u64>,
     /// Why the last attempt failed, and since when attempts fail (Unix ms).
     pub(crate) trouble: Option<(Error, i64)>,
+    pub(crate) counts: LeaseCounts,
+}
+
+/// What the keeper has counted of a lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeaseCounts {
+    pub(crate) renewals: u64,
+    pub(crate) failures: u64,
+    pub(crate) lost: u64,
 }
 
 /// A leased node number, as [`Snowflake::lease`](crate::Snowflake::lease) shows it.
@@ -63,8 +75,8 @@ pub struct Lease {
 }
 
 impl Entry {
-    pub(crate) fn new(generator: Generator, manual_clock: bool, leased: Option<Leased>) -> Self {
-        Entry { generator, manual_clock, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
+    pub(crate) fn new(generator: Generator, manual_clock: bool, spec: String, leased: Option<Leased>) -> Self {
+        Entry { generator, manual_clock, spec, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
     }
 
     /// One more handle, unless the entry is already given up.
@@ -103,10 +115,11 @@ impl Entry {
 
     /// The next ID, where the gate does not stand open.
     pub(crate) fn slow_id(self: &Arc<Self>, wait: &Wait<'_>) -> Result<Id> {
-        match self.generator.slow_id(wait) {
+        let result = match self.generator.slow_id(wait) {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.slow_id(wait)),
             result => result,
-        }
+        };
+        result.inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Fills a buffer with ascending IDs.
@@ -120,15 +133,16 @@ impl Entry {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, fill),
             result => result,
         };
-        result.map_err(|error| error.after_writing(written))
+        result.map_err(|error| error.after_writing(written)).inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Claims 1 to `most` words.
     pub(crate) fn claim(self: &Arc<Self>, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
-        match self.generator.claim(most, wait) {
+        let result = match self.generator.claim(most, wait) {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.claim(most, wait)),
             result => result,
-        }
+        };
+        result.inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// How many IDs can be minted at this instant.
@@ -162,7 +176,12 @@ impl Entry {
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         loop {
-            visit::ensure(self, wait).map_err(|why| self.ended(error, why))?;
+            let since = wait.phase().since;
+            let ensured = visit::ensure(self, wait);
+            if ensured.is_ok() || !wait.is_polled() {
+                self.generator.note_wait(true, since.elapsed());
+            }
+            ensured.map_err(|why| self.ended(error, why))?;
             match again() {
                 Err(next) if self.can_mend(&next) => error = next,
                 result => return result,
@@ -193,6 +212,52 @@ impl Entry {
         }
     }
 
+    /// In a forked child: how its parent's lease stood is nothing of its own.
+    pub(super) fn begin_anew(self: &Arc<Self>) {
+        if let Some(leased) = &self.leased {
+            leased.status.store(Arc::default());
+        }
+        stats::register(Arc::downgrade(self) as _);
+    }
+
+    /// A call ends without what it wanted.
+    fn count_refusal(&self, error: &Error, wait: &Wait<'_>) {
+        if wait.is_ended_by(error) {
+            self.generator.note_refusal();
+        }
+    }
+
+    /// What this process has counted; nothing where it has not used what it inherited.
+    pub(crate) fn all_stats(&self) -> Stats {
+        let (generator, spec) = (&self.generator, self.spec.clone());
+        let seconds = |ms: f64| ms / 1_000.0;
+        let (now_ms, counts) = (crate::clock::system_ms(), generator.meters());
+        let mut stats = Stats::new("snowflake", spec);
+        stats.issued = generator.issued();
+        stats.waits = counts.waits.load(Relaxed);
+        stats.wait_seconds = counts.waited_us.load(Relaxed) as f64 / 1e6;
+        stats.exhausted = counts.exhausted.load(Relaxed);
+        stats.refused = counts.refused.load(Relaxed);
+        stats.rollbacks = counts.rollbacks.load(Relaxed);
+        stats.largest_rollback_seconds = seconds(counts.largest_rollback_ms.load(Relaxed) as f64);
+        stats.drift_seconds = seconds(generator.drift_ticks().saturating_mul(generator.layout.tick_ms()) as f64);
+        stats.borrowed_ticks = generator.borrowed_ticks();
+        stats.layout_seconds_left = generator.layout.expires_at_ms().map(|ends_ms| seconds((ends_ms - now_ms) as f64));
+        if let Some(leased) = self.leased.as_ref().filter(|_| generator.same_process()) {
+            let status = leased.status.load();
+            let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
+            stats.lease_node = Some(generator.lease.get().node);
+            stats.lease_bound = end_ms.map(seconds);
+            stats.lease_seconds_left = end_ms.map(|end_ms| seconds(end_ms - now_ms as f64));
+            stats.lease_renewals = Some(status.counts.renewals);
+            stats.lease_failures = Some(status.counts.failures);
+            stats.leases_lost = Some(status.counts.lost);
+            let failing_ms = status.trouble.as_ref().map_or(0, |(_, since_ms)| now_ms - since_ms);
+            stats.lease_failing_seconds = Some(seconds(failing_ms.max(0) as f64));
+        }
+        stats
+    }
+
     fn bound_ms(&self) -> i64 {
         let layout = &self.generator.layout;
         layout.tick_start_ms((self.generator.lease.get().bound() >> layout.sequence().bits()) + 1) - 1
@@ -215,6 +280,12 @@ impl Entry {
     }
 }
 
+impl Source for Entry {
+    fn stats(&self) -> Option<Stats> {
+        self.generator.same_process().then(|| self.all_stats())
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 impl Entry {
     /// What a forked child, or a copy of the machine, finds in its memory.
@@ -227,6 +298,6 @@ impl Entry {
         let generator = self.generator.copy(process.time.clock(), process.mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
         let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
-        Entry { generator, leased, handles, retired, manual_clock: self.manual_clock }
+        Entry { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: self.spec.clone() }
     }
 }

@@ -82,6 +82,8 @@ pub(crate) struct Holder {
     trouble: Option<Error>,
     /// What it waits for, where it knows until when.
     awaits: Option<String>,
+    /// How often a bound was moved on.
+    renewals: u64,
 }
 
 #[cfg_attr(test, derive(Clone))]
@@ -122,6 +124,7 @@ impl Holder {
             watch: None,
             trouble: None,
             awaits: None,
+            renewals: 0,
         }
     }
 
@@ -151,6 +154,15 @@ impl Holder {
     /// Why the last attempt failed; `None` once one has succeeded.
     pub(crate) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
+    }
+
+    pub(crate) fn renewals(&self) -> u64 {
+        self.renewals
+    }
+
+    /// Which incarnation of the store it knows: another one has lost writes, or is another store.
+    pub(crate) fn store(&self) -> Option<(u64, String)> {
+        self.incarnation.as_ref().map(|incarnation| (incarnation.meta.nonce, incarnation.meta.server.clone()))
     }
 
     /// What it waits for, for people.

@@ -10,7 +10,7 @@ use super::keeper::{Keeper, Keepers, State};
 use super::process::Home;
 use super::seat::Found;
 use crate::error::{Error, ErrorKind, Result};
-use crate::notice;
+use crate::event::{self, Level};
 use crate::wait::{Later, Phase, Wait};
 use std::sync::Arc;
 use std::time::Duration;
@@ -182,7 +182,11 @@ impl Visit {
         }
         let reason = self.keeper.lock().seat(self.seat).notice();
         if let Some(reason) = reason {
-            notice::tell(&format!("store={} namespace={}: waiting: {reason}", contract.address, contract.namespace));
+            event::tell_here(Level::Warning, event::LEASE_WAITING, || {
+                let (store, namespace) = (contract.address.to_string(), contract.namespace.clone());
+                let text = format!("store={store} namespace={namespace}: waiting: {reason}");
+                (text, vec![("store", store), ("namespace", namespace), ("reason", reason)])
+            });
         }
     }
 }

@@ -197,6 +197,10 @@ impl Fill for Supply {
         Levels { low: ready, high: ready }
     }
 
+    fn step(&self) -> Option<u64> {
+        self.pace.as_ref().map(|pace| pace.step)
+    }
+
     fn trouble(&self) -> Option<Error> {
         self.trouble.clone()
     }

@@ -42,12 +42,29 @@ pub struct Local {
     /// and how often it had called words back.
     lease: usize,
     recalls: u64,
+    /// How many IDs the block had, and the process whose it is.
+    block: u64,
+    process: u64,
 }
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
         let (stretch, counts) = (Stretch::NONE, Counts::NONE);
-        Local { ids, next: 0, left: 0, step: 0, later: 0..0, node_bits: 0, stretch, counts, seen: 0, lease: 0, recalls: 0 }
+        Local {
+            ids,
+            next: 0,
+            left: 0,
+            step: 0,
+            later: 0..0,
+            node_bits: 0,
+            stretch,
+            counts,
+            seen: 0,
+            lease: 0,
+            recalls: 0,
+            block: 0,
+            process: 0,
+        }
     }
 
     /// The next ID. Waits as the policies say.
@@ -98,15 +115,42 @@ impl Local {
 
     /// Another block.
     fn claim(&mut self) -> Result<()> {
+        self.count();
         // Read before the claim: if the block is another lease's, or was called back meanwhile, the next call claims anew.
-        let lease = self.ids.generator().lease.get();
-        (self.lease, self.recalls) = (place_of(lease), lease.recalls());
+        let before = self.ids.generator().lease.get();
+        (self.lease, self.recalls) = (place_of(before), before.recalls());
         (self.left, self.later) = (0, 0..0);
-        let Claimed { lease, words, stretch } = self.ids.claim(BLOCK, Duration::MAX)?;
+        // Before it is claimed: nobody may be told of more than was issued.
+        before.set_aside(BLOCK);
+        let claimed = self.ids.claim(BLOCK, Duration::MAX);
+        if let Ok(Claimed { lease, words, .. }) = &claimed {
+            lease.set_aside(words.count);
+            (self.block, self.process) = (words.count, lease.process);
+        }
+        before.count(BLOCK);
+        let Claimed { lease, words, stretch } = claimed?;
         self.node_bits = lease.node_bits;
         self.later = words.first..words.first + words.count;
         (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), self.ids.generator().seen());
         Ok(())
+    }
+}
+
+impl Local {
+    /// Counts what was issued of the block that is left.
+    fn count(&mut self) {
+        let issued = std::mem::take(&mut self.block).saturating_sub(self.left + (self.later.end - self.later.start));
+        let lease = self.ids.generator().lease.get();
+        // A forked child has issued nothing of its parent's.
+        if issued > 0 && lease.process == self.process && self.ids.generator().is_of_this_process(lease) {
+            lease.count(issued);
+        }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.count();
     }
 }
 

@@ -200,7 +200,7 @@ impl Spec {
         }
         let fields = self.given(layout)?.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
         let contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
-        Ok(Source::Leased(Box::new(Contract { detached, ..contract })))
+        Ok(Source::Leased(Box::new(Contract { detached, spec: self.to_string(), ..contract })))
     }
 
     fn fixed(&self, layout: &Layout) -> Result<Source> {

@@ -17,6 +17,7 @@ ADAPTERS = [
     ("frazil.numpy", ["numpy"], "numpy"),
     ("frazil.pandas", ["pandas", "numpy"], "pandas"),
     ("frazil.polars", ["polars", "numpy"], "polars"),
+    ("frazil.prometheus", ["prometheus_client"], "prometheus"),
 ]
 
 

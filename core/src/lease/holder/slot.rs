@@ -205,6 +205,7 @@ impl Holder {
     pub(super) fn extended(&mut self, bound: u64, text: String, now: Now) {
         let held = self.held.as_mut().expect("only what is held is extended");
         held.grant.bound = bound;
+        self.renewals += 1;
         self.highest = self.highest.max(bound);
         held.version += 1;
         held.text = Some(text);

@@ -19,13 +19,15 @@ mod copy;
 pub(super) use callers::Found;
 
 use super::contract::Contract;
-use super::entry::{Entry, Leased, Status};
+use super::entry::{Entry, LeaseCounts, Leased, Status};
 use super::holder::{Do, Grant, Holder, Now, Reply};
 use super::line::is_busy;
 use super::process::Process;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
+use crate::event::{self, Level};
 use crate::generator::{self, Generator, Owner};
+use crate::stats;
 use crate::time::show_instant;
 use arc_swap::ArcSwap;
 use std::sync::{Arc, Weak};
@@ -64,6 +66,7 @@ pub(super) struct Seat {
     /// How often a lease was given up, and the store told.
     releases: u64,
     releasing: bool,
+    counts: LeaseCounts,
     /// Whether somebody was told what it waits for.
     noticed: bool,
     /// Why the last attempt failed, and the look at which that was found.
@@ -103,6 +106,9 @@ impl Seat {
     pub(super) fn new(number: u64, contract: Contract, process: &Process, entry: Option<Arc<Entry>>) -> Self {
         let mut terms = contract.terms.clone();
         terms.holder = process.holder.clone();
+        if let Some(inherited) = entry.as_ref().filter(|entry| !entry.generator.same_process()) {
+            inherited.begin_anew();
+        }
         Seat {
             number,
             contract,
@@ -124,6 +130,7 @@ impl Seat {
             looks: 0,
             releases: 0,
             releasing: false,
+            counts: LeaseCounts::default(),
             untold: None,
         }
     }
@@ -193,7 +200,9 @@ impl Seat {
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 });
+        let (grant, store) = (self.holder.grant(), self.holder.store());
         self.holder.done(reply, now);
+        self.note(grant, store);
         self.settle(now, process);
         // Before anybody can use what was confirmed.
         if self.holder.grant().is_some() && self.holder.trouble().is_none() {
@@ -359,11 +368,19 @@ impl Seat {
                 let clock = if manual { Clock::manual() } else { process.time.clock() };
                 let seen = if manual { 0 } else { layout.tick_of(process.time.unix_ms()).unwrap_or(0) };
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
-                let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None });
+                let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
                 let leased = Leased { contract: self.contract.clone(), status, home: process.home.clone() };
-                (Arc::new(Entry::new(generator, manual, Some(leased))), owner, true)
+                let entry = Arc::new(Entry::new(generator, manual, self.contract.spec.clone(), Some(leased)));
+                stats::register(Arc::downgrade(&entry) as _);
+                (entry, owner, true)
             }
         };
+        self.tell(Level::Info, event::LEASE_TAKEN, |seat| {
+            let (node, until) = (grant.node, seat.until(grant.bound));
+            let text = until.as_ref().map_or_else(String::new, |until| format!(", and covers IDs up to {until} until it is extended"));
+            let fields = std::iter::once(("node", node.to_string())).chain(until.map(|until| ("until", until)));
+            (format!("node number {node} is leased{text}"), fields.collect())
+        });
         self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
         (self.wanted, self.told, self.reason, self.noticed) = (false, 0, None, false);
     }
@@ -380,15 +397,74 @@ impl Seat {
         Some(Error::new(error.kind(), format!("store={address} namespace={namespace}: {text}")))
     }
 
+    /// Counts what came of a call, and tells of what it changed.
+    fn note(&mut self, grant: Option<Grant>, store: Option<(u64, String)>) {
+        self.counts.renewals = self.holder.renewals();
+        self.counts.failures += u64::from(self.holder.trouble().is_some());
+        if let Some(lost) = grant.filter(|grant| self.holder.grant().is_none_or(|now| now.token != grant.token)) {
+            self.counts.lost += 1;
+            self.tell(Level::Warning, event::LEASE_LOST, |_| {
+                let node = lost.node;
+                let text = format!("node number {node} is another process's by now: another one is leased, and no ID was issued twice");
+                (text, vec![("node", node.to_string())])
+            });
+        }
+        if store.is_some() && store != self.holder.store() {
+            self.tell(Level::Warning, event::STORE_CHANGED, |_| {
+                ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
+            });
+        }
+    }
+
+    /// Tells of an event; what is said of the store comes first.
+    fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
+        event::tell(level, name, || {
+            let (text, fields) = make(self);
+            let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
+            let text = format!("store={store} namespace={namespace}: {text}");
+            (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
+        });
+    }
+
+    /// The last instant whose IDs a bound covers; a disposable number has none.
+    fn until(&self, bound: u64) -> Option<String> {
+        let layout = &self.contract.terms.layout;
+        let end_ms = || layout.tick_start_ms((bound >> layout.sequence().bits()) + 1) - 1;
+        (!self.contract.terms.disposable).then(|| show_instant(end_ms()))
+    }
+
+    /// Tells that calls for the lease fail, or do so no more.
+    fn tell_of_trouble(&self, entry: &Entry, before: &Status, trouble: Option<&(Error, i64)>) {
+        let node = entry.generator.lease.get().node;
+        match (&before.trouble, trouble) {
+            (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |seat| {
+                let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
+                let until = seat.until(entry.generator.lease.get().bound());
+                let text = until.as_ref().map_or_else(String::new, |until| format!("; it covers IDs up to {until}"));
+                let text = format!("the lease of node number {node} cannot be extended{text}: {error}");
+                let fields = vec![("node", node.to_string()), ("code", code), ("error", error), ("since", since)];
+                (text, fields.into_iter().chain(until.map(|until| ("until", until))).collect())
+            }),
+            (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
+                let since = show_instant(*since_ms);
+                let text = format!("the lease of node number {node} is extended again, which failed since {since}");
+                (text, vec![("node", node.to_string()), ("since", since)])
+            }),
+            _ => {}
+        }
+    }
+
     /// Shows how the lease stands.
     fn report(&self, trouble: Option<&Error>, process: &Process) {
-        let Some(leased) = self.entry().and_then(|entry| entry.leased.as_ref()) else { return };
+        let Some((entry, leased)) = self.entry().and_then(|entry| Some((entry, entry.leased.as_ref()?))) else { return };
         let before = leased.status.load();
         let since_ms = before.trouble.as_ref().map_or_else(|| process.time.unix_ms(), |(_, since_ms)| *since_ms);
         let trouble = trouble.map(|error| (error.clone(), since_ms));
         let left = self.holder.grant().map_or(before.left, |grant| grant.left);
-        if before.trouble != trouble || before.left != left {
-            leased.status.store(Arc::new(Status { left, trouble }));
+        self.tell_of_trouble(entry, &before, trouble.as_ref());
+        let counts = self.counts;
+        if before.trouble != trouble || before.left != left || before.counts != counts {
+            leased.status.store(Arc::new(Status { left, trouble, counts }));
         }
     }
 }

@@ -441,13 +441,14 @@ fn a_first_start_says_what_it_waits_for_and_where_nothing_was_issued_none_waits(
     use std::sync::Mutex;
 
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    crate::on_wait(|text| TOLD.lock().unwrap().push(text.to_owned()));
+    crate::on_event(|event| TOLD.lock().unwrap().push(format!("{} {}", event.name, event.text)));
     let server = Server::start(&[]);
     let store = server.url();
     let spec = |namespace: &str| Spec::parse(&format!("standard store={store} namespace={namespace} window=20s")).unwrap();
     let open = |namespace: &str, wait_ms: u64| Snowflake::open_spec(spec(namespace), Duration::from_millis(wait_ms));
     let error = refused(open("new", 2_500), ErrorKind::WouldBlock, &["leases begin at 2", "frazil nodes STORE", "--begin SPEC"]);
-    let told: Vec<_> = TOLD.lock().unwrap().iter().filter(|text| text.contains("namespace=new")).cloned().collect();
+    let told: Vec<_> =
+        TOLD.lock().unwrap().iter().filter(|text| text.starts_with("lease.waiting") && text.contains("namespace=new")).cloned().collect();
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains(error.split_once(": leases").unwrap().1), "{told:?} {error}");
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -456,7 +457,7 @@ fn a_first_start_says_what_it_waits_for_and_where_nothing_was_issued_none_waits(
     let since = Instant::now();
     open("begun", 60_000).unwrap().next_id().unwrap();
     assert!(since.elapsed() < Duration::from_secs(15), "far less than the floor");
-    assert!(!TOLD.lock().unwrap().iter().any(|text| text.contains("namespace=begun")));
+    assert!(!TOLD.lock().unwrap().iter().any(|text| text.starts_with("lease.waiting") && text.contains("namespace=begun")));
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! What an operator wants to know without asking.
+#![allow(non_camel_case_types)]
+
+use crate::convert::max_wait;
+use crate::error::{c_string, frazil_status, guard};
+use frazil_core::{Event, Level};
+use std::ffi::{CString, c_char, c_void};
+use std::ptr;
+
+/// A part of an event, for programs.
+#[repr(C)]
+pub struct frazil_event_field {
+    /// Its name, which stays.
+    pub name: *const c_char,
+    /// Its value; an instant is RFC 3339 in UTC.
+    pub value: *const c_char,
+}
+
+/// Something that happened to the generators of this process: frazil_on_event(). Its texts are UTF-8, hold no secret, and are valid during the
+/// call of the hook. A later version may add fields at the end.
+#[repr(C)]
+pub struct frazil_event {
+    /// Whether somebody should look; else all is well.
+    pub is_warning: bool,
+    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+    /// "clock.rollback" or "layout.ending". These names stay.
+    pub name: *const c_char,
+    /// For people; may be worded differently tomorrow.
+    pub text: *const c_char,
+    /// The parts of the text: "store", "namespace", "node", "until", "since", "code" and others.
+    pub fields: *const frazil_event_field,
+    /// How many there are.
+    pub field_count: usize,
+}
+
+/// What frazil_on_event() has called, with the event and the pointer that was given there.
+pub type frazil_event_hook = Option<unsafe extern "C" fn(event: *const frazil_event, data: *mut c_void)>;
+
+/// Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
+/// after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
+/// hook takes its place. NULL: none, and then this waits up to 5 s for a call that is under way on frazil's thread; after that, and once no start
+/// waits, what it uses may be freed. FRAZIL_WOULD_BLOCK where that call has not returned by then. The hook may take itself away.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_void) -> frazil_status {
+    /// The user's pointer, of which the header says that several threads may use it.
+    struct Data(*mut c_void);
+    // SAFETY: only the hook uses it, which is made for that.
+    unsafe impl Send for Data {}
+    // SAFETY: as above.
+    unsafe impl Sync for Data {}
+
+    const LONGEST_MS: i64 = 5_000;
+    let data = Data(data);
+    guard(|| {
+        let Some(hook) = hook else { return frazil_core::end_events(max_wait(LONGEST_MS)?) };
+        frazil_core::on_event(move |event| {
+            let data = &data;
+            // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
+            with_event(event, |event| unsafe { hook(event, data.0) });
+        });
+        Ok(())
+    })
+}
+
+fn with_event(event: &Event, show: impl FnOnce(&frazil_event)) {
+    let texts: Vec<[CString; 2]> =
+        event.fields.iter().map(|(name, value)| [c_string((*name).to_owned()), c_string(value.clone())]).collect();
+    let fields: Vec<_> = texts.iter().map(|[name, value]| frazil_event_field { name: name.as_ptr(), value: value.as_ptr() }).collect();
+    let (name, text) = (c_string(event.name.to_owned()), c_string(event.text.clone()));
+    show(&frazil_event {
+        is_warning: event.level >= Level::Warning,
+        name: name.as_ptr(),
+        text: text.as_ptr(),
+        fields: if fields.is_empty() { ptr::null() } else { fields.as_ptr() },
+        field_count: fields.len(),
+    });
+}

@@ -1,0 +1,204 @@
+//! What generators and segments count.
+#![allow(non_camel_case_types)]
+
+use crate::convert::{SizedOut, filled, null, reference};
+use crate::error::{c_string, frazil_status, guard};
+use crate::numbers::frazil_numbers;
+use crate::snowflake::frazil_snowflake;
+use frazil_core::{Error, ErrorKind, Metric, Stats};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_void};
+
+/// What a generator or a segment has counted in this process. A value that means nothing there is 0: what begins with lease_ is a
+/// leased number's, what begins with range_ a segment's, tickets' or a ring's.
+#[repr(C)]
+pub struct frazil_stats {
+    /// "snowflake", "segment", "tickets" or "buffered".
+    pub kind: *const c_char,
+    /// The canonical spec line with which it was opened first; it shows no secret. Valid until this thread's next call that gives
+    /// a frazil_stats, or until the visitor returns.
+    pub spec: *const c_char,
+    /// IDs issued, or numbers given out: exact when no call is under way.
+    pub issued: u64,
+    /// Calls that waited: for the clock, for a lease, for numbers of a store.
+    pub waits: u64,
+    /// How long calls waited, all together.
+    pub wait_seconds: f64,
+    /// Calls that found the sequence used up, or no number in time.
+    pub exhausted: u64,
+    /// Calls that ended with an error in place of IDs.
+    pub refused: u64,
+    /// How often the clock went back by a tick or more.
+    pub rollbacks: u64,
+    /// The furthest that it went back.
+    pub largest_rollback_seconds: f64,
+    /// How far the last ID is stamped ahead of the clock.
+    pub drift_seconds: f64,
+    /// Ticks that were entered before the clock showed them.
+    pub borrowed_ticks: u64,
+    /// How long until the layout ends; infinite where dates end first, and for numbers.
+    pub layout_seconds_left: f64,
+    /// Whether there is a lease.
+    pub is_leased: bool,
+    /// Whether numbers are prepared.
+    pub has_ranges: bool,
+    /// The node number that is leased.
+    pub lease_node: u64,
+    /// The end of what the lease covers, in seconds since 1970; infinite for a disposable number.
+    pub lease_bound: f64,
+    /// How far off that is.
+    pub lease_seconds_left: f64,
+    /// How often the lease was extended.
+    pub lease_renewals: u64,
+    /// Calls of the store for the lease that failed.
+    pub lease_failures: u64,
+    /// For how long these have failed; 0 when all is well.
+    pub lease_failing_seconds: f64,
+    /// Node numbers that another process had taken.
+    pub leases_lost: u64,
+    /// Numbers left in the range being used.
+    pub range_left: u64,
+    /// Numbers that lie ready behind that range.
+    pub range_ready: u64,
+    /// The size of the next range that is fetched; 0 for a ring and for tickets.
+    pub range_step: u64,
+    /// Calls that found nothing ready.
+    pub hungry: u64,
+}
+
+filled!(frazil_stats, hungry: u64);
+
+thread_local! {
+    static SPEC: RefCell<CString> = RefCell::default();
+}
+
+fn to_c(stats: &Stats, spec: &CStr) -> frazil_stats {
+    let kind: &CStr = match stats.kind {
+        "snowflake" => c"snowflake",
+        "segment" => c"segment",
+        "tickets" => c"tickets",
+        _ => c"buffered",
+    };
+    let (count, seconds) = (|count: Option<u64>| count.unwrap_or(0), |seconds: Option<f64>| seconds.unwrap_or(0.0));
+    let no_end = |seconds: Option<f64>| seconds.unwrap_or(f64::INFINITY);
+    let is_leased = stats.lease_node.is_some();
+    frazil_stats {
+        kind: kind.as_ptr(),
+        spec: spec.as_ptr(),
+        issued: stats.issued,
+        waits: stats.waits,
+        wait_seconds: stats.wait_seconds,
+        exhausted: stats.exhausted,
+        refused: stats.refused,
+        rollbacks: stats.rollbacks,
+        largest_rollback_seconds: stats.largest_rollback_seconds,
+        drift_seconds: stats.drift_seconds,
+        borrowed_ticks: stats.borrowed_ticks,
+        layout_seconds_left: no_end(stats.layout_seconds_left),
+        is_leased,
+        has_ranges: stats.hungry.is_some(),
+        lease_node: count(stats.lease_node),
+        lease_bound: if is_leased { no_end(stats.lease_bound) } else { 0.0 },
+        lease_seconds_left: if is_leased { no_end(stats.lease_seconds_left) } else { 0.0 },
+        lease_renewals: count(stats.lease_renewals),
+        lease_failures: count(stats.lease_failures),
+        lease_failing_seconds: seconds(stats.lease_failing_seconds),
+        leases_lost: count(stats.leases_lost),
+        range_left: count(stats.range_left),
+        range_ready: count(stats.range_ready),
+        range_step: count(stats.range_step),
+        hungry: count(stats.hungry),
+    }
+}
+
+fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
+    SPEC.with_borrow_mut(|spec| {
+        *spec = c_string(stats.spec.clone());
+        out.write(to_c(stats, spec));
+    });
+}
+
+/// What was counted for a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
+///
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_snowflake_stats(ids: *const frazil_snowflake, stats: *mut frazil_stats, size: usize) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (ids, out) = unsafe { (reference("ids", ids)?, SizedOut::new("stats", stats, size)?) };
+        give(out, &ids.ids.stats());
+        Ok(())
+    })
+}
+
+/// The same for a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_numbers_stats(numbers: *const frazil_numbers, stats: *mut frazil_stats, size: usize) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointers are NULL or as the header says.
+        let (numbers, out) = unsafe { (reference("numbers", numbers)?, SizedOut::new("stats", stats, size)?) };
+        give(out, &numbers.numbers.stats());
+        Ok(())
+    })
+}
+
+/// What frazil_each_stats() calls. A later version may add fields at the end of the struct.
+pub type frazil_stats_visitor = Option<unsafe extern "C" fn(stats: *const frazil_stats, data: *mut c_void)>;
+
+/// Shows what every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
+/// The visitor is called on this thread, under no lock, and may call frazil.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_each_stats(visitor: frazil_stats_visitor, data: *mut c_void) -> frazil_status {
+    guard(|| {
+        let visitor = visitor.ok_or_else(|| null("visitor"))?;
+        for stats in frazil_core::stats() {
+            let spec = c_string(stats.spec.clone());
+            // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
+            unsafe { visitor(&to_c(&stats, &spec), data) };
+        }
+        Ok(())
+    })
+}
+
+/// A row of the table from which exporters take names: frazil_metric_at(). The texts are valid for the life of the process.
+#[repr(C)]
+pub struct frazil_metric {
+    /// The field of frazil_stats.
+    pub field: *const c_char,
+    /// The name in Prometheus.
+    pub prometheus: *const c_char,
+    /// The name in OpenTelemetry.
+    pub opentelemetry: *const c_char,
+    /// The unit there.
+    pub unit: *const c_char,
+    /// What it tells.
+    pub help: *const c_char,
+    /// Whether it only grows; else it is a gauge.
+    pub is_counter: bool,
+}
+
+filled!(frazil_metric, is_counter: bool);
+
+/// How many rows the table of metrics has.
+#[unsafe(no_mangle)]
+pub extern "C" fn frazil_metric_count() -> usize {
+    Metric::ALL.len()
+}
+
+/// A row of that table: `frazil_metric_at(index, &metric, sizeof metric)`.
+///
+/// FRAZIL_OUT_OF_RANGE past its end, and for a size that no version of the struct has.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_metric_at(index: usize, metric: *mut frazil_metric, size: usize) -> frazil_status {
+    guard(|| {
+        // SAFETY: the caller's pointer is NULL or as the header says.
+        let out = unsafe { SizedOut::new("metric", metric, size)? };
+        let metric = Metric::ALL.get(index).ok_or_else(|| {
+            let last = Metric::ALL.len() - 1;
+            Error::new(ErrorKind::OutOfRange, format!("index={index} is out of range: 0 to {last}"))
+        })?;
+        let [field, prometheus, opentelemetry, unit, help] = metric.c_texts().map(CStr::as_ptr);
+        out.write(frazil_metric { field, prometheus, opentelemetry, unit, help, is_counter: metric.is_counter });
+        Ok(())
+    })
+}

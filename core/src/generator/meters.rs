@@ -1,0 +1,151 @@
+//! What a generator counts beside its IDs, on the slow path alone.
+
+use super::Generator;
+use super::lease::Lease;
+use crate::event::{self, Level};
+use crate::policy::Reaction;
+use crate::time::show_instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A layout that ends sooner than this is told of.
+const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+/// How often a reading is tried anew while a thread moves the word.
+const ATTEMPTS: usize = 1_000;
+
+/// The counts of one process.
+#[derive(Default)]
+pub(crate) struct Meters {
+    pub(crate) waits: AtomicU64,
+    pub(crate) waited_us: AtomicU64,
+    pub(crate) exhausted: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) rollbacks: AtomicU64,
+    pub(crate) largest_rollback_ms: AtomicU64,
+    borrowed_ticks: AtomicU64,
+    /// The highest tick that was counted as borrowed.
+    borrowed_to: AtomicU64,
+    /// The tick that the clock showed before it went back last: while it has not passed that, it is the same rollback.
+    back_from: AtomicU64,
+    /// The most IDs that anybody was told of.
+    told: AtomicU64,
+    told_of_end: AtomicBool,
+}
+
+impl Generator {
+    /// This process's counts.
+    pub(crate) fn meters(&self) -> &Meters {
+        self.meters.get(|| Ok(Meters::default())).expect("nothing here can fail")
+    }
+
+    /// The first tick of a layout's last year.
+    pub(super) fn last_year(last_tick: u64, tick_ms: u64) -> u64 {
+        last_tick.saturating_sub(YEAR_MS / tick_ms)
+    }
+
+    /// What the clock shows at the slow path, where `seen` was the highest tick before.
+    pub(super) fn note_clock(&self, lease: &Lease, now: u64, seen: u64) {
+        if now < seen {
+            self.note_rollback(now, seen);
+        }
+        if now >= self.last_year {
+            self.note_end();
+        }
+        let Reaction::Ahead(_) = self.policies.exhausted else {
+            if matches!(self.policies.rollback, Reaction::Ahead(_)) && now < seen {
+                self.note_borrowed(lease, seen);
+            }
+            return;
+        };
+        self.note_borrowed(lease, seen);
+    }
+
+    /// Meters the ticks up to the last word's that the clock had not shown.
+    fn note_borrowed(&self, lease: &Lease, seen: u64) {
+        let last = self.last_tick_of(lease);
+        if last > seen {
+            let counts = self.meters();
+            let before = counts.borrowed_to.fetch_max(last, Relaxed);
+            counts.borrowed_ticks.fetch_add(last.saturating_sub(before.max(seen)), Relaxed);
+        }
+    }
+
+    fn last_tick_of(&self, lease: &Lease) -> u64 {
+        lease.next().saturating_sub(1) >> self.packing.sequence_bits
+    }
+
+    #[cold]
+    fn note_rollback(&self, now: u64, seen: u64) {
+        let counts = self.meters();
+        let back_ms = (seen - now).saturating_mul(self.layout.tick_ms());
+        counts.largest_rollback_ms.fetch_max(back_ms, Relaxed);
+        if counts.back_from.fetch_max(seen, Relaxed) < seen {
+            counts.rollbacks.fetch_add(1, Relaxed);
+            let rollback = self.policies.rollback;
+            let (node, policy) = (self.lease.get().node, rollback.to_string());
+            event::tell(Level::Warning, event::CLOCK_ROLLBACK, || {
+                let text = format!(
+                    "the clock went back by {back_ms} ms, and rollback={policy} says what the generator of node number {node} does"
+                );
+                (text, vec![("node", node.to_string()), ("back_ms", back_ms.to_string()), ("rollback", policy)])
+            });
+        }
+    }
+
+    #[cold]
+    fn note_end(&self) {
+        if self.meters().told_of_end.swap(true, Relaxed) {
+            return;
+        }
+        event::tell(Level::Warning, event::LAYOUT_ENDING, || {
+            let (node, ends) = (self.lease.get().node, self.layout.expires_at_ms().map_or_else(String::new, show_instant));
+            let text = format!("the layout of node number {node} ends at {ends}: no ID can be made from then on");
+            (text, vec![("node", node.to_string()), ("ends", ends)])
+        });
+    }
+
+    /// A call has waited, or goes on to. `is_first` says whether that is its first time.
+    pub(crate) fn note_wait(&self, is_first: bool, waited: Duration) {
+        let counts = self.meters();
+        counts.waits.fetch_add(u64::from(is_first), Relaxed);
+        counts.waited_us.fetch_add(waited.as_micros() as u64, Relaxed);
+    }
+
+    /// A call has come to its end without IDs.
+    pub(crate) fn note_refusal(&self) {
+        self.meters().refused.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn borrowed_ticks(&self) -> u64 {
+        let lease = self.lease.get();
+        if self.is_of_this_process(lease) {
+            self.note_clock(lease, self.seen(), self.seen());
+        }
+        self.meters().borrowed_ticks.load(Relaxed)
+    }
+
+    /// How many ticks the last ID lies ahead of the clock.
+    pub(crate) fn drift_ticks(&self) -> u64 {
+        let lease = self.lease.get();
+        let is_begun = self.is_of_this_process(lease) && self.issued() > 0;
+        if is_begun { self.last_tick_of(lease).saturating_sub(self.tick_or_zero()) } else { 0 }
+    }
+
+    /// How many IDs this process has issued.
+    ///
+    /// Exact when no call is under way. A call counts from when it takes a word, also one that is then refused and hands it back. A reading in
+    /// that very instant is one too high until another ID is issued; it is not taken back, for what exporters were told must not fall. The IDs
+    /// of a block of [`local`](crate::Snowflake::local) count when the handle has left the block: nothing shared is written for each.
+    pub(crate) fn issued(&self) -> u64 {
+        let told = &self.meters().told;
+        for _ in 0..ATTEMPTS {
+            if let Some(issued) = self.lease.issued(self.mark.current()) {
+                // Below 0 while a first block is set aside.
+                let issued = (issued as i64).max(0) as u64;
+                return told.fetch_max(issued, Relaxed).max(issued);
+            }
+            crate::sync::yield_now();
+        }
+        told.load(Relaxed)
+    }
+}

@@ -1,0 +1,270 @@
+//! What generators and segments count, under the same names in every language.
+
+use crate::fork::PerProcess;
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What can be read of a [`Stats`]: a row of the one table from which every language and every exporter takes names and help texts.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Metric {
+    /// The field of [`Stats`].
+    pub field: &'static str,
+    /// The name in Prometheus.
+    pub prometheus: &'static str,
+    /// The name in OpenTelemetry.
+    pub opentelemetry: &'static str,
+    /// The unit, as OpenTelemetry writes it (UCUM).
+    pub unit: &'static str,
+    /// Whether it only grows; else it is a gauge.
+    pub is_counter: bool,
+    /// What it tells.
+    pub help: &'static str,
+    c_texts: [&'static CStr; 5],
+    value: fn(&Stats) -> Option<f64>,
+}
+
+/// How two of the same labels are put together.
+trait Merge: Copy {
+    fn number(self) -> Option<f64>;
+    fn sum(self, other: Self) -> Self;
+    fn most(self, other: Self) -> Self;
+    fn least(self, other: Self) -> Self;
+}
+
+impl Merge for u64 {
+    fn number(self) -> Option<f64> {
+        Some(self as f64)
+    }
+
+    fn sum(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+
+    fn most(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    fn least(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+impl Merge for f64 {
+    fn number(self) -> Option<f64> {
+        Some(self)
+    }
+
+    fn sum(self, other: Self) -> Self {
+        self + other
+    }
+
+    fn most(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    fn least(self, other: Self) -> Self {
+        self.min(other)
+    }
+}
+
+fn both<T: Copy>(one: Option<T>, other: Option<T>, merge: fn(T, T) -> T) -> Option<T> {
+    one.zip(other).map(|(one, other)| merge(one, other)).or(one).or(other)
+}
+
+impl<T: Merge> Merge for Option<T> {
+    fn number(self) -> Option<f64> {
+        self.and_then(T::number)
+    }
+
+    fn sum(self, other: Self) -> Self {
+        both(self, other, T::sum)
+    }
+
+    fn most(self, other: Self) -> Self {
+        both(self, other, T::most)
+    }
+
+    fn least(self, other: Self) -> Self {
+        both(self, other, T::least)
+    }
+}
+
+/// The same text for C.
+macro_rules! c_text {
+    ($text:expr) => {
+        match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
+            Ok(text) => text,
+            Err(_) => panic!("a text has no NUL"),
+        }
+    };
+}
+
+macro_rules! metrics {
+    ($($field:ident: $type:ty, $kind:literal, $merge:ident, $prometheus:literal, $opentelemetry:literal, $unit:literal, $help:literal;)*) => {
+        /// What a generator or a segment has counted in this process: [`Snowflake::stats`](crate::Snowflake::stats),
+        /// [`Numbers::stats`](crate::Numbers::stats), [`stats`]. `None` where a value means nothing: a given number has no lease.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            /// `snowflake`, `segment`, `tickets` or `buffered`.
+            pub kind: &'static str,
+            /// The canonical spec line with which it was opened first; it shows no secret.
+            pub spec: String,
+            $(#[doc = $help] pub $field: $type,)*
+        }
+
+        impl Metric {
+            /// All of them, in the order of the fields.
+            pub const ALL: &'static [Metric] = &[$(Metric {
+                field: stringify!($field),
+                prometheus: $prometheus,
+                opentelemetry: $opentelemetry,
+                unit: $unit,
+                is_counter: matches!($kind.as_bytes(), b"counter"),
+                help: $help,
+                c_texts: [
+                    c_text!(stringify!($field)),
+                    c_text!($prometheus),
+                    c_text!($opentelemetry),
+                    c_text!($unit),
+                    c_text!($help),
+                ],
+                value: |stats| Merge::number(stats.$field),
+            },)*];
+        }
+
+        impl Stats {
+            pub(crate) fn new(kind: &'static str, spec: String) -> Self {
+                Stats { kind, spec, $($field: Default::default(),)* }
+            }
+
+            /// Puts those of another generator of the same labels to these.
+            fn merge(&mut self, other: &Stats) {
+                $(self.$field = Merge::$merge(self.$field, other.$field);)*
+            }
+        }
+    };
+}
+
+metrics! {
+    issued: u64, "counter", sum, "frazil_issued_total", "frazil.issued", "{id}",
+        "IDs issued, or numbers given out";
+    waits: u64, "counter", sum, "frazil_waits_total", "frazil.waits", "{wait}",
+        "Calls that waited: for the clock, for a lease, for numbers of a store";
+    wait_seconds: f64, "counter", sum, "frazil_wait_time_seconds_total", "frazil.wait.time", "s",
+        "How long calls waited, all together";
+    exhausted: u64, "counter", sum, "frazil_exhausted_total", "frazil.exhausted", "{call}",
+        "Calls that found the sequence used up, or no number in time";
+    refused: u64, "counter", sum, "frazil_refused_total", "frazil.refused", "{call}",
+        "Calls that ended with an error in place of IDs";
+    rollbacks: u64, "counter", sum, "frazil_clock_rollbacks_total", "frazil.clock.rollbacks", "{rollback}",
+        "How often the clock went back by a tick or more";
+    largest_rollback_seconds: f64, "gauge", most, "frazil_clock_rollback_largest_seconds", "frazil.clock.rollback.largest", "s",
+        "The furthest that the clock went back";
+    drift_seconds: f64, "gauge", most, "frazil_clock_drift_seconds", "frazil.clock.drift", "s",
+        "How far the last ID is stamped ahead of the clock";
+    borrowed_ticks: u64, "counter", sum, "frazil_borrowed_ticks_total", "frazil.borrowed.ticks", "{tick}",
+        "Ticks that were entered before the clock showed them";
+    layout_seconds_left: Option<f64>, "gauge", least, "frazil_layout_left_seconds", "frazil.layout.left", "s",
+        "How long until the layout ends";
+    lease_node: Option<u64>, "gauge", least, "frazil_lease_node", "frazil.lease.node", "{node}",
+        "The node number that is leased";
+    lease_bound: Option<f64>, "gauge", least, "frazil_lease_bound_timestamp_seconds", "frazil.lease.bound.timestamp", "s",
+        "The end of what the lease covers, in seconds since 1970";
+    lease_seconds_left: Option<f64>, "gauge", least, "frazil_lease_left_seconds", "frazil.lease.left", "s",
+        "How long the lease still covers IDs without its store";
+    lease_renewals: Option<u64>, "counter", sum, "frazil_lease_renewals_total", "frazil.lease.renewals", "{renewal}",
+        "How often the lease was extended";
+    lease_failures: Option<u64>, "counter", sum, "frazil_lease_failures_total", "frazil.lease.failures", "{failure}",
+        "Calls of the store for the lease that failed";
+    lease_failing_seconds: Option<f64>, "gauge", most, "frazil_lease_failing_seconds", "frazil.lease.failing", "s",
+        "For how long calls for the lease have failed; 0 when all is well";
+    leases_lost: Option<u64>, "counter", sum, "frazil_leases_lost_total", "frazil.leases.lost", "{lease}",
+        "Node numbers that another process had taken";
+    range_left: Option<u64>, "gauge", sum, "frazil_range_left", "frazil.range.left", "{id}",
+        "Numbers left in the range being used";
+    range_ready: Option<u64>, "gauge", sum, "frazil_range_ready", "frazil.range.ready", "{id}",
+        "Numbers that lie ready behind that range";
+    range_step: Option<u64>, "gauge", most, "frazil_range_step", "frazil.range.step", "{id}",
+        "The size of the next range that is fetched";
+    hungry: Option<u64>, "counter", sum, "frazil_hungry_total", "frazil.hungry", "{call}",
+        "Calls that found nothing ready";
+}
+
+impl Metric {
+    /// What a generator shows of it; `None` where it means nothing there.
+    pub fn value(&self, stats: &Stats) -> Option<f64> {
+        (self.value)(stats)
+    }
+
+    /// The field, the names, the unit and the help text, for C.
+    #[doc(hidden)]
+    pub fn c_texts(&self) -> [&'static CStr; 5] {
+        self.c_texts
+    }
+}
+
+/// What has stats.
+pub(crate) trait Source: Send + Sync {
+    /// `None` where this process has not used it: it is a parent's.
+    fn stats(&self) -> Option<Stats>;
+}
+
+#[derive(Default)]
+struct Sources {
+    all: Vec<Weak<dyn Source>>,
+    /// How many there may be before those that are gone are looked for.
+    most: usize,
+}
+
+static SOURCES: PerProcess<Mutex<Sources>> = PerProcess::new();
+
+fn with_sources<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
+    let sources = SOURCES.get(|| Ok(Mutex::default())).expect("nothing here can fail");
+    work(&mut sources.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Shows a source among all of this process.
+pub(crate) fn register(source: Weak<dyn Source>) {
+    with_sources(|sources| {
+        if sources.all.len() >= sources.most {
+            sources.all.retain(|source| source.strong_count() > 0);
+            sources.most = 2 * sources.all.len() + 16;
+        }
+        sources.all.push(source);
+    });
+}
+
+/// What every generator and segment of this process has counted, as long as it is open; a number that is given without a store
+/// stays open as long as the process runs. Those of the same kind and spec are one. Sorted by kind and spec. Asks no store.
+///
+/// # Example
+/// ```
+/// let ids = frazil::Snowflake::open("standard node=5")?;
+/// ids.next_id()?;
+/// for stats in frazil::stats() {
+///     for metric in frazil::Metric::ALL {
+///         if let Some(value) = metric.value(&stats) {
+///             println!("{}{{kind=\"{}\",spec=\"{}\"}} {value}", metric.prometheus, stats.kind, stats.spec);
+///         }
+///     }
+/// }
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn stats() -> Vec<Stats> {
+    let mut sources = with_sources(|sources| sources.all.iter().filter_map(Weak::upgrade).collect::<Vec<_>>());
+    // What a forked child has inherited may be shown there more than once.
+    sources.sort_by_key(|source| Arc::as_ptr(source).addr());
+    sources.dedup_by(|a, b| std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)));
+    let mut all: Vec<_> = sources.iter().filter_map(|source| source.stats()).collect();
+    all.sort_by(|a, b| (a.kind, &a.spec).cmp(&(b.kind, &b.spec)));
+    all.dedup_by(|same, first| {
+        let is_same = (same.kind, &same.spec) == (first.kind, &first.spec);
+        if is_same {
+            first.merge(same);
+        }
+        is_same
+    });
+    all
+}

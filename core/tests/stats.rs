@@ -1,0 +1,318 @@
+//! What is counted is what happened: on one thread, on many, over swaps of leases, and in a forked child.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{Buffered, ErrorKind, Metric, Segment, Snowflake, Stats, stats};
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+fn open(line: &str) -> Snowflake {
+    Snowflake::open(line).unwrap()
+}
+
+/// A manual clock and four IDs a tick.
+fn manual(more: &str) -> Snowflake {
+    let ids = open(&format!("layout='time:31@1s node:20 sequence:2 epoch:2025-01-01' node=9 clock=manual detached=true {more}"));
+    ids.set_time(at(0)).unwrap();
+    ids
+}
+
+fn at(second: i64) -> i64 {
+    1_800_000_000_000 + 1_000 * second
+}
+
+fn issued(ids: &Snowflake) -> u64 {
+    ids.stats().issued
+}
+
+#[test]
+fn what_start_policies_and_observed_ids_pass_over_is_not_counted() {
+    for start in ["zero", "alternate:1", "random:3", "continue:3"] {
+        let ids = manual(&format!("start={start} exhausted=error"));
+        assert_eq!(issued(&ids), 0);
+        let mut all = 0;
+        for second in 1..200 {
+            ids.set_time(at(second * second % 7 + second * 8)).unwrap();
+            all += ids.iter().take(6).filter(Result::is_ok).count() as u64;
+            assert_eq!(issued(&ids), all, "start={start}");
+            if second % 50 == 0 {
+                let theirs = ids.layout().compose(at(second * 8 + 7), &[("node", 8)], 2).unwrap();
+                ids.set_time(at(second * 8 + 7)).unwrap();
+                ids.observe(theirs).unwrap();
+                assert_eq!(issued(&ids), all);
+            }
+        }
+        assert!(all > 400);
+    }
+}
+
+#[test]
+fn batches_blocks_and_single_ids_count_alike() {
+    let ids = open("standard node=900 detached=true start=random:16");
+    let mut all = 0;
+    for round in 0..50 {
+        ids.next_id().unwrap();
+        all += 1 + ids.batch(round * 97).unwrap().len() as u64;
+        let mut mine = ids.local();
+        for _ in 0..round {
+            mine.next_id().unwrap();
+        }
+        drop(mine);
+        all += round as u64;
+        assert_eq!(issued(&ids), all);
+    }
+    // Not a block that is still being used, and never more than was issued.
+    let mut mine = ids.local();
+    (0..10).for_each(|_| assert!(mine.next_id().is_ok()));
+    assert!((all..=all + 10).contains(&issued(&ids)));
+    drop(mine);
+    assert_eq!(issued(&ids), all + 10);
+}
+
+/// Threads in every way to mint, while one reads and another gives the lease up: what is read never falls, and is exact at the end.
+#[test]
+fn threads_are_counted_exactly() {
+    let ids = open("layout='time:41@1ms node:16 sequence:6 epoch:2025-01-01' store=memory namespace=exact start=random:16 exhausted=wait");
+    let (made, done, start) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(5));
+    std::thread::scope(|scope| {
+        let minters: Vec<_> = (0..3)
+            .map(|way| {
+                let (ids, made, start) = (&ids, &made, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let mut mine = ids.local();
+                    for round in 0..3_000 {
+                        let count = match way {
+                            0 => ids.next_id().map(|_| 1),
+                            1 => ids.batch(round % 40).map(|ids| ids.len() as u64),
+                            _ => mine.next_id().map(|_| 1),
+                        };
+                        made.fetch_add(count.unwrap(), Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            start.wait();
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                let now = issued(&ids);
+                assert!(now >= last, "{now} after {last}");
+                last = now;
+            }
+        });
+        start.wait();
+        for _ in 0..20 {
+            ids.renew().unwrap();
+            std::thread::yield_now();
+        }
+        minters.into_iter().for_each(|minter| minter.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(issued(&ids), made.load(Ordering::Relaxed));
+    let stats = ids.stats();
+    assert!(stats.lease_node == Some(ids.node()) && stats.lease_failures == Some(0) && stats.leases_lost == Some(0), "{stats:?}");
+}
+
+#[test]
+fn what_is_refused_waited_for_and_borrowed_is_counted() {
+    let ids = manual("exhausted=error rollback=error start=zero");
+    (0..4).for_each(|_| assert!(ids.next_id().is_ok()));
+    assert!((0..3).all(|_| ids.next_id().unwrap_err().kind() == ErrorKind::Exhausted));
+    let stats = ids.stats();
+    assert_eq!((stats.issued, stats.exhausted, stats.refused, stats.waits), (4, 3, 3, 0));
+    ids.try_next_id(Duration::ZERO).unwrap_err();
+    assert_eq!(ids.stats().refused, 4);
+
+    ids.set_time(at(100)).unwrap();
+    ids.next_id().unwrap();
+    for (second, largest) in [(97, 3.0), (99, 3.0), (98, 3.0), (90, 10.0)] {
+        ids.set_time(at(second)).unwrap();
+        assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::ClockBack);
+        let stats = ids.stats();
+        assert_eq!((stats.rollbacks, stats.largest_rollback_seconds, stats.exhausted), (1, largest, 4), "{second}");
+    }
+    ids.set_time(at(101)).unwrap();
+    ids.next_id().unwrap();
+    ids.set_time(at(99)).unwrap();
+    ids.next_id().unwrap_err();
+    assert_eq!(ids.stats().rollbacks, 2);
+
+    let ids = manual("exhausted=ahead:10s start=zero");
+    ids.batch(4 * 6).unwrap();
+    let stats = ids.stats();
+    assert_eq!((stats.issued, stats.borrowed_ticks, stats.drift_seconds), (24, 5, 5.0));
+    ids.set_time(at(3)).unwrap();
+    ids.next_id().unwrap();
+    let stats = ids.stats();
+    assert_eq!((stats.issued, stats.borrowed_ticks, stats.drift_seconds), (25, 6, 3.0));
+    ids.set_time(at(50)).unwrap();
+    ids.next_id().unwrap();
+    assert_eq!((ids.stats().borrowed_ticks, ids.stats().drift_seconds), (6, 0.0));
+
+    let ids = open("layout='time:41@1ms node:16 sequence:1 epoch:2025-01-01' node=7 detached=true exhausted=wait");
+    ids.batch(40).unwrap();
+    let stats = ids.stats();
+    assert!(stats.waits == 1 || stats.waits > 1 && stats.waits <= 40, "{stats:?}");
+    // Who may not wait at all comes back.
+    while ids.try_next_id(Duration::ZERO).is_ok() {}
+    assert_eq!((ids.stats().waits, ids.stats().exhausted, ids.stats().refused), (stats.waits, stats.exhausted, 0));
+    assert!(stats.wait_seconds >= 0.01 && stats.exhausted >= stats.waits && stats.refused == 0, "{stats:?}");
+}
+
+#[test]
+fn segments_and_rings_are_counted() {
+    let orders = Segment::open("counted store=memory step=10").unwrap();
+    let taken: HashSet<_> = orders.iter().take(7).map(Result::unwrap).collect();
+    let stats = orders.stats();
+    assert_eq!((stats.kind, stats.issued, stats.range_left), ("segment", taken.len() as u64, Some(3)));
+    orders.batch(200).unwrap();
+    assert_eq!(orders.stats().issued, 207);
+    assert!(orders.stats().range_step > Some(10), "{:?}", orders.stats());
+    // What is dropped was not given out.
+    orders.renew().unwrap();
+    assert_eq!((orders.stats().issued, orders.stats().range_left), (207, Some(0)));
+    orders.next_id().unwrap();
+    assert_eq!(orders.stats().issued, 208);
+    orders.close();
+    assert_eq!(orders.stats().issued, 208);
+
+    let ring = Buffered::open("standard node=901 size=100").unwrap();
+    let made = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for round in 0..500 {
+                    let count = if round % 2 == 0 { ring.next_id().map(|_| 1) } else { ring.batch(5).map(|ids| ids.len() as u64) };
+                    made.fetch_add(count.unwrap(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let stats = ring.stats();
+    assert_eq!((stats.kind, stats.issued, stats.range_step), ("buffered", made.load(Ordering::Relaxed), None));
+    assert!(stats.hungry > Some(0) && ring.snowflake().unwrap().stats().issued >= stats.issued, "{stats:?}");
+}
+
+fn shown(spec: &str) -> Option<Stats> {
+    let mut found: Vec<_> = stats().into_iter().filter(|stats| stats.spec == spec).collect();
+    assert!(found.len() < 2, "{found:?}");
+    found.pop()
+}
+
+#[test]
+fn all_of_a_process_are_shown_while_they_are_open() {
+    let (fixed, leased) = (open("standard node=902"), open("standard store=memory namespace=shown"));
+    fixed.next_id().unwrap();
+    let again = open("standard node=902");
+    again.next_id().unwrap();
+    leased.next_id().unwrap();
+    assert_eq!(shown("standard node=902").unwrap().issued, 2);
+    let twins = ["twins store=memory step=5", "twins store=memory step=5"].map(|line| Segment::open(line).unwrap());
+    twins.iter().for_each(|orders| drop(orders.batch(3).unwrap()));
+    let both = shown(&twins[0].spec()).unwrap();
+    assert_eq!((both.issued, both.range_left), (6, Some(4)), "of one spec, together");
+    drop(twins);
+    assert_eq!(shown("twins store=memory step=5"), None);
+    let line = leased.spec();
+    let stats = shown(&line).unwrap();
+    assert!(stats.issued == 1 && stats.lease_seconds_left > Some(0.0) && stats.lease_failing_seconds == Some(0.0), "{stats:?}");
+    drop(leased);
+    assert_eq!(shown(&line), None);
+    // A secret is in none of it.
+    // SAFETY: no other thread of this test reads the environment.
+    unsafe { std::env::set_var("FRAZIL_STATS_STORE", "memory") };
+    let secret = open("standard store=env:FRAZIL_STATS_STORE namespace=secret");
+    assert!(shown("standard store=env:FRAZIL_STATS_STORE namespace=secret").is_some(), "{:?}", secret.stats().spec);
+}
+
+#[test]
+fn a_lease_is_counted() {
+    let ids = open("standard store=memory namespace=renewed window=1s renew=100ms rollback=error");
+    let begun = std::time::Instant::now();
+    while ids.stats().lease_renewals < Some(3) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", ids.stats());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let stats = ids.stats();
+    assert_eq!((stats.lease_failures, stats.leases_lost, stats.lease_node), (Some(0), Some(0), Some(ids.node())));
+    let left = stats.lease_seconds_left.unwrap();
+    assert!(left > -60.0 && left <= 2.0 && stats.lease_bound.unwrap() > 1.7e9, "{stats:?}");
+}
+
+#[test]
+fn the_table_has_each_field_once_and_names_as_its_systems_want_them() {
+    let mut seen = HashSet::new();
+    for metric in Metric::ALL {
+        assert!(seen.insert(metric.prometheus) && seen.insert(metric.opentelemetry) && seen.insert(metric.field), "{}", metric.field);
+        let plain = |name: &str, dot: char| name.chars().all(|c| c.is_ascii_lowercase() || c == dot);
+        assert!(metric.prometheus.starts_with("frazil_") && plain(metric.prometheus, '_'), "{}", metric.prometheus);
+        assert!(metric.opentelemetry.starts_with("frazil.") && plain(metric.opentelemetry, '.'), "{}", metric.opentelemetry);
+        assert_eq!(metric.is_counter, metric.prometheus.ends_with("_total"), "{}", metric.prometheus);
+        assert_eq!(metric.unit == "s", metric.prometheus.contains("_seconds"), "{}", metric.prometheus);
+        assert!(!metric.help.is_empty() && !metric.help.ends_with('.'));
+        // What Prometheus makes of OpenTelemetry's name.
+        let unit = if metric.unit == "s" { "_seconds" } else { "" };
+        let total = if metric.is_counter { "_total" } else { "" };
+        assert_eq!(format!("{}{unit}{total}", metric.opentelemetry.replace('.', "_")), metric.prometheus);
+    }
+    let ids = open("standard node=903");
+    ids.batch(3).unwrap();
+    let value = |field: &str| Metric::ALL.iter().find(|metric| metric.field == field).unwrap().value(&ids.stats());
+    assert_eq!((value("issued"), value("lease_node"), value("refused")), (Some(3.0), None, Some(0.0)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_forked_child_begins_with_nothing() {
+    let fixed = open("standard node=904");
+    // The memory is a parent's alone.
+    let folder = std::env::temp_dir().join(format!("frazil-stats-{}", std::process::id()));
+    let leased = open(&format!("standard store=file:{} namespace=forked", folder.display()));
+    let orders = Segment::open(&format!("forked store=file:{} step=100", folder.display())).unwrap();
+    let mine = |spec: &str| stats().into_iter().find(|stats| stats.spec == spec);
+    fixed.batch(10).unwrap();
+    leased.batch(20).unwrap();
+    orders.batch(30).unwrap();
+    let specs = [fixed.spec(), leased.spec(), orders.spec()];
+    // SAFETY: the child uses frazil, which holds no lock over a fork, and malloc, which libc keeps usable; it leaves with `_exit`.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let shows_nothing = specs.iter().all(|spec| mine(spec).is_none())
+            && [fixed.stats(), leased.stats(), orders.stats()].iter().all(|stats| stats.issued == 0 && stats.lease_node.is_none());
+        let mints = leased.batch(5).is_ok() && orders.batch(7).is_ok() && fixed.next_id().is_err();
+        let counts = [&specs[1], &specs[2]].map(|spec| mine(spec).map(|stats| stats.issued)) == [Some(5), Some(7)];
+        let code = i32::from(!shows_nothing) + 2 * i32::from(!mints) + 4 * i32::from(!counts);
+        // SAFETY: ends the child without running the parent's exit handlers.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+    assert_eq!(status, 0, "of exit code {}", status >> 8);
+    assert_eq!((issued(&fixed), issued(&leased), orders.stats().issued), (10, 20, 30));
+    drop((leased, orders));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// The counts of a call that is looked at again and again, as promises are.
+#[test]
+fn pending_calls_wait_once() {
+    let ids = open("layout='time:41@1ms node:16 sequence:1 epoch:2025-01-01' node=11 detached=true exhausted=wait");
+    let shared = std::sync::Arc::new(ids);
+    let (told, results) = std::sync::mpsc::channel();
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let (ids, told) = (std::sync::Arc::clone(&shared), told.clone());
+            frazil::Pending::start(Duration::MAX, move |wait| ids.try_next_id(wait), move |result| drop(told.send(result))).unwrap()
+        })
+        .collect();
+    (0..8).for_each(|_| assert!(results.recv_timeout(Duration::from_secs(60)).unwrap().is_ok()));
+    drop(calls);
+    let stats = shared.stats();
+    assert_eq!((stats.issued, stats.refused), (8, 0));
+    assert!(stats.waits <= 8, "{stats:?}");
+}

@@ -1,0 +1,68 @@
+//! Events become messages of `diagnostics_channel`, and warnings of the process.
+//!
+//! An event of the whole process goes to each environment, for who subscribes there; the one that has loaded frazil first warns of it. What
+//! a start waits for is told to the environment whose call it is, and no other.
+
+use crate::error::warn;
+use crate::wait::{Line, heard};
+use frazil::{Event, Level};
+use napi::bindgen_prelude::*;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// The ways to the environments, in the order in which they have loaded frazil.
+static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
+
+/// What a start waits for.
+const WAITING: &str = "lease.waiting";
+
+/// Hears of all events, for one more environment.
+pub(crate) fn listen(line: &Arc<Line>) {
+    let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    lines.retain(|line| line.upgrade().is_some_and(|line| line.is_open()));
+    lines.push(Arc::downgrade(line));
+    frazil::on_event(|event| {
+        if event.name == WAITING {
+            heard(event.clone());
+            return;
+        }
+        let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let open = lines.into_iter().filter_map(|line| line.upgrade()).filter(|line| line.is_open());
+        for (nth, line) in open.enumerate() {
+            let event = event.clone();
+            line.send(Box::new(move |env| show(env, &event, nth == 0)));
+        }
+    });
+}
+
+/// Shows an event to one environment.
+pub(crate) fn show(env: &Env, event: &Event, warns: bool) -> Result<()> {
+    publish(env, event)?;
+    if warns && event.level >= Level::Warning { warn(env, &code(event.name), event.text.clone()) } else { Ok(()) }
+}
+
+/// The warning's: `FRAZIL_LEASE_LOST`.
+fn code(name: &str) -> String {
+    if name == WAITING { "FRAZIL_WAIT".to_owned() } else { format!("FRAZIL_{}", name.to_uppercase().replace('.', "_")) }
+}
+
+/// Publishes an event to who subscribes; Node 18 has no way to reach the channels from here, and then `index.js` is asked.
+fn publish(env: &Env, event: &Event) -> Result<()> {
+    type Channel<'a> = Function<'a, String, Object<'a>>;
+    type Publish<'a> = Function<'a, Object<'a>, Unknown<'a>>;
+    let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
+    let Ok(builtin) = process.get_named_property::<Channel<'_>>("getBuiltinModule") else { return Ok(()) };
+    let channels = builtin.apply(process, "diagnostics_channel".to_owned())?;
+    let channel = channels.get_named_property::<Channel<'_>>("channel")?.apply(channels, format!("frazil:{}", event.name))?;
+    if !channel.get_named_property::<bool>("hasSubscribers")? {
+        return Ok(());
+    }
+    let (mut message, mut fields) = (Object::new(env)?, Object::new(env)?);
+    for (name, value) in &event.fields {
+        fields.set(*name, value)?;
+    }
+    message.set("level", event.level.name())?;
+    message.set("name", event.name)?;
+    message.set("text", &event.text)?;
+    message.set("fields", fields)?;
+    channel.get_named_property::<Publish<'_>>("publish")?.apply(channel, message).map(drop)
+}

@@ -1,0 +1,186 @@
+"""What is counted, and what the log is told."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import frazil
+
+
+def run(program, **more):
+    """Runs a program on its own; what it prints."""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120, env=os.environ | more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr
+
+
+def test_what_is_issued_is_counted():
+    ids = frazil.Snowflake("standard", store="memory", namespace="py-counted")
+    ids.next(), ids(), next(ids), ids.batch(97)
+    threads = [threading.Thread(target=lambda: [ids.next() for _ in range(2_000)]) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    stats = ids.stats()
+    assert (stats.kind, stats.spec, stats.issued, stats.refused) == ("snowflake", ids.spec, 8_100, 0)
+    assert (stats.lease_node, stats.leases_lost, stats.range_left) == (ids.node, 0, None)
+    assert 0 < stats.lease_seconds_left < 100 and stats.lease_failing_seconds == 0
+    assert next(shown for shown in frazil.stats() if shown.spec == ids.spec).issued == 8_100
+
+
+def test_a_segment_is_counted():
+    orders = frazil.Segment("py-orders", store="memory", step=100)
+    orders.batch(30)
+    stats = orders.stats()
+    assert (stats.kind, stats.issued, stats.range_left, stats.lease_node) == ("segment", 30, 70, None)
+    assert stats.as_dict()["range_left"] == 70 and "lease_node" not in stats.as_dict()
+    assert repr(stats).startswith('Stats(kind="segment", spec=') and "issued=30" in repr(stats)
+
+
+def test_the_table_names_every_value():
+    stats = frazil.Snowflake("standard", store="memory", namespace="py-table").stats()
+    for metric in frazil.METRICS:
+        assert hasattr(stats, metric.field) and metric.prometheus.startswith("frazil_") and metric.help
+    shown = {name for name in dir(stats) if not name.startswith("_")} - {"as_dict", "kind", "spec"}
+    assert shown == {metric.field for metric in frazil.METRICS}
+
+
+EVENTS = """
+import logging, sys, time, frazil
+told = []
+class Handler(logging.Handler):
+    def emit(self, record):
+        told.append(record)
+        # A handler may call frazil.
+        frazil.stats()
+log = logging.getLogger("frazil")
+log.addHandler(Handler())
+log.setLevel(logging.INFO)
+log.propagate = False
+def until(name, count=1):
+    end = time.monotonic() + 60
+    while True:
+        found = [record for record in told if record.event == name]
+        if len(found) >= count:
+            return found
+        assert time.monotonic() < end, [record.event for record in told]
+        time.sleep(0.01)
+"""
+
+
+def test_events_are_records_of_the_log():
+    program = (
+        EVENTS
+        + """
+ids = frazil.Snowflake("standard", store="memory", namespace="told")
+[taken] = until("lease.taken")
+print(taken.levelname, taken.name, taken.fields["namespace"], taken.fields["node"] == str(ids.node), "is leased" in taken.getMessage())
+manual = frazil.Snowflake("standard", node=1, clock="manual", rollback="error", detached="true")
+import datetime
+at = datetime.datetime(2030, 1, 1, tzinfo=datetime.UTC)
+manual.set_time(at)
+manual.next()
+manual.set_time(at - datetime.timedelta(seconds=3))
+for _ in range(5):
+    try:
+        manual.next()
+    except frazil.ClockBackError:
+        pass
+[back] = until("clock.rollback")
+print(back.levelname, back.fields)
+manual.set_time(datetime.datetime(2094, 1, 1, tzinfo=datetime.UTC))
+manual.next()
+[ending] = until("layout.ending")
+print(ending.levelname, ending.fields["ends"])
+print(manual.stats().rollbacks, manual.stats().largest_rollback_seconds, manual.stats().refused)
+"""
+    )
+    assert run(program)[0] == [
+        "INFO frazil told True True",
+        "WARNING {'node': '1', 'back_ms': '3000', 'rollback': 'error'}",
+        "WARNING 2094-09-07T15:47:35.552Z",
+        "1 3.0 5",
+    ]
+
+
+def test_a_store_that_does_not_answer_is_told_of_and_mended(tmp_path):
+    program = (
+        EVENTS
+        + f"""
+import fcntl, pathlib
+ids = frazil.Snowflake("standard", store="file:{tmp_path / "store"}", window="5s", renew="100ms")
+ids.next()
+held = [open(lock) for lock in pathlib.Path({str(tmp_path)!r}).rglob("*.lock")]
+assert held
+for lock in held:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+[failing] = until("lease.failing")
+print(failing.levelname, failing.fields["code"], "error" in failing.fields, "since" in failing.fields)
+end = time.monotonic() + 60
+while ids.stats().lease_failing_seconds == 0:
+    assert time.monotonic() < end
+    time.sleep(0.01)
+print(ids.stats().lease_failures > 0)
+for lock in held:
+    lock.close()
+[mended] = until("lease.mended")
+print(mended.levelname, mended.fields["since"] == failing.fields["since"], ids.stats().leases_lost)
+"""
+    )
+    assert run(program)[0] == ["WARNING STORE_UNREACHABLE True True", "True", "INFO True 0"]
+
+
+def test_a_store_that_was_replaced_is_told_of(tmp_path):
+    program = (
+        EVENTS
+        + f"""
+import os
+folder = {str(tmp_path / "store")!r}
+ids = frazil.Snowflake("standard", store="file:" + folder, window="5s", renew="100ms")
+ids.next()
+os.rename(folder, folder + ".away")
+print(until("store.changed")[0].levelname)
+"""
+    )
+    assert run(program)[0] == ["WARNING"]
+
+
+def test_a_child_counts_and_tells_its_own(tmp_path):
+    program = (
+        EVENTS
+        + f"""
+import os
+ids = frazil.Snowflake("standard", store="file:{tmp_path / "store"}")
+ids.batch(10)
+until("lease.taken")
+child = os.fork()
+if child == 0:
+    before = ids.stats().issued, ids.stats().lease_node, frazil.stats()
+    told.clear()
+    ids.batch(7)
+    [taken] = until("lease.taken")
+    ok = before == (0, None, []) and ids.stats().issued == 7 and taken.fields["node"] == str(ids.node)
+    os._exit(0 if ok else 1)
+print(os.waitpid(child, 0)[1], ids.stats().issued)
+"""
+    )
+    assert run(program)[0] == ["0 10"]
+
+
+def test_the_interpreter_ends_while_events_come():
+    program = """
+import logging, threading, datetime, frazil
+logging.getLogger("frazil").addHandler(logging.NullHandler())
+logging.getLogger("frazil").setLevel(logging.INFO)
+def work(n):
+    try:
+        while True:
+            frazil.Snowflake("standard", store="memory", namespace=f"ends-{n}").next()
+    except frazil.FrazilError:
+        pass  # the interpreter's end has closed it
+for n in range(3):
+    threading.Thread(target=work, args=(n,), daemon=True).start()
+threading.Event().wait(0.2)
+"""
+    for _ in range(3):
+        assert run(program)[1] == ""
