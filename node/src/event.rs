@@ -45,7 +45,7 @@ fn code(name: &str) -> String {
     if name == WAITING { "FRAZIL_WAIT".to_owned() } else { format!("FRAZIL_{}", name.to_uppercase().replace('.', "_")) }
 }
 
-/// Publishes an event to who subscribes; Node 18 has no way to reach the channels from here, and then `index.js` is asked.
+/// Publishes an event to who subscribes. Before Node 20.16 and 22.3 there is no way to the channels from here, and events are not published.
 fn publish(env: &Env, event: &Event) -> Result<()> {
     type Channel<'a> = Function<'a, String, Object<'a>>;
     type Publish<'a> = Function<'a, Object<'a>, Unknown<'a>>;

@@ -92,7 +92,7 @@ def test_a_crate_beside_the_workspace_has_a_true_lock_file(crate):
 
 
 def test_the_bindings_have_the_same_files():
-    names = "lib error convert layout lease wait snowflake next numbers object_id uuid"
+    names = "lib error convert layout lease wait event stats snowflake next numbers object_id uuid"
     shared = {f"{name}.rs" for name in names.split()}
     for binding in ("python", "node", "c-api"):
         files = {path.name for path in (ROOT / binding / "src").glob("*.rs")}

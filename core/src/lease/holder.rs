@@ -283,6 +283,8 @@ impl Holder {
     }
 
     fn loaded(&mut self, state: State, loaded: &Loaded, loses_writes: bool, now: Now) {
+        // What was asked for: the answer may tell that the store has no clock, and then more is wanted.
+        let asked = self.which();
         match self.establish(loaded, loses_writes) {
             Ok(None) => {}
             Ok(Some(swap)) => {
@@ -322,7 +324,7 @@ impl Holder {
             State::Compare => self.skewed(loaded, now).map(|waits| {
                 self.state = if waits { State::Compare } else { self.extension(now) };
             }),
-            _ => self.choose(loaded, now),
+            _ => self.choose(loaded, asked, now),
         };
         if let Err(error) = result {
             self.trouble = Some(error);

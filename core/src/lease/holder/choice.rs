@@ -18,11 +18,11 @@ pub(super) struct Watch {
 
 impl Holder {
     /// Picks a slot: one that is free, or whose bound has passed; else watches who is alive.
-    pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
+    pub(super) fn choose(&mut self, loaded: &Loaded, asked: Which, now: Now) -> Result<()> {
         if self.terms.disposable {
             return self.count(loaded, now);
         }
-        if loaded.time_ms.is_none() && self.which() != Which::All {
+        if loaded.time_ms.is_none() && asked != Which::All {
             // The bounds of others are the only clock.
             self.state = State::Seek;
             return Ok(());

@@ -166,6 +166,20 @@ fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::All)), "the others' bounds are looked at");
 }
 
+/// As after an outage: a process that may have one number alone sees all of them before it doubts its own clock.
+#[test]
+fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
+    let mut store = SimStore::new(Kind::Clockless, false);
+    for node in [1, 2] {
+        let mut ended = one_of(node, node);
+        drive(&mut ended, &mut store, 0, 10_000);
+        assert!(ended.grant().is_some());
+    }
+    let mut restarted = one_of(3, 1);
+    assert_eq!(drive(&mut restarted, &mut store, 60_000, 65_000), []);
+    assert_eq!(restarted.grant().map(|grant| grant.node), Some(1));
+}
+
 #[test]
 fn after_a_loss_one_of_two_copies_goes_on() {
     let mut store = SimStore::new(Kind::Lossy, false);
