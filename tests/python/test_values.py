@@ -124,7 +124,7 @@ def test_another_process_may_open_what_a_store_tells_apart(tmp_path):
     assert len(set(minted)) == len(minted) == 900
 
 
-@pytest.mark.parametrize("line", ["standard node=7", "standard store=memory", "segment"])
+@pytest.mark.parametrize("line", ["game16 server=7", "standard store=memory", "segment"])
 def test_another_process_may_not_open_the_same_number(line):
     ids = frazil.Segment("orders", store="memory") if line == "segment" else frazil.Snowflake(line)
     pickled = pickle.dumps(ids)

@@ -11,9 +11,6 @@ from frazil._ranges import first_id
 
 from .generator import get_layout
 
-if TYPE_CHECKING:
-    _Manager = models.Manager[Any]
-
 
 def created_at(row: Any) -> datetime.datetime:
     """When a row was created, in UTC: its object, or its ID. Rows whose IDs a counter gave before have the layout's epoch.
@@ -50,7 +47,12 @@ class SnowflakeQuerySet(models.QuerySet[Any]):
         return self.filter(created_between(start, end))
 
 
-if not TYPE_CHECKING:
+if TYPE_CHECKING:
+
+    class _Manager(models.Manager[Any]):
+        pass
+
+else:
     _Manager = models.Manager.from_queryset(SnowflakeQuerySet)
 
 
