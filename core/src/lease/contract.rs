@@ -89,6 +89,7 @@ impl Contract {
             allowance_ms: layout.ticks(drift_ms.max(unbounded_ms)) * layout.tick_ms() + CLOCK_SLACK_MS,
             ahead_ticks: policies.exhausted.ahead_ticks(layout),
             lag_ticks: layout.ticks(policies.lag_ms),
+            clock: address.has_clock(),
             manual_clock,
             holder: String::new(),
         };

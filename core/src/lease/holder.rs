@@ -283,8 +283,6 @@ impl Holder {
     }
 
     fn loaded(&mut self, state: State, loaded: &Loaded, loses_writes: bool, now: Now) {
-        // What was asked for: the answer may tell that the store has no clock, and then more is wanted.
-        let asked = self.which();
         match self.establish(loaded, loses_writes) {
             Ok(None) => {}
             Ok(Some(swap)) => {
@@ -324,7 +322,7 @@ impl Holder {
             State::Compare => self.skewed(loaded, now).map(|waits| {
                 self.state = if waits { State::Compare } else { self.extension(now) };
             }),
-            _ => self.choose(loaded, asked, now),
+            _ => self.choose(loaded, now),
         };
         if let Err(error) = result {
             self.trouble = Some(error);
@@ -371,10 +369,10 @@ impl Holder {
     }
 
     fn which(&self) -> Which {
-        let clockless = self.incarnation.as_ref().is_some_and(|incarnation| !incarnation.clock);
         match self.terms.candidates.count() {
             _ if self.terms.disposable => Which::One(self.terms.candidates.nth(0)),
-            1 if !clockless => Which::One(self.terms.candidates.nth(0)),
+            // Without a clock of the store's the bounds of others are the only one.
+            1 if self.terms.clock => Which::One(self.terms.candidates.nth(0)),
             _ => Which::All,
         }
     }

@@ -238,6 +238,11 @@ impl Address {
         self.kind().is_ok_and(|kind| kind == Kind::Redis)
     }
 
+    /// Whether the store tells the time.
+    pub(crate) fn has_clock(&self) -> bool {
+        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper))
+    }
+
     fn kind(&self) -> Result<Kind> {
         let text = self.0.expose();
         let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) } else { text == name };
@@ -337,5 +342,17 @@ impl fmt::Display for Address {
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(all(test, not(loom), feature = "stores"))]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn which_stores_have_a_clock() {
+        let has_clock = |store: &str| Address::parse(store).unwrap().has_clock();
+        assert!(["local", "file:/x", "redis://h", "rediss://h", "postgresql://h/d", "mysql://h/d"].into_iter().all(has_clock));
+        assert!(!["memory", "etcd://h", "etcds://h", "zookeeper://h"].into_iter().any(has_clock));
     }
 }

@@ -3,7 +3,7 @@
 use super::super::record::{Slot, Tenure};
 use super::{CLOCK_ERROR_MS, Holder, Now, State};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Loaded, Which};
+use crate::store::Loaded;
 use crate::time::{show_duration, show_instant};
 use std::collections::{HashMap, HashSet};
 
@@ -18,14 +18,9 @@ pub(super) struct Watch {
 
 impl Holder {
     /// Picks a slot: one that is free, or whose bound has passed; else watches who is alive.
-    pub(super) fn choose(&mut self, loaded: &Loaded, asked: Which, now: Now) -> Result<()> {
+    pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         if self.terms.disposable {
             return self.count(loaded, now);
-        }
-        if loaded.time_ms.is_none() && asked != Which::All {
-            // The bounds of others are the only clock.
-            self.state = State::Seek;
-            return Ok(());
         }
         if loaded.time_ms.is_none() && self.skewed(loaded, now)? {
             self.state = State::Seek;

@@ -20,6 +20,8 @@ pub(crate) struct Terms {
     /// How many ticks words may run ahead of the clock, and behind it.
     pub(crate) ahead_ticks: u64,
     pub(crate) lag_ticks: u64,
+    /// Whether the store has a clock.
+    pub(crate) clock: bool,
     /// Whether the program says the time: then no clock is held against others.
     pub(crate) manual_clock: bool,
     /// Host and process, for people.

@@ -23,7 +23,9 @@ fn contract(node: Option<u64>, bits: u32, policies: Policies) -> Contract {
     let layout = Layout::parse(&format!("time:41@1ms node:{bits} sequence:4 epoch:2025-01-01")).unwrap();
     let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
     let address = Address::parse("memory").unwrap();
-    Contract::new(address, "cases".to_owned(), &layout, vec![(node, bits)], false, times, policies, false).unwrap()
+    let mut contract = Contract::new(address, "cases".to_owned(), &layout, vec![(node, bits)], false, times, policies, false).unwrap();
+    contract.terms.clock = true;
+    contract
 }
 
 /// A store and the time.

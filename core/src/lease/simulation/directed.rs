@@ -25,6 +25,7 @@ fn terms(disposable: bool) -> Terms {
         allowance_ms: ALLOWANCE_MS,
         ahead_ticks: 0,
         lag_ticks: 0,
+        clock: true,
         manual_clock: false,
         holder: "test:1".to_owned(),
         layout,
@@ -170,6 +171,10 @@ fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
 #[test]
 fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
     let mut store = SimStore::new(Kind::Clockless, false);
+    let one_of = |seed, node| {
+        let terms = Terms { candidates: Candidates::new(vec![(Some(node), 2)]), clock: false, ..terms(false) };
+        Holder::new(terms, fastrand::Rng::with_seed(seed))
+    };
     for node in [1, 2] {
         let mut ended = one_of(node, node);
         drive(&mut ended, &mut store, 0, 10_000);

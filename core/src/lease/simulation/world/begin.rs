@@ -42,7 +42,9 @@ impl World {
         let policies = Policies { rollback, exhausted, start, lag_ms };
         let contract = |fields: Vec<(Option<u64>, u32)>, window_ms: u64| {
             let (address, times) = (Address::parse("memory").unwrap(), Times { window_ms: Some(window_ms), renew_ms: Some(renew_ms) });
-            Contract::new(address, "sim".to_owned(), &layout, fields, disposable, times, policies, false).unwrap()
+            let mut contract = Contract::new(address, "sim".to_owned(), &layout, fields, disposable, times, policies, false).unwrap();
+            contract.terms.clock = kind != Kind::Clockless;
+            contract
         };
         let any: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
         let terms = contract(any.clone(), window_ms).terms;
