@@ -26,16 +26,15 @@ beside "Node" sh -c 'node/build.sh && node --test tests/node/*.test.mjs'
 step "Python"
 run python/build.sh
 run "${pytest[@]}" --numprocesses 2 tests/python
+beside "What \`frazil sql\` prints, on every database" tests/sql/run.sh
+step "Adapters in Python, with the current frameworks"
+run tests/adapters/python/run.sh --current
 join
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
 beside "Adapters in Node, with their frameworks; an example, whose IDs go from the database to the browser" \
     sh -c 'tests/adapters/node/run.sh && .venv/bin/python -m pytest -q tests/examples -k "fastapi or test_harness"'
-step "Adapters in Python, with the current frameworks"
-run tests/adapters/python/run.sh --current
-step "What \`frazil sql\` prints, on every database"
-run tests/sql/run.sh
 step "All languages at once, the README, and what must not drift"
 run "${pytest[@]}" tests/cross tests/repo
 join
