@@ -215,7 +215,7 @@ def await_no_events():
                 yield (task / "comm").read_text().strip()
 
     while "frazil-events" in names():
-        time.sleep(0.05)
+        pause(0.05)
 
 
 @under_a_clock_to_turn
@@ -235,6 +235,7 @@ def test_new_leases_are_used_at_once_after_a_rollback():
         assert os.waitpid(child, 0)[1] == 0, "the child's first lease"
         ids.renew()
         assert ids.next() > before
+        ids.close()
 
 
 @under_a_clock_to_turn
