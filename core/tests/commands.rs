@@ -13,6 +13,18 @@ const TWITTER: &str = "1541815603606036480";
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
     command.args(arguments).env_remove("FRAZIL");
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: signal(2) may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                // What a shell starts in the background ignores it.
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+    }
     command
 }
 
