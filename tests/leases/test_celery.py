@@ -17,6 +17,8 @@ import time, frazil
 from celery import Celery
 from celery.signals import worker_process_shutdown
 app = Celery("tasks", broker="{redis}", backend="{redis}")
+# Celery kills a process that is not up within 4 s, as on a busy machine, and forks another.
+app.conf.worker_proc_alive_timeout = 120
 ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
 ids.next()
 
