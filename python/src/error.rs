@@ -133,7 +133,25 @@ impl<T> OrRaise<T> for frazil::Result<T> {
 pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock
     // of its store panics again.
+    let body = || {
+        let hang = HangAtTheEnd;
+        let result = body();
+        std::mem::forget(hang);
+        result
+    };
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(py, &*panic)))
+}
+
+/// Holds a thread for ever that CPython ends: before 3.14 it unwinds a thread that asks for the GIL while the interpreter ends, which
+/// `catch_unwind` would make an abort. Later versions hang it themselves.
+struct HangAtTheEnd;
+
+impl Drop for HangAtTheEnd {
+    fn drop(&mut self) {
+        while !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
 }
 
 #[cold]

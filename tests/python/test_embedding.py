@@ -253,9 +253,11 @@ def test_others_run_while_much_is_filled(fill):
 @pytest.mark.parametrize("call", ["ids.fill(memory)", "ids.batch(20_000)", "ids.layout.decode_many(memory)", "ids.array(20_000)"])
 def test_the_interpreter_ends_while_much_is_made(call):
     code = f"""
-import threading, numpy, frazil
+import sys, threading, numpy, frazil
 ids = frazil.Snowflake("standard", node=1, exhausted="ahead:1h")
-memory, running = numpy.full(1_000_000, ids.next()), threading.Barrier(4)
+memory, running = numpy.full(many, ids.next()), threading.Barrier(4)
+# The threads ask for the GIL in the midst of what Python does for a call, too.
+sys.setswitchinterval(1e-6)
 
 def go_on():
     {call}
@@ -267,5 +269,5 @@ for _ in range(3):
     threading.Thread(target=go_on, daemon=True).start()
 running.wait()
 """
-    for _ in range(4):
-        assert in_new_process(code) == ""
+    for many in [1_000_000, 10_000] * 4:
+        assert in_new_process(f"many = {many}\n{code}") == ""
