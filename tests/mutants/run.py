@@ -7,10 +7,11 @@ takes a number and reads the time, which a test must find.
     tests/mutants/run.py NAME ...   # those
 
 A mutant of the protocol is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it; or a name and a
-list of such changes. The work
-is done in a copy; its target folder (`target/mutants`) is kept, so that dependencies are built once.
+list of such changes. All of them are planted into one build, in a copy of the sources, and one after the other acts; the target folder
+(`target/mutants`) is kept, so that dependencies are built once.
 """
 
+import json
 import os
 import re
 import shutil
@@ -21,19 +22,20 @@ import threading
 import time
 from pathlib import Path
 
+import switched
+
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target" / "mutants"
 # Many times what the code itself gets: some mutants need a rare course of events.
 SEEDS = "20000"
-CARGO = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib"]
+CARGO = ["cargo", "test", "--locked", "--quiet", "-p", "frazil", "--lib", "--no-run", "--message-format", "json-render-diagnostics"]
 # Ours alone: what it depends on has little to do.
 OPTIMISED = ["--config", "profile.dev.package.frazil.opt-level=2"]
 ENVIRONMENT = os.environ | {
     "CARGO_TARGET_DIR": str(TARGET),
     "CARGO_TERM_COLOR": "never",
     "CARGO_PROFILE_DEV_DEBUG": "0",
-    # A mutant is one function more to compile.
-    "CARGO_INCREMENTAL": "1",
+    "CARGO_INCREMENTAL": "0",
 }
 # A run that hangs is a failure of the mutant, not of its finder.
 PATIENCE_S = 900
@@ -399,75 +401,41 @@ SHORT = [
 
 
 DUPLICATE = re.compile(r"^(?:seed \d+: )?duplicate on node \d+", re.MULTILINE)
+FAILED = re.compile(r"^    (\S+)$", re.MULTILINE)
 
 
-def simulate(copy: Path) -> tuple[int, str]:
-    """How the simulation ends, and what it has said; a duplicate ends it at once."""
-    command = [*CARGO, *OPTIMISED, "simulation", "--", "--nocapture"]
-    env = ENVIRONMENT | {"FRAZIL_SEEDS": SEEDS, "FRAZIL_ONLY_DUPLICATES": "1"}
+def build(copy: Path, arguments: list[str], environment: dict[str, str]) -> str:
+    """Compiles the tests of the library, and returns the program."""
+    command = [*CARGO, *arguments]
+    # Much of what a bug leaves unused is warned of.
+    run = subprocess.run(command, check=False, cwd=copy, env=ENVIRONMENT | environment, capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit("the library with its planted bugs does not compile:\n" + run.stderr[-4000:])
+    return next(told["executable"] for told in map(json.loads, run.stdout.splitlines()) if told.get("executable"))
+
+
+def run(copy: Path, program: str, number: int, *arguments: str, end: re.Pattern | None = None) -> tuple[int, str]:
+    """How a program of tests ends in which this bug acts, and what it has said; a line that matches `end` ends it at once."""
+    env = ENVIRONMENT | {"FRAZIL_PLANTED": str(number)}
+    env |= {"FRAZIL_SEEDS": SEEDS, "FRAZIL_ONLY_DUPLICATES": "1"} if end else {}
     said = []
     with subprocess.Popen(
-        command, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as run:
-        late = threading.Timer(PATIENCE_S, os.killpg, (run.pid, signal.SIGKILL))
+        [program, *arguments],
+        cwd=copy / "core",
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as tests:
+        late = threading.Timer(PATIENCE_S, os.killpg, (tests.pid, signal.SIGKILL))
         late.start()
-        for line in run.stdout:
+        for line in tests.stdout:
             said.append(line)
-            if DUPLICATE.match(line):
-                os.killpg(run.pid, signal.SIGKILL)
+            if end and end.match(line):
+                os.killpg(tests.pid, signal.SIGKILL)
         late.cancel()
-    return run.returncode, "".join(said)
-
-
-def test(copy: Path, tests: str) -> tuple[int, str]:
-    """Those of the library whose names contain this: under loom, if they are its."""
-    if tests.startswith("loom"):
-        command, env = [*CARGO, tests], ENVIRONMENT | {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}
-    else:
-        command, env = [*CARGO, *OPTIMISED, tests], ENVIRONMENT
-    run = subprocess.run(command, check=False, cwd=copy, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return run.returncode, run.stdout
-
-
-def plant(copy: Path, file: str, old: str, new: str, tests: str) -> str:
-    """Says what came of a mutant that tests are to find; nothing if they do."""
-    path = copy / "core" / "src" / file
-    text = path.read_text()
-    if text.count(old) != 1:
-        return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
-    try:
-        path.write_text(text.replace(old, new))
-        status, output = test(copy, tests)
-    finally:
-        path.write_text(text)
-    failed = re.search(r"^    (\S+)$", output, re.MULTILINE)
-    if status == 0 or not failed:
-        return f"no test of {tests} fails:\n{output[-2000:]}"
-    return ""
-
-
-def mutate(copy: Path, name: str, edits: list[tuple[str, str, str]]) -> str:
-    """Says what came of a mutant; an empty text is the duplicate that it should lead to."""
-    before: dict[Path, str] = {}
-    try:
-        for file, old, new in edits:
-            path = copy / "core" / "src" / "lease" / file
-            text = path.read_text()
-            before.setdefault(path, text)
-            if text.count(old) != 1:
-                return f"its text stands {text.count(old)} times in {file}: mend the list in {Path(__file__).name}"
-            path.write_text(text.replace(old, new))
-        status, output = simulate(copy)
-    finally:
-        for path, text in before.items():
-            path.write_text(text)
-    if status == 0:
-        return f"survived {SEEDS} seeds"
-    found = DUPLICATE.search(output)
-    if not found:
-        return f"failed, but not with a duplicate, or took more than {PATIENCE_S} s:\n{output[-2000:]}"
-    print(f"caught  {name} ({found[0]})", flush=True)
-    return ""
+    return tests.returncode, "".join(said)
 
 
 def main() -> int:
@@ -477,32 +445,49 @@ def main() -> int:
     if len(chosen) + len(planted) < len(names):
         sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]))
     since = time.monotonic()
-    # The same folder each time, so that the compiler goes on from what it built last time.
     copy = TARGET / "source"
     shutil.rmtree(copy, ignore_errors=True)
     ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
     for name in ["core", "python", "node", "c-api"]:
-        # Files of now: cargo takes older ones for those that it built last time, which was a mutant.
+        # Files of now: cargo takes older ones for those that it built last time.
         shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
     for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
         shutil.copy2(ROOT / name, copy / name)
+    edits = [[(file, old, new)] for _, file, old, new, _ in planted]
+    for _, *where in chosen:
+        changes = where[0] if len(where) == 1 else [tuple(where)]
+        edits.append([(os.path.normpath(f"lease/{file}"), old, new) for file, old, new in changes])
+    try:
+        switched.plant(copy / "core" / "src", edits)
+    except switched.CannotPlant as error:
+        sys.exit(f"{error}: mend the list in {Path(__file__).name}")
+
+    program = build(copy, OPTIMISED, {})
+    loom = [mutant for mutant in planted if mutant[-1].startswith("loom")]
+    loom_program = build(copy, [], {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}) if loom else ""
     if chosen:
-        status, output = test(copy, "simulation")
+        status, output = run(copy, program, 0, "simulation")
         if status != 0:
             sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
         print(output.strip().splitlines()[-1], flush=True)
     failed = 0
-    for name, *where in planted:
-        why = plant(copy, *where)
-        failed += bool(why)
-        print(f"MISSED  {name}: {why}" if why else f"caught  {name}", flush=True)
-    for name, *edits in chosen:
-        why = mutate(copy, name, edits[0] if len(edits) == 1 else [tuple(edits)])
-        if why:
+    for number, (name, *_) in enumerate([*planted, *chosen], 1):
+        if number <= len(planted):
+            tests = planted[number - 1][-1]
+            status, output = run(copy, loom_program if tests.startswith("loom") else program, number, tests)
+            found = status != 0 and FAILED.search(output)
+            why = f"no test of {tests} fails"
+        else:
+            status, output = run(copy, program, number, "simulation", "--nocapture", end=DUPLICATE)
+            found = status != 0 and DUPLICATE.search(output)
+            why = f"survived {SEEDS} seeds" if status == 0 else f"failed, but not with a duplicate, or took more than {PATIENCE_S} s"
+        if found:
+            print(f"caught  {name} ({found[0].strip()})", flush=True)
+        else:
             failed += 1
-            print(f"MISSED  {name}: {why}", flush=True)
-    chosen = [*chosen, *planted]
-    print(f"{len(chosen) - failed} of {len(chosen)} mutants caught in {time.monotonic() - since:.0f} s")
+            print(f"MISSED  {name}: {why}:\n{output[-2000:]}", flush=True)
+    all = len(chosen) + len(planted)
+    print(f"{all - failed} of {all} mutants caught in {time.monotonic() - since:.0f} s")
     return 1 if failed else 0
 
 
