@@ -12,13 +12,15 @@ import servers
 
 FIRSTS = 200
 PROCESSES = 50
+# A busy machine takes more than a minute to start them.
+PATIENCE_S = 400
 TASKS = """
 import time, frazil
 from celery import Celery
 from celery.signals import worker_process_shutdown
 app = Celery("tasks", broker="{redis}", backend="{redis}")
 # Celery kills a process that is not up within 4 s, as on a busy machine, and forks another.
-app.conf.worker_proc_alive_timeout = 120
+app.conf.worker_proc_alive_timeout = {patience_s}
 ids = frazil.Snowflake("standard", store="file:{folder}/store", namespace="tasks")
 ids.next()
 
@@ -36,17 +38,17 @@ def mint(count):
     time.sleep(0.5)    # others have their turn
     return tasks, minted
 """
-SEND = """
+SEND = f"""
 import json, sys, tasks
 sent = [tasks.mint.delay(50) for _ in range(int(sys.argv[1]))]
-print(json.dumps([one.get(timeout=120) for one in sent]))
+print(json.dumps([one.get(timeout={PATIENCE_S}) for one in sent]))
 """
 
 
 @contextlib.contextmanager
 def working(folder, redis):
     """Runs Celery, and yields its process, and what sends so many tasks and returns their results."""
-    (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url))
+    (folder / "tasks.py").write_text(TASKS.format(folder=folder, redis=redis.url, patience_s=PATIENCE_S))
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     options = ["--pool=prefork", f"--concurrency={PROCESSES}", "--loglevel=WARNING"]
     worker = subprocess.Popen(
@@ -55,7 +57,7 @@ def working(folder, redis):
 
     def send(count):
         command = [sys.executable, "-c", SEND, str(count)]
-        sent = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=180)
+        sent = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=PATIENCE_S + 20)
         assert sent.returncode == 0, sent.stderr
         answers = json.loads(sent.stdout)
         minted = [id for _, ids in answers for id in ids]
@@ -83,12 +85,12 @@ def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
     # threads where it replaces a process, and such a child may hang in a lock of Python's.
     with servers.start("redis") as redis:
         for _ in range(FIRSTS // PROCESSES):
-            folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + 120
+            folder, firsts, until = tmp_path_factory.mktemp("tasks"), 0, time.monotonic() + PATIENCE_S
             with working(folder, redis) as (worker, send):
                 while firsts < PROCESSES and time.monotonic() < until:
                     firsts += sum(turn == 1 for turn, _ in send(2 * PROCESSES))
                 worker.terminate()
-                worker.wait(60)
+                worker.wait(PATIENCE_S)
             assert firsts == PROCESSES
             until = time.monotonic() + 60
             while held(folder) and time.monotonic() < until:
