@@ -196,15 +196,15 @@ fn a_reader_that_leaves_is_no_panic() {
 fn a_disk_that_is_full_is_told() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let (status, _, err) = told(command(&["layouts"]).stdout(full).stderr(Stdio::piped()).output().unwrap());
-    assert!(status == 1 && err.starts_with("frazil: the output cannot be written: "), "{err}");
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: the output cannot be written: "), "{err}");
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
     for (arguments, says) in [
-        (&["decode", "twitter"][..], "frazil: interrupted after 1 lines"),
-        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: interrupted: "),
+        (&["decode", "twitter"][..], "frazil: INTERRUPTED: 1 lines are decoded"),
+        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: INTERRUPTED: "),
     ] {
         let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();

@@ -98,7 +98,7 @@ impl Decoder {
                 Read::Line => lines += 1,
                 Read::End => break,
                 Read::Interrupted => {
-                    let told = format!("frazil: interrupted after {} lines, which are decoded; the rest was not read", grouped(lines));
+                    let told = format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines));
                     screen.tell(&told)?;
                     return Ok(INTERRUPTED);
                 }

@@ -33,12 +33,15 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
     let login = if given.starts_with("postgres") { url::postgresql(given)? } else { url::mysql(given)? };
     let unreachable = |why: String| refusal::error(&Refusal::other(why), &login);
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| unreachable(error.to_string()))?;
-    let late = |_| unreachable(format!("no answer within {TO_CONNECT:?}"));
+    let late = || unreachable(format!("no answer within {TO_CONNECT:?}"));
     let lost = |error| refusal::error(&refused(error), &login);
     let done = runtime.block_on(async {
         match login.options.clone() {
             Options::Postgresql(options) => {
-                let mut connection = timeout(TO_CONNECT, options.connect()).await.map_err(late)?.map_err(lost)?;
+                let Some(connection) = unless(stop, options.connect()).await else {
+                    return if stop() { Ok(()) } else { Err(late()) };
+                };
+                let mut connection = connection.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
@@ -50,7 +53,10 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
                 let _ = timeout(TO_CLOSE, connection.close()).await;
             }
             Options::Mysql(options) => {
-                let mut connection = timeout(TO_CONNECT, options.connect()).await.map_err(late)?.map_err(lost)?;
+                let Some(connection) = unless(stop, options.connect()).await else {
+                    return if stop() { Ok(()) } else { Err(late()) };
+                };
+                let mut connection = connection.map_err(lost)?;
                 connection.execute(FOR_THE_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
@@ -67,6 +73,17 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
     // A plain drop would wait for a look-up of the host's name, which has no timeout.
     runtime.shutdown_background();
     done
+}
+
+/// What the work gives; `None` where it takes too long, or `stop` ends it.
+async fn unless<T>(stop: &dyn Fn() -> bool, work: impl Future<Output = T>) -> Option<T> {
+    let (mut work, end) = (pin!(work), Instant::now() + TO_CONNECT);
+    while Instant::now() < end && !stop() {
+        if let Ok(done) = timeout(LOOK_EVERY, work.as_mut()).await {
+            return Some(done);
+        }
+    }
+    None
 }
 
 fn one_column(columns: usize) -> sqlx::Result<()> {
