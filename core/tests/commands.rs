@@ -151,6 +151,8 @@ fn broken_lines_are_told_with_their_numbers() {
     assert_eq!((status, out.lines().count()), (1, 1));
     assert!(err.starts_with("frazil: ID_INVALID: line 2: \"some text\""), "{err}");
 
+    let (status, _, err) = piped(&["decode", "twitter", "--since", "1d", "--until", "2d"], lines.as_bytes());
+    assert!(status == 1 && err.starts_with("frazil: SPEC: --since="), "{err}");
     let (status, out, err) = piped(&["decode", "twitter"], b"");
     assert_eq!((status, out.as_str(), err.as_str()), (1, "", "frazil: the input is empty\n"));
     let (status, _, err) = piped(&["decode", "twitter"], b"nothing\nhere\n");
@@ -245,6 +247,7 @@ fn ranges_of_time() {
         ("2022-06-29", "2022-06-28", "frazil: SPEC: --from="),
         ("2000-01-01", "2001-01-01", "frazil: SPEC: no ID of the layout has such a time"),
         ("9000-01-01", "9001-01-01", "frazil: LAYOUT_EXPIRED: "),
+        ("2025", "2026-01-01", "frazil: SPEC: --from=2025 would be Unix milliseconds, of the year 1970, and looks like a year: say 2025-01-01"),
     ] {
         let (status, _, err) = frazil(&["range", "standard", "--from", from, "--to", to]);
         assert!(status == 1 && err.starts_with(says), "{err}");

@@ -62,6 +62,9 @@ pub(super) fn read(sources: &[Source], how: &How<'_>, work: Work, progress: &mut
 
 /// What a resume need not do again.
 pub(super) fn kept(work: &Work) -> String {
+    if work.kept() == 0 {
+        return "stopped; nothing is kept, as of a query nothing is: the same command begins anew".to_owned();
+    }
     let complete = work.states().iter().filter(|state| state.complete && state.identity.is_some()).count();
     format!(
         "stopped; {} IDs are read and sorted, {complete} of {} sources complete. They are kept in {}: the same command goes on from there",

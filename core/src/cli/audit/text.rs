@@ -1,6 +1,6 @@
 //! The summary in a terminal.
 
-use super::super::screen::Table;
+use super::super::screen::{Table, wrapped};
 use super::findings;
 use super::progress::{counted, grouped};
 use super::result::Audit;
@@ -41,7 +41,7 @@ impl Display for Told<'_> {
             writeln!(f, "No findings: {} IDs, none twice.", grouped(audit.ids()))?;
         }
         for finding in &audit.findings {
-            writeln!(f, "{}: {}\n  {}", finding.kind, finding.says, finding.mend)?;
+            write!(f, "{}{}", wrapped(&format!("{}: {}", finding.kind, finding.says), 0, 2), wrapped(finding.mend, 2, 2))?;
             for example in finding.examples.iter().take(SHOWN) {
                 writeln!(f, "  line {}: {}", example.line, findings::id(audit.fields.layout(), example.id))?;
             }

@@ -21,8 +21,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Whatever the query is, it writes nothing.
 const BEGIN: &str = "START TRANSACTION READ ONLY";
-/// MariaDB ends a transaction in front of a statement such as CREATE TABLE, which is then in one of the session's kind.
-const FOR_THE_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+/// A COMMIT within the query ends the transaction, and in MariaDB so does a statement such as CREATE TABLE: what follows is in one of
+/// the session's kind.
+const FOR_A_MYSQL_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+const FOR_A_POSTGRESQL_SESSION: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
 
 /// Runs a query, and gives each row's value as text, or `None` for NULL, until `take` or `stop` ends it. Of the answer no more is in
 /// memory than the row under way.
@@ -42,6 +44,7 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
                     return if stop() { Ok(()) } else { Err(late()) };
                 };
                 let mut connection = connection.map_err(lost)?;
+                connection.execute(FOR_A_POSTGRESQL_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
@@ -57,7 +60,7 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
                     return if stop() { Ok(()) } else { Err(late()) };
                 };
                 let mut connection = connection.map_err(lost)?;
-                connection.execute(FOR_THE_SESSION).await.map_err(lost)?;
+                connection.execute(FOR_A_MYSQL_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
