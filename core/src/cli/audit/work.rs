@@ -85,8 +85,9 @@ impl Work {
         let runs = before.map_or(0, |manifest| manifest.runs);
         let manifest = Manifest { version: version.to_owned(), settings, runs, states };
         let work = Work { folder: folder.to_owned(), manifest, is_done: false, _lock: lock };
-        work.save()?;
+        // On a disk that is full, this first.
         work.sweep()?;
+        work.save()?;
         Ok(work)
     }
 
@@ -161,7 +162,8 @@ impl Work {
 impl Drop for Work {
     fn drop(&mut self) {
         if !self.is_done && self.kept() > 0 {
-            return;
+            // A half run, where the disk is full.
+            return drop(self.sweep());
         }
         // What cannot be taken away is in nobody's way.
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
