@@ -217,7 +217,8 @@ fn lines_of_csv_are_counted_behind_empty_ones() {
     folder.write("a.csv", format!("id,x\n\n\n{0},1\n\n\"\"\"\n\",1\r\n\r\n{0},2\noops,3", id(1, 7, 0)));
     let (_, told) = folder.json(&["game", "a.csv"]);
     assert_eq!(folder.read("merge-audit/duplicates.csv"), format!("id,source,line\n{0},a.csv,4\n{0},a.csv,9\n", id(1, 7, 0)));
-    let lines: Vec<_> = told["sources"][0]["broken_lines"].as_array().unwrap().iter().map(|broken| broken["line"].as_u64().unwrap()).collect();
+    let lines: Vec<_> =
+        told["sources"][0]["broken_lines"].as_array().unwrap().iter().map(|broken| broken["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [6, 10], "{told}");
 }
 
@@ -260,7 +261,8 @@ fn names_steer_neither_a_terminal_nor_the_report() {
     let name = "\u{1b}[2J\n<script>'`;DROP TABLE items;--$(id).txt";
     let ids = lines((0..10).map(|n| id(n, 7, 0)));
     folder.write("a.txt", &ids).write(name, &ids);
-    let (status, out, err) = folder.audit(&["game", "a.txt", name, "missing\u{1b}[2J", "--remap", "game server=99", "--apply-to", "items.id"]);
+    let (status, out, err) =
+        folder.audit(&["game", "a.txt", name, "missing\u{1b}[2J", "--remap", "game server=99", "--apply-to", "items.id"]);
     assert!(status == 1 && !err.contains('\u{1b}') && out.is_empty(), "{err:?}");
     let (status, out, err) = folder.audit(&["game", "a.txt", name, "--remap", "game server=99", "--apply-to", "items.id"]);
     assert!(status == 3 && !out.contains('\u{1b}') && err.is_empty(), "{out:?}");
@@ -273,7 +275,11 @@ fn names_steer_neither_a_terminal_nor_the_report() {
 fn bad_input() {
     let folder = Folder::new("bad");
     folder.write("a.txt", lines([id(1, 7, 0)])).write("empty.txt", "").write("utf16.txt", b"\xff\xfe1\x002\x00").write("ids.db", "x");
-    folder.write("twice.csv", "id,x,id\n1,2,3\n").write("sqlite", b"SQLite format 3\0").write("words.txt", b"id\n\xff\n").write("mixed.txt", format!("{}\nx\n", id(1, 7, 0)));
+    folder
+        .write("twice.csv", "id,x,id\n1,2,3\n")
+        .write("sqlite", b"SQLite format 3\0")
+        .write("words.txt", b"id\n\xff\n")
+        .write("mixed.txt", format!("{}\nx\n", id(1, 7, 0)));
     fs::hard_link(folder.0.join("a.txt"), folder.0.join("link.txt")).unwrap();
     for (arguments, status, says) in [
         (&["game", "a.txt", "./a.txt"][..], 1, "frazil: SPEC: the sources a.txt and ./a.txt are the same file"),
@@ -296,7 +302,11 @@ fn bad_input() {
         (&["game", "mysql://me:secret@127.0.0.1:1/x"], 1, "frazil: "),
         (&["game"], 2, "error: "),
         // Before anything is read or asked.
-        (&["game", "missing.csv", "mysql://me:secret@127.0.0.1:1/x"], 1, "frazil: SPEC: source=mysql://***@127.0.0.1:1/x is a database: say --query"),
+        (
+            &["game", "missing.csv", "mysql://me:secret@127.0.0.1:1/x"],
+            1,
+            "frazil: SPEC: source=mysql://***@127.0.0.1:1/x is a database: say --query",
+        ),
         (&["game", "a.txt", "--query", "SELECT 1"], 1, "frazil: SPEC: --query is for databases"),
         (&["game", "twice.csv"], 1, "frazil: INPUT: the source twice.csv has several columns \"id\""),
     ] {

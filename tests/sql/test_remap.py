@@ -50,7 +50,14 @@ class Server:
         if self.database.name == "postgresql":
             return ["psql", "--no-psqlrc", "--quiet", self.url]
         url = urlsplit(self.url)
-        return ["mariadb", f"--host={url.hostname}", f"--port={url.port}", f"--user={url.username}", f"--password={url.password}", url.path[1:]]
+        return [
+            "mariadb",
+            f"--host={url.hostname}",
+            f"--port={url.port}",
+            f"--user={url.username}",
+            f"--password={url.password}",
+            url.path[1:],
+        ]
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
@@ -75,7 +82,9 @@ def remap(world, folder, *columns):
     for column in columns:
         arguments += ["--apply-to", column]
     environment = os.environ | ({"REMAP_STORE": world.url} if world.source.startswith("env:") else {})
-    done = subprocess.run([sys.executable, "-m", "frazil", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "frazil", *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 3, done.stderr
     told = done.stdout + done.stderr + "".join(path.read_text() for path in (folder / "merge-audit").iterdir())
     assert "secret" not in told, "the password of the server"

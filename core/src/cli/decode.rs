@@ -50,14 +50,7 @@ impl Decoder {
     pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
         let (layout, _) = Spec::of_layout(wanted.layout)?;
         let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
-        Ok(Decoder {
-            layout,
-            format: wanted.text.parse()?,
-            since_ms,
-            until_ms,
-            strict: wanted.strict,
-            json: wanted.json,
-        })
+        Ok(Decoder { layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
     }
 
     /// Decodes each of these; one that cannot be is told, and the others go on.
@@ -341,7 +334,9 @@ mod tests {
     #[test]
     fn instants_and_how_long_ago() {
         let now = 1_800_000_000_000;
-        for (text, ms) in [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)] {
+        for (text, ms) in
+            [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)]
+        {
             assert_eq!(instant("--since", text, now), Ok(ms), "{text}");
         }
         for text in ["2025", "20250131", "1764000000", "", "d", "soon", "-5h", "99999999999999999999d", "5w", "9999999999999999999d"] {

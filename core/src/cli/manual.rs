@@ -37,7 +37,8 @@ pub(super) fn page(command: Option<&str>, screen: &mut Screen<'_>) -> Result<(),
 pub(super) fn write_pages(folder: &Path, screen: &mut Screen<'_>) -> Result<(), Stop> {
     for (name, page) in pages() {
         let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page).map_err(|error| Stop::Failed(code::OUTPUT, format!("{} cannot be written: {error}", path.display())))?;
+        std::fs::write(&path, page)
+            .map_err(|error| Stop::Failed(code::OUTPUT, format!("{} cannot be written: {error}", path.display())))?;
         screen.print(&format!("{}\n", path.display()))?;
     }
     Ok(())

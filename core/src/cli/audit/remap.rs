@@ -52,7 +52,11 @@ impl Mint {
     pub(super) fn open(spec: &str, fields: &Fields) -> Outcome<Self> {
         let stopped = || interrupt::is_wanted();
         let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &stopped)).map_err(|error| {
-            if stopped() { Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned()) } else { error.into() }
+            if stopped() {
+                Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
+            } else {
+                error.into()
+            }
         })?;
         if ids.layout().shape() != fields.layout().shape() {
             let why =

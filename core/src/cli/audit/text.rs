@@ -14,7 +14,7 @@ impl Audit<'_> {
     /// The table of sources as wide as a terminal, then the findings.
     pub(super) fn text(&self, width: Option<usize>) -> String {
         let mut table = Table::new().text_column("source").number_column("IDs").number_column("broken").number_column("nodes");
-        table = table.text_column("first").text_column("last").spare().text_column("order").spare();
+        table = table.text_column("first").spare().text_column("last").spare().text_column("order").spare();
         for (source, (name, reading, part)) in self.sources().enumerate() {
             let instant = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), |ms| show_instant(ms - ms.rem_euclid(1000)));
             table.row([
@@ -63,7 +63,8 @@ impl Display for Told<'_> {
             for duplicate in audit.tally.examples.iter().take(SHOWN) {
                 let places: Vec<_> =
                     duplicate.places.iter().take(SHOWN).map(|(source, line)| format!("{} line {line}", audit.names[*source])).collect();
-                writeln!(f, "  {}: {}", findings::id(audit.fields.layout(), duplicate.id), places.join(", "))?;
+                let text = format!("{}: {}", findings::id(audit.fields.layout(), duplicate.id), places.join(", "));
+                f.write_str(&wrapped(&text, 2, 4))?;
             }
         }
         if let Some(remap) = &audit.remap {
