@@ -381,7 +381,7 @@ proptest! {
 /// Two files that take many runs, with some IDs in common.
 fn large(folder: &Folder) -> [&'static str; 5] {
     // In no order.
-    let ids = |server: u64| (0..200_000_u64).map(move |n| id((n * 7919 % 200_000) as i64, if n % 1000 == 0 { 1 } else { server }, 0));
+    let ids = |server: u64| (0..100_000_u64).map(move |n| id((n * 7919 % 100_000) as i64, if n % 1000 == 0 { 1 } else { server }, 0));
     folder.write("a.txt", lines(ids(7))).write("b.txt", lines(ids(8)));
     ["game", "a.txt", "b.txt", "--memory", "64K"]
 }
@@ -476,7 +476,7 @@ fn a_source_that_changes_is_read_again() {
     assert!(status == 1 && err.starts_with("frazil: INPUT_CHANGED: the source a.txt changed while it was read"), "{err}");
     let (_, out, _) = folder.audit(&[&["--json"], &arguments[..]].concat());
     let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(told["sources"][0]["ids"], 200_001, "{told}");
+    assert_eq!(told["sources"][0]["ids"], 100_001, "{told}");
 }
 
 fn append(path: &Path, id: u64) {
