@@ -465,6 +465,23 @@ fn ctrl_c_says_what_is_kept() {
     assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected);
 }
 
+/// A first start on Redis waits for a minute, and a store that does not answer for longer.
+#[test]
+#[cfg(all(unix, feature = "redis"))]
+fn ctrl_c_ends_the_wait_for_a_store() {
+    let folder = Folder::new("store");
+    folder.write("a.txt", lines([id(1, 7, 0)]));
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let spec = format!("game store=redis://{}", silent.local_addr().unwrap());
+    let child = start(&folder, &["game", "a.txt", "--remap", &spec]);
+    let _connection = silent.accept().unwrap();
+    // SAFETY: the child is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let (status, out, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!((status, out.as_str()), (130, ""), "{err}");
+    assert!(err.starts_with("frazil: INTERRUPTED: stopped while --remap waited for its store"), "{err}");
+}
+
 #[test]
 fn a_source_that_changes_is_read_again() {
     let folder = Folder::new("changes");
