@@ -40,6 +40,8 @@ if wanted test; then
     need openssl openssl
     need cmake cmake
     need pkg-config pkg-config
+    # A test looks whether it can read the pages that `frazil man` prints.
+    need man man-db
     # The game servers of examples/ keep their inventory in it.
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)

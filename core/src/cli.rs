@@ -3,6 +3,7 @@
 mod arguments;
 mod audit;
 mod bench;
+mod code;
 mod decode;
 mod doctor;
 mod input;
@@ -20,7 +21,6 @@ mod screen;
 mod segment;
 mod sql;
 
-use crate::error::{Error, ErrorKind};
 use crate::spec::DEFAULT_NAMESPACE;
 use clap::{Args, Parser, Subcommand};
 use input::Input;
@@ -29,7 +29,6 @@ use screen::{Outcome, Screen, Stop};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 const DONE: i32 = 0;
@@ -89,7 +88,7 @@ struct Nodes {
     /// The namespace, as in a spec
     #[arg(long, default_value = DEFAULT_NAMESPACE)]
     namespace: String,
-    /// List the namespaces and tags of the store instead, where it can list them
+    /// List the namespaces and tags of the store instead; Redis goes through all of its keys for that (SCAN)
     #[arg(long, conflicts_with_all = ["namespace", "watch", "accept", "begin"])]
     all: bool,
     /// Look again every two seconds, until Ctrl-C
@@ -178,7 +177,7 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> i32 {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let terminal = out.is_terminal();
     let colour = terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb");
-    let width = if terminal { screen::terminal_width() } else { None };
+    let width = screen::terminal_width(&out).filter(|_| terminal);
     let (mut out, mut err) = (BufWriter::new(out.lock()), err.lock());
     let status = finish(args, &mut Screen::terminal(&mut out, &mut err, colour, width));
     // What could not be written is not tried again when it is dropped.
@@ -200,7 +199,8 @@ fn finish(args: impl IntoIterator<Item = OsString>, screen: &mut Screen<'_>) -> 
         Err(Stop::Error(error)) => screen.tell_error(&error),
         // Whoever read the output has left: there is nobody to tell.
         Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(Stop::Output(error)) => screen.tell_despite(&format!("frazil: the output cannot be written: {error}")),
+        Err(Stop::Output(error)) => screen.tell_despite(&format!("frazil: {}: the output cannot be written: {error}", code::OUTPUT)),
+        Err(Stop::Failed(code, why)) => screen.tell(&format!("frazil: {code}: {why}")),
     };
     // An output that is closed was told nothing.
     drop(told);
@@ -232,7 +232,10 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
         Command::Sql(Sql { dialect, layout, schema, prefix }) => {
             screen.print(&sql::script(dialect, layout, schema.as_deref(), prefix)?)?;
         }
-        Command::MergeAudit(arguments) => return Ok(screen.hand_over(|out, err| audit::main(arguments, out, err))),
+        Command::MergeAudit(arguments) => {
+            let width = screen.width();
+            return Ok(screen.hand_over(|out, err| audit::main(arguments, width, out, err)));
+        }
         Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
         Command::Bench(arguments::Bench { json }) => return bench::print(*json, screen),
         Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,
@@ -294,11 +297,6 @@ fn nodes(arguments: &Nodes, screen: &mut Screen<'_>) -> Outcome {
             screen.print("\n")?;
         }
     }
-}
-
-/// An error of a file that is written.
-fn refused_output(path: &Path, error: &io::Error) -> Error {
-    Error::new(ErrorKind::Spec, format!("{} cannot be written: {error}", path.display()))
 }
 
 fn segment(arguments: &Segment, screen: &mut Screen<'_>) -> Result<(), Stop> {

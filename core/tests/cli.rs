@@ -72,7 +72,7 @@ fn held_and_free_numbers() {
     let held = line_of(&out, 39);
     assert_eq!(held[..3], ["39", "datacenter=1 worker=7", "held"]);
     assert!(held[3].ends_with(&format!(":{}", std::process::id())), "{held:?}");
-    assert!(held[4].ends_with('Z') && (held[5].starts_with("in 2.") || held[5].starts_with("in 3.")), "{held:?}");
+    assert!(held[4].ends_with('Z') && held[5].starts_with("in "), "{held:?}");
     let free = line_of(&out, 64);
     assert_eq!(free[..3], ["64", "datacenter=2 worker=0", "free"]);
     assert!(free[5].ends_with(" s ago"), "{free:?}");

@@ -163,6 +163,8 @@ fn broken_lines_are_told_with_their_numbers() {
     assert_eq!((status, out.lines().count()), (1, 1));
     assert!(err.starts_with("frazil: ID_INVALID: line 2: \"some text\""), "{err}");
 
+    let (status, _, err) = piped(&["decode", "twitter", "--since", "1d", "--until", "2d"], lines.as_bytes());
+    assert!(status == 1 && err.starts_with("frazil: SPEC: --since="), "{err}");
     let (status, out, err) = piped(&["decode", "twitter"], b"");
     assert_eq!((status, out.as_str(), err.as_str()), (1, "", "frazil: the input is empty\n"));
     let (status, _, err) = piped(&["decode", "twitter"], b"nothing\nhere\n");
@@ -208,15 +210,15 @@ fn a_reader_that_leaves_is_no_panic() {
 fn a_disk_that_is_full_is_told() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let (status, _, err) = told(command(&["layouts"]).stdout(full).stderr(Stdio::piped()).output().unwrap());
-    assert!(status == 1 && err.starts_with("frazil: the output cannot be written: "), "{err}");
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: the output cannot be written: "), "{err}");
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_behind_a_line_and_says_how_far_it_came() {
     for (arguments, says) in [
-        (&["decode", "twitter"][..], "frazil: interrupted after 1 lines"),
-        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: interrupted: "),
+        (&["decode", "twitter"][..], "frazil: INTERRUPTED: 1 lines are decoded"),
+        (&["next", "standard", "node=1", "-n", "99999999999"], "frazil: INTERRUPTED: "),
     ] {
         let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -257,6 +259,11 @@ fn ranges_of_time() {
         ("2022-06-29", "2022-06-28", "frazil: SPEC: --from="),
         ("2000-01-01", "2001-01-01", "frazil: SPEC: no ID of the layout has such a time"),
         ("9000-01-01", "9001-01-01", "frazil: LAYOUT_EXPIRED: "),
+        (
+            "2025",
+            "2026-01-01",
+            "frazil: SPEC: --from=2025 would be Unix milliseconds, of the year 1970, and looks like a year: say 2025-01-01",
+        ),
     ] {
         let (status, _, err) = frazil(&["range", "standard", "--from", from, "--to", to]);
         assert!(status == 1 && err.starts_with(says), "{err}");
@@ -383,6 +390,17 @@ fn completions_and_man_pages() {
         assert!(fs::read_to_string(path).unwrap().contains(".SH NAME"), "{path}");
     }
     assert!(named.contains("frazil.1\n") && named.contains("frazil-decode.1\n") && !named.contains("help"), "{named}");
+    #[cfg(target_os = "linux")]
+    {
+        let page = folder.0.join("frazil-merge-audit.1");
+        let (status, out, err) = told(Command::new("man").args(["--warnings", "-l"]).arg(page).env("MANWIDTH", "80").output().unwrap());
+        assert!(status == 0 && err.is_empty() && out.contains("--apply-to <TABLE.COLUMN>"), "{out}{err}");
+        let script = folder.0.join("frazil.bash");
+        fs::write(&script, good(&["completions", "bash"])).unwrap();
+        let typed = "source \"$0\"; COMP_WORDS=(frazil lay); COMP_CWORD=1; _frazil frazil lay frazil; echo \"${COMPREPLY[*]}\"";
+        let (_, out, err) = told(Command::new("bash").args(["--norc", "-c", typed]).arg(&script).output().unwrap());
+        assert_eq!((out.as_str(), err.as_str()), ("layouts layout\n", ""));
+    }
     assert_eq!(good(&["man", "decode"]), fs::read_to_string(folder.0.join("frazil-decode.1")).unwrap());
     assert!(frazil(&["man", "decod"]).2.starts_with("frazil: OUT_OF_RANGE: there is no command \"decod\" (did you mean decode?)"));
 }

@@ -184,11 +184,102 @@ fn columns_of_csv() {
     assert!(status == 1 && err.starts_with("frazil: INPUT: ") && err.contains("did you mean item?"), "{err}");
 }
 
+/// A quote that is missing makes one text of all rows up to the next: their IDs would not be compared.
+#[test]
+fn rows_are_not_lost_in_quotes() {
+    let folder = Folder::new("quotes");
+    let ids: Vec<_> = (0..6).map(|n| id(n, 7, 0)).collect();
+    let table = |rows: [&str; 6]| -> String {
+        let rows = ids.iter().zip(rows).map(|(id, text)| format!("{id},{text}\n"));
+        ["id,name\n".to_owned()].into_iter().chain(rows).collect()
+    };
+    // Quotes in CSV: within a text, doubled, around several lines.
+    folder.write("good.csv", table(["5\" pipe", "\"a \"\"b\"\"\"", "\"two\nlines\"", "\"two\n\"\"lines\"\"\"", "", "x"]));
+    let (_, told) = folder.json(&["game", "good.csv", "--out", "good"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["clean"]), (&6.into(), &Value::Bool(true)), "{told}");
+    folder.write("end.csv", table(["a", "\"b", "c", "d", "e", "f"])).write("middle.csv", table(["a", "b", "\"c", "d", "\"e\"", "f"]));
+    folder.write("head.csv", table(["a", "b", "c", "d", "e", "f"]).replacen("name", "\"name", 1));
+    for (name, line) in [("end.csv", 3), ("middle.csv", 4), ("head.csv", 1)] {
+        let (status, out, err) = folder.audit(&["game", name, "--out", name.trim_end_matches(".csv")]);
+        let says = format!("frazil: INPUT: the source {name} cannot be read from line {line} on: ");
+        assert!(status == 1 && out.is_empty() && err.starts_with(&says) && err.contains("a quote is missing"), "{err}");
+    }
+    // TSV has none: what looks like one is a part of the text; a number may stand in them.
+    let rows = ids.iter().map(|id| format!("\"quote\t\"{id}\"\n"));
+    folder.write("a.tsv", ["name\tid\n".to_owned()].into_iter().chain(rows).collect::<String>());
+    let (_, told) = folder.json(&["game", "a.tsv", "--out", "tsv"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["clean"]), (&6.into(), &Value::Bool(true)), "{told}");
+}
+
+#[test]
+fn lines_of_csv_are_counted_behind_empty_ones() {
+    let folder = Folder::new("empty-lines");
+    folder.write("a.csv", format!("id,x\n\n\n{0},1\n\n\"\"\"\n\",1\r\n\r\n{0},2\noops,3", id(1, 7, 0)));
+    let (_, told) = folder.json(&["game", "a.csv"]);
+    assert_eq!(folder.read("merge-audit/duplicates.csv"), format!("id,source,line\n{0},a.csv,4\n{0},a.csv,9\n", id(1, 7, 0)));
+    let lines: Vec<_> =
+        told["sources"][0]["broken_lines"].as_array().unwrap().iter().map(|broken| broken["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [6, 10], "{told}");
+}
+
+/// Files that are no audit's, in a folder that is given by mistake, stay as they are.
+#[test]
+fn a_folder_with_something_else_is_refused() {
+    let folder = Folder::new("other");
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write("run-1", "mine").write("run-me.sh", "mine").write("manifest.json", "mine").write("lock", "mine");
+    let (status, _, err) = folder.audit(&["game", "a.txt", "--work", "."]);
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: the folder . holds something else"), "{err}");
+    for name in ["run-1", "run-me.sh", "manifest.json", "lock"] {
+        assert_eq!(folder.read(name), "mine");
+    }
+    // Nothing stays of an audit that has nothing to go on from.
+    folder.write("empty.txt", "");
+    assert_eq!(folder.audit(&["game", "empty.txt"]).0, 1);
+    assert_eq!(fs::read_dir(folder.0.join("merge-audit")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_remapped_is_not_remapped_again() {
+    let folder = Folder::new("again");
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write("b.txt", &ids);
+    let arguments = ["game", "a.txt", "b.txt", "--remap", "game server=99", "--apply-to", "items.id"];
+    assert_eq!(folder.audit(&arguments).0, 3);
+    fs::remove_file(folder.0.join("merge-audit/remap.csv")).unwrap();
+    let script = folder.read("merge-audit/remap-2.sql");
+    let (status, _, err) = folder.audit(&arguments);
+    assert!(status == 1 && err.contains("remap-2.sql is there already: it may have been applied"), "{err}");
+    assert_eq!(folder.read("merge-audit/remap-2.sql"), script);
+}
+
+/// What a shell's `*` finds may have any name.
+#[test]
+#[cfg(unix)]
+fn names_steer_neither_a_terminal_nor_the_report() {
+    let folder = Folder::new("names");
+    let name = "\u{1b}[2J\n<script>'`;DROP TABLE items;--$(id).txt";
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write(name, &ids);
+    let (status, out, err) =
+        folder.audit(&["game", "a.txt", name, "missing\u{1b}[2J", "--remap", "game server=99", "--apply-to", "items.id"]);
+    assert!(status == 1 && !err.contains('\u{1b}') && out.is_empty(), "{err:?}");
+    let (status, out, err) = folder.audit(&["game", "a.txt", name, "--remap", "game server=99", "--apply-to", "items.id"]);
+    assert!(status == 3 && !out.contains('\u{1b}') && err.is_empty(), "{out:?}");
+    assert!(!folder.read("merge-audit/report.html").contains("<script"));
+    let script = folder.read("merge-audit/remap-2.sql");
+    assert!(script.lines().filter(|line| line.contains("DROP TABLE items")).all(|line| line.starts_with("-- ")), "{script}");
+}
+
 #[test]
 fn bad_input() {
     let folder = Folder::new("bad");
     folder.write("a.txt", lines([id(1, 7, 0)])).write("empty.txt", "").write("utf16.txt", b"\xff\xfe1\x002\x00").write("ids.db", "x");
-    folder.write("sqlite", b"SQLite format 3\0").write("words.txt", b"id\n\xff\n").write("mixed.txt", format!("{}\nx\n", id(1, 7, 0)));
+    folder
+        .write("twice.csv", "id,x,id\n1,2,3\n")
+        .write("sqlite", b"SQLite format 3\0")
+        .write("words.txt", b"id\n\xff\n")
+        .write("mixed.txt", format!("{}\nx\n", id(1, 7, 0)));
     fs::hard_link(folder.0.join("a.txt"), folder.0.join("link.txt")).unwrap();
     for (arguments, status, says) in [
         (&["game", "a.txt", "./a.txt"][..], 1, "frazil: SPEC: the sources a.txt and ./a.txt are the same file"),
@@ -210,6 +301,14 @@ fn bad_input() {
         (&["game", "oracle://me:secret@127.0.0.1/x"], 1, "frazil: SPEC: source=oracle://***@127.0.0.1/x is no database"),
         (&["game", "mysql://me:secret@127.0.0.1:1/x"], 1, "frazil: "),
         (&["game"], 2, "error: "),
+        // Before anything is read or asked.
+        (
+            &["game", "missing.csv", "mysql://me:secret@127.0.0.1:1/x"],
+            1,
+            "frazil: SPEC: source=mysql://***@127.0.0.1:1/x is a database: say --query",
+        ),
+        (&["game", "a.txt", "--query", "SELECT 1"], 1, "frazil: SPEC: --query is for databases"),
+        (&["game", "twice.csv"], 1, "frazil: INPUT: the source twice.csv has several columns \"id\""),
     ] {
         let (got, out, err) = folder.audit(arguments);
         assert_eq!((got, out.as_str()), (status, ""), "{arguments:?}: {err}");
@@ -282,7 +381,7 @@ proptest! {
 /// Two files that take many runs, with some IDs in common.
 fn large(folder: &Folder) -> [&'static str; 5] {
     // In no order.
-    let ids = |server: u64| (0..200_000_u64).map(move |n| id((n * 7919 % 200_000) as i64, if n % 1000 == 0 { 1 } else { server }, 0));
+    let ids = |server: u64| (0..100_000_u64).map(move |n| id((n * 7919 % 100_000) as i64, if n % 1000 == 0 { 1 } else { server }, 0));
     folder.write("a.txt", lines(ids(7))).write("b.txt", lines(ids(8)));
     ["game", "a.txt", "b.txt", "--memory", "64K"]
 }
@@ -366,6 +465,23 @@ fn ctrl_c_says_what_is_kept() {
     assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected);
 }
 
+/// A first start on Redis waits for a minute, and a store that does not answer for longer.
+#[test]
+#[cfg(all(unix, feature = "redis"))]
+fn ctrl_c_ends_the_wait_for_a_store() {
+    let folder = Folder::new("store");
+    folder.write("a.txt", lines([id(1, 7, 0)]));
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let spec = format!("game store=redis://{}", silent.local_addr().unwrap());
+    let child = start(&folder, &["game", "a.txt", "--remap", &spec]);
+    let _connection = silent.accept().unwrap();
+    // SAFETY: the child is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let (status, out, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!((status, out.as_str()), (130, ""), "{err}");
+    assert!(err.starts_with("frazil: INTERRUPTED: stopped while --remap waited for its store"), "{err}");
+}
+
 #[test]
 fn a_source_that_changes_is_read_again() {
     let folder = Folder::new("changes");
@@ -377,7 +493,7 @@ fn a_source_that_changes_is_read_again() {
     assert!(status == 1 && err.starts_with("frazil: INPUT_CHANGED: the source a.txt changed while it was read"), "{err}");
     let (_, out, _) = folder.audit(&[&["--json"], &arguments[..]].concat());
     let told: Value = serde_json::from_str(&out).unwrap();
-    assert_eq!(told["sources"][0]["ids"], 200_001, "{told}");
+    assert_eq!(told["sources"][0]["ids"], 100_001, "{told}");
 }
 
 fn append(path: &Path, id: u64) {

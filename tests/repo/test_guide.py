@@ -13,6 +13,8 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 ERRORS = json.loads((ROOT / "tests/vectors/errors.json").read_text())["errors"]
+# Of the command line alone: core/src/cli/code.rs.
+COMMANDS = ["INPUT", "INPUT_CHANGED", "OUTPUT", "INTERRUPTED"]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 
@@ -23,7 +25,7 @@ def sections(page):
 
 
 def test_every_error_has_a_section():
-    assert list(sections("errors.md")) == [error["name"] for error in ERRORS]
+    assert list(sections("errors.md")) == [*(error["name"] for error in ERRORS), *COMMANDS]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error["name"])
@@ -34,6 +36,18 @@ def test_an_error_can_be_looked_up(error):
     names = f"{error['code']} · Python `{camel}Error` · C `FRAZIL_{name}` · C++ `errc::{name.lower()}` · Rust `ErrorKind::{camel}`"
     assert names in section.replace("\n·", " ·")
     assert issubclass(getattr(frazil, f"{camel}Error"), frazil.FrazilError)
+    check_texts(name, section)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_code_of_commands_can_be_looked_up(name):
+    section = sections("errors.md")[name]
+    assert f"`frazil: {name}: ...`" in section and f'"{name}"' in (ROOT / "core/src/cli/code.rs").read_text()
+    check_texts(name, section)
+
+
+def check_texts(name, section):
+    """Each text that a section names is in the code."""
     code = "".join(path.read_text() for crate in ("core", "python", "node") for path in sorted((ROOT / crate / "src").rglob("*.rs")))
     # A string of Rust goes on in the next line, and has its quotation marks escaped.
     code = re.sub(r"\\\n\s*", "", code).replace('\\"', '"')

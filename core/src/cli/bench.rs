@@ -145,7 +145,7 @@ pub(super) fn print(as_json: bool, screen: &mut Screen<'_>) -> Outcome {
         screen.table(&table)?;
     }
     if interrupt.came() {
-        screen.tell("frazil: interrupted: the other measurements are missing")?;
+        screen.tell("frazil: INTERRUPTED: the other measurements are missing")?;
         return Ok(INTERRUPTED);
     }
     Ok(DONE)

@@ -49,15 +49,8 @@ impl Decoder {
     /// Those of the layout; `OUT_OF_RANGE` for a form or an instant that is not there, `SPEC` for one that cannot be understood.
     pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
         let (layout, _) = Spec::of_layout(wanted.layout)?;
-        let instant = |key: &str, text: Option<&str>| text.map(|text| instant(key, text, system_ms())).transpose();
-        Ok(Decoder {
-            layout,
-            format: wanted.text.parse()?,
-            since_ms: instant("--since", wanted.since)?,
-            until_ms: instant("--until", wanted.until)?,
-            strict: wanted.strict,
-            json: wanted.json,
-        })
+        let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
+        Ok(Decoder { layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
     }
 
     /// Decodes each of these; one that cannot be is told, and the others go on.
@@ -98,7 +91,7 @@ impl Decoder {
                 Read::Line => lines += 1,
                 Read::End => break,
                 Read::Interrupted => {
-                    let told = format!("frazil: interrupted after {} lines, which are decoded; the rest was not read", grouped(lines));
+                    let told = format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines));
                     screen.tell(&told)?;
                     return Ok(INTERRUPTED);
                 }
@@ -202,11 +195,37 @@ impl Decoder {
     }
 }
 
+/// The two ends of a range, each with its key.
+///
+/// # Errors
+/// As [`instant`]; `SPEC` where the first is not before the second.
+pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> Result<(Option<i64>, Option<i64>)> {
+    let now = system_ms();
+    let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
+    let (from_ms, to_ms) = (bound(from)?, bound(to)?);
+    match from_ms.zip(to_ms) {
+        Some((first, end)) if first >= end => {
+            Err(spec_error(format!("{}={} is not before {}={}", from.0, show_instant(first), to.0, show_instant(end))))
+        }
+        _ => Ok((from_ms, to_ms)),
+    }
+}
+
 /// An instant as the command line says it: as everywhere, or so long ago.
 ///
 /// # Errors
-/// As [`parse_instant`].
-pub(super) fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
+/// As [`parse_instant`]; `SPEC` for a number that is meant as a date or as seconds, and would be an instant of 1970.
+fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
+    let meant = match text.len() {
+        _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
+        4 => Some("a year: say 2025-01-01"),
+        8 => Some("a date: say 2025-01-31"),
+        10 => Some("seconds: say milliseconds, or 2025-01-01T00:00:00Z"),
+        _ => None,
+    };
+    if let Some(meant) = meant {
+        return Err(spec_error(format!("{key}={text} would be Unix milliseconds, of the year 1970, and looks like {meant}")));
+    }
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
     if unit.len() == text.len() || !matches!(unit, "ms" | "s" | "m" | "h" | "d") {
         return parse_instant(key, text).map_err(|error| {
@@ -315,10 +334,12 @@ mod tests {
     #[test]
     fn instants_and_how_long_ago() {
         let now = 1_800_000_000_000;
-        for (text, ms) in [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("1000", 1_000)] {
+        for (text, ms) in
+            [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)]
+        {
             assert_eq!(instant("--since", text, now), Ok(ms), "{text}");
         }
-        for text in ["", "d", "soon", "-5h", "99999999999999999999d", "5w", "9999999999999999999d"] {
+        for text in ["2025", "20250131", "1764000000", "", "d", "soon", "-5h", "99999999999999999999d", "5w", "9999999999999999999d"] {
             assert!(instant("--since", text, now).is_err(), "{text}");
         }
     }

@@ -1,8 +1,8 @@
 //! The lines of the input, as bytes.
 
+use super::code;
 use super::interrupt::Interrupt;
 use super::screen::Stop;
-use crate::error::{Error, ErrorKind};
 use std::io::{self, BufRead, BufReader};
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
                     std::thread::sleep(Duration::from_millis(10));
                     continue;
                 }
-                Err(error) => return Err(Error::new(ErrorKind::IdInvalid, format!("the input cannot be read: {error}")).into()),
+                Err(error) => return Err(Stop::Failed(code::INPUT, format!("the input cannot be read: {error}"))),
             };
             self.0.consume(taken);
             if ended {

@@ -1,7 +1,7 @@
 //! Completions for shells, and man pages: both made from what the commands take.
 
 use super::screen::{Screen, Stop};
-use super::{Line, refused_output};
+use super::{Line, code};
 use crate::error::{Error, ErrorKind, shown};
 use crate::nearest::did_you_mean;
 use clap::CommandFactory;
@@ -37,7 +37,8 @@ pub(super) fn page(command: Option<&str>, screen: &mut Screen<'_>) -> Result<(),
 pub(super) fn write_pages(folder: &Path, screen: &mut Screen<'_>) -> Result<(), Stop> {
     for (name, page) in pages() {
         let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page).map_err(|error| refused_output(&path, &error))?;
+        std::fs::write(&path, page)
+            .map_err(|error| Stop::Failed(code::OUTPUT, format!("{} cannot be written: {error}", path.display())))?;
         screen.print(&format!("{}\n", path.display()))?;
     }
     Ok(())

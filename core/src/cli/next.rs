@@ -28,7 +28,7 @@ pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as
     let mut buffer = vec![0_i64; PIECE.min(usize::try_from(count).unwrap_or(PIECE))];
     while left > 0 {
         if interrupt.came() {
-            screen.tell(&format!("frazil: interrupted: {} of {} IDs were printed", grouped(count - left), grouped(count)))?;
+            screen.tell(&format!("frazil: INTERRUPTED: {} of {} IDs were printed", grouped(count - left), grouped(count)))?;
             return Ok(INTERRUPTED);
         }
         let piece = buffer.len().min(usize::try_from(left).unwrap_or(buffer.len()));

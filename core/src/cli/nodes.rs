@@ -140,17 +140,11 @@ pub(super) struct Namespaces {
 
 impl Namespaces {
     /// # Errors
-    /// `STORE_UNSUITABLE` for a store that cannot list them; `SPEC`, `STORE_*`.
+    /// `SPEC`, `STORE_*`.
     pub(super) fn of(given: &str) -> Result<Self> {
         let address = Address::parse(&resolve("store", given)?)?;
-        let names = match address.look(TIMEOUT)? {
-            None => Vec::new(),
-            Some(mut store) => store.namespaces()?.ok_or_else(|| {
-                let why =
-                    "this kind of store lists its namespaces only by going through everything that it holds: name one with --namespace";
-                Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: {why}"))
-            })?,
-        };
+        let mut names = address.look(TIMEOUT)?.map_or_else(|| Ok(Vec::new()), |mut store| store.namespaces())?;
+        names.sort_unstable();
         let mut all = Namespaces { store: address.to_string(), namespaces: Vec::new(), tags: Vec::new() };
         for name in names {
             match name.split_once('~') {

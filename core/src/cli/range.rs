@@ -1,8 +1,7 @@
 //! The IDs of a range of time, for queries.
 
-use super::decode::instant;
+use super::decode::instants;
 use super::screen::{Screen, Stop};
-use crate::clock::system_ms;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::spec::{Spec, spec_error};
@@ -39,15 +38,8 @@ impl Span {
 /// Prints the first and the last ID, and a condition in SQL.
 pub(super) fn print(layout: &str, from: Option<&str>, to: Option<&str>, as_json: bool, screen: &mut Screen<'_>) -> Result<(), Stop> {
     let (layout, _) = Spec::of_layout(layout)?;
-    let now = system_ms();
-    let bound = |key: &str, text: Option<&str>| text.map(|text| instant(key, text, now)).transpose();
-    let span = Span { layout, from_ms: bound("--from", from)?, to_ms: bound("--to", to)? };
-    if let (Some(from), Some(to)) = (span.from_ms, span.to_ms)
-        && from >= to
-    {
-        let why = format!("--from={} is not before --to={}", show_instant(from), show_instant(to));
-        return Err(spec_error(why).into());
-    }
+    let (from_ms, to_ms) = instants(("--from", from), ("--to", to))?;
+    let span = Span { layout, from_ms, to_ms };
     let first = span.first()?;
     let Some(last) = span.last()?.filter(|&last| last >= first) else {
         let (from, to) = (show_instant(span.layout.epoch_ms()), show_instant(span.layout.tick_start_ms(span.layout.last_tick())));

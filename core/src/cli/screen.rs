@@ -9,6 +9,8 @@ pub(super) enum Stop {
     Error(Error),
     /// The output takes no more.
     Output(io::Error),
+    /// One of the command's own [codes](super::code), and a text.
+    Failed(&'static str, String),
 }
 
 impl From<Error> for Stop {
@@ -87,6 +89,10 @@ impl<'a> Screen<'a> {
 
     pub(super) fn tell_error(&mut self, error: &Error) -> Result<(), Stop> {
         self.tell(&format!("frazil: {}: {error}", error.kind().name()))
+    }
+
+    pub(super) fn width(&self) -> Option<usize> {
+        self.width
     }
 
     pub(super) fn is_coloured(&self) -> bool {
@@ -201,14 +207,15 @@ impl fmt::Display for Table {
     }
 }
 
-/// The width of the terminal that the output goes to.
-pub(super) fn terminal_width() -> Option<usize> {
-    #[cfg(unix)]
-    {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
-        Some(usize::from(size.ws_col)).filter(|&width| width > 0)
-    }
-    #[cfg(not(unix))]
+/// The width of the terminal that a stream goes to.
+#[cfg(unix)]
+pub(super) fn terminal_width(stream: impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|&width| width > 0)
+}
+
+#[cfg(not(unix))]
+pub(super) fn terminal_width<S>(_: S) -> Option<usize> {
     None
 }
 

@@ -139,6 +139,15 @@ impl Store for Etcd {
             }
         }
     }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Vec<String>> {
+        let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
+        let (_, answer) = self.ask(&reading(vec![all]))?;
+        let keys = self.records(&answer)?.into_iter();
+        let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
+        Ok(keys.filter_map(|(key, _)| name(&key)).collect())
+    }
 }
 
 fn base64(text: &str) -> String {

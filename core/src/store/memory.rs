@@ -67,6 +67,12 @@ impl Store for Memory {
             Swapped::Done
         }))
     }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Vec<String>> {
+        let namespaces = NAMESPACES.lock().expect("no code panics while it holds this lock");
+        Ok(namespaces.iter().filter(|(_, namespace)| namespace.meta.is_some()).map(|(name, _)| name.clone()).collect())
+    }
 }
 
 #[cfg(test)]

@@ -120,15 +120,12 @@ pub(crate) trait Store: Send {
     /// `STORE_*`, naming the address: the outcome is not known.
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
 
-    /// The namespaces, and the places of tags (`NAMESPACE~TAG`), that have a meta record; `None` where the store would have to go through all that it
-    /// holds to say so.
+    /// The namespaces, and the places of tags (`NAMESPACE~TAG`), that have a meta record, in any order.
     ///
     /// # Errors
     /// `STORE_*`, naming the address.
     #[cfg(feature = "cli")]
-    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
-        Ok(None)
-    }
+    fn namespaces(&mut self) -> Result<Vec<String>>;
 
     /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
     fn loses_writes(&self) -> bool {

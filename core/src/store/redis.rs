@@ -15,7 +15,7 @@
 //! | `frazil:{NAMESPACE}:slots` | hash | node number in decimal → record, and `meta` → a copy of the meta record |
 //!
 //! An account needs `ACL SETUSER name on >password ~frazil:* +eval +info +time +get +set +hget +hset
-//! +hgetall`, and `+select` for a database other than 0.
+//! +hgetall`, `+select` for a database other than 0, and `+scan` for `frazil nodes --all`.
 //!
 //! # What it can promise
 //! A Redis that fails over, restarts, or loses its disk may lose acknowledged writes. What makes that
@@ -39,6 +39,8 @@ use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
 use address::Target;
+#[cfg(feature = "cli")]
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use wire::Wire;
 
@@ -225,5 +227,24 @@ impl Store for Redis {
 
     fn loses_writes(&self) -> bool {
         true
+    }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Vec<String>> {
+        let mut names = HashSet::new();
+        let mut cursor = "0".to_owned();
+        loop {
+            self.wire.restart_timeout();
+            let mut scan = cmd("SCAN");
+            scan.arg(&cursor).arg("MATCH").arg("frazil:{*}:meta").arg("COUNT").arg(1000);
+            let (next, keys): (String, Vec<Vec<u8>>) = self.ask("SCAN", &scan)?;
+            let name = |key: &Vec<u8>| str::from_utf8(key).ok()?.strip_prefix("frazil:{")?.strip_suffix("}:meta").map(str::to_owned);
+            // A key may come twice.
+            names.extend(keys.iter().filter_map(name));
+            if next == "0" {
+                return Ok(names.into_iter().collect());
+            }
+            cursor = next;
+        }
     }
 }

@@ -309,6 +309,12 @@ fn namespaces(connect: Connect<'_>) {
         let loaded = store.load(name, Which::All).unwrap();
         assert_eq!((loaded.meta, loaded.slots), (Some(format!("meta of {name}")), vec![(1, name.clone())]));
     }
+    #[cfg(feature = "cli")]
+    {
+        let listed = store.namespaces().unwrap();
+        assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");
+        assert!(!listed.contains(&fresh("ns")), "looking makes nothing");
+    }
 }
 
 /// A store with a clock writes in the window only; one without ignores it.

@@ -233,23 +233,39 @@ impl Store for ZooKeeper {
             }
         })
     }
+
+    #[cfg(feature = "cli")]
+    fn namespaces(&mut self) -> Result<Vec<String>> {
+        self.with(|store, turn| {
+            let names = store.children(turn, &store.root)?;
+            let paths: Vec<_> = names.iter().map(|name| store.path(name, Key::Meta)).collect();
+            let replies = store.read(turn, paths.iter().map(|path| Request::Exists(path)).collect())?;
+            let begun = |(_, reply): &(String, Reply)| reply.code == OK;
+            Ok(names.into_iter().zip(replies).filter(begun).map(|(name, _)| name).collect())
+        })
+    }
 }
 
 impl ZooKeeper {
     /// The node numbers of a namespace's slots; other znodes that somebody put there are not frazil's to judge.
     fn nodes(&self, turn: &mut Turn, namespace: &str) -> Result<Vec<u64>, Failure> {
-        let path = format!("{}/{namespace}/slots", self.root);
-        let replies = self.read(turn, vec![Request::GetChildren(&path)])?;
+        let names = self.children(turn, &format!("{}/{namespace}/slots", self.root))?;
+        let mut nodes: Vec<_> = names.iter().filter_map(|name| node(name)).collect();
+        nodes.sort_unstable();
+        Ok(nodes)
+    }
+
+    /// The names below a znode; none where it is not there.
+    fn children(&self, turn: &mut Turn, path: &str) -> Result<Vec<String>, Failure> {
+        let replies = self.read(turn, vec![Request::GetChildren(path)])?;
         let Some(reply) = replies.first() else { return Err(no_zookeeper("a reply is missing")) };
         match reply.code {
             OK => {
                 let names = Reader(&reply.body).names().ok_or_else(|| no_zookeeper("a wrong list of children"))?;
-                let mut nodes: Vec<_> = names.into_iter().filter_map(node).collect();
-                nodes.sort_unstable();
-                Ok(nodes)
+                Ok(names.into_iter().map(str::to_owned).collect())
             }
             NO_NODE => Ok(vec![]),
-            code => Err(refused(code, &path)),
+            code => Err(refused(code, path)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why an audit has no result: an error of frazil's table, or one of the command's own.
 
+use super::super::code;
 use crate::error::Error;
 use std::fmt;
 use std::io;
@@ -24,10 +25,10 @@ impl Failure {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Failure::Core(error) => error.kind().name(),
-            Failure::Input(_) => "INPUT",
-            Failure::Changed(_) => "INPUT_CHANGED",
-            Failure::Output(_) => "OUTPUT",
-            Failure::Interrupted(_) => "INTERRUPTED",
+            Failure::Input(_) => code::INPUT,
+            Failure::Changed(_) => code::INPUT_CHANGED,
+            Failure::Output(_) => code::OUTPUT,
+            Failure::Interrupted(_) => code::INTERRUPTED,
         }
     }
 

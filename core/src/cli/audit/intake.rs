@@ -60,9 +60,14 @@ impl Intake<'_> {
                 }
             }
             Ok(None) => {}
-            // A resume under `--strict` is to meet the line again.
-            Err(why) => self.broken(line, why, bytes)?,
+            Err(why) => return self.broken(line, why, bytes, behind),
         }
+        self.pass(behind)
+    }
+
+    /// Goes on behind a line.
+    #[inline]
+    pub(super) fn pass(&mut self, behind: Place) -> Outcome<()> {
         self.place = behind;
         self.seen += 1;
         if self.seen.is_multiple_of(LOOK_EVERY) {
@@ -71,22 +76,23 @@ impl Intake<'_> {
         Ok(())
     }
 
+    /// A line that is no ID. Under `--strict` a resume is to meet it again.
     #[cold]
-    pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8]) -> Outcome<()> {
+    pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8], behind: Place) -> Outcome<()> {
         let text = shown(&String::from_utf8_lossy(bytes.trim_ascii()));
         if self.strict {
             let why = format!("{}, line {line}: {text} is no ID: {}", self.name, why.meaning());
             return Err(Error::new(ErrorKind::IdInvalid, why).into());
         }
         self.reading.broken(line, why, text);
-        Ok(())
+        self.pass(behind)
     }
 
     #[cold]
     fn look(&mut self) -> Outcome<()> {
         let (name, ids, seconds) = (self.name, self.reading.ids, self.begun.elapsed().as_secs());
         let part = self.bytes.filter(|bytes| *bytes > 0).map(|bytes| format!("{} %, ", self.place.byte.min(bytes) * 100 / bytes));
-        self.progress.say(|| format!("reading {name}: {}{} IDs, {seconds} s", part.unwrap_or_default(), grouped(ids)))
+        self.progress.say(|| format!("reading: {}{} IDs, {seconds} s, {name}", part.unwrap_or_default(), grouped(ids)))
     }
 
     /// Sends what there is.

@@ -2,6 +2,7 @@
 
 use super::failure::{Failure, Outcome};
 use super::intake::{Intake, check_beginning};
+use super::interrupt;
 use super::number::Broken;
 use super::reading::Place;
 use std::fs::File;
@@ -34,9 +35,8 @@ pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome
         place.byte += read;
         place.line += 1;
         if read == LONGEST && line.last() != Some(&b'\n') {
-            place.byte += skip_line(&mut input).map_err(&at)?;
-            intake.broken(place.line, Broken::TooLong, &line)?;
-            intake.place = place;
+            place.byte += skip_line(&mut input, intake.name)?;
+            intake.broken(place.line, Broken::TooLong, &line, place)?;
         } else {
             intake.take(place.line, &line, place)?;
         }
@@ -44,10 +44,13 @@ pub(super) fn read(file: &File, from: Place, intake: &mut Intake<'_>) -> Outcome
 }
 
 /// Skips what is left of a line; how many bytes that were.
-fn skip_line(input: &mut impl BufRead) -> std::io::Result<u64> {
+fn skip_line(input: &mut impl BufRead, name: &str) -> Outcome<u64> {
     let mut skipped = 0;
     loop {
-        let bytes = input.fill_buf()?;
+        if interrupt::is_wanted() {
+            return Err(Failure::Interrupted(String::new()));
+        }
+        let bytes = input.fill_buf().map_err(Failure::input(name))?;
         let (count, ends) = match bytes.iter().position(|byte| *byte == b'\n') {
             Some(at) => (at + 1, true),
             None => (bytes.len(), bytes.is_empty()),

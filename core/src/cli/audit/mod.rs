@@ -30,6 +30,7 @@ mod svg;
 mod table;
 mod tally;
 mod text;
+mod whole;
 mod work;
 
 pub(super) use arguments::MergeAudit;
@@ -44,10 +45,11 @@ use record::{MOST_SOURCES, Record};
 use remap::Mint;
 use result::Audit;
 use source::Source;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fs;
+use std::io::Write;
 use std::path::Path;
 use tally::Tally;
+use whole::Whole;
 use work::Work;
 
 const FOUND: i32 = 3;
@@ -58,10 +60,10 @@ const LEAST_MEMORY: u64 = 1 << 16;
 /// The runs that are merged are asked so often whether to go on.
 const LOOK_EVERY: u64 = 1 << 16;
 
-/// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C.
-pub(super) fn main(arguments: &MergeAudit, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+/// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C. `width` is that of a terminal.
+pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
     let watch = interrupt::Watch::begin();
-    let done = run(arguments, out, err);
+    let done = run(arguments, width, out, err);
     drop(watch);
     match done {
         Ok(true) => super::DONE,
@@ -75,11 +77,12 @@ pub(super) fn main(arguments: &MergeAudit, out: &mut dyn Write, err: &mut dyn Wr
 }
 
 /// Whether nothing was found.
-fn run(arguments: &MergeAudit, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
+fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
     let fields = Fields::new(&parse_layout(&arguments.layout)?, system_ms());
     let memory = parse_memory(&arguments.memory)?;
     let sources = arguments.sources.iter().map(|given| Source::parse(given)).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
+    check_query(&sources, arguments.query.as_deref())?;
     let script = match arguments.apply_to.as_slice() {
         [] => None,
         columns => Some(sql::Script::new(&arguments.dialect, columns)?),
@@ -90,9 +93,8 @@ fn run(arguments: &MergeAudit, to: &mut dyn Write, err: &mut dyn Write) -> Outco
 
     let MergeAudit { out, column, query, strict, .. } = arguments;
     fs::create_dir_all(out).map_err(Failure::output(out))?;
-    if mint.is_some() && out.join("remap.csv").exists() {
-        let why = "is there already: it may have been applied. Move it away, or name another --out";
-        return Err(Failure::Output(format!("{} {why}", out.join("remap.csv").display())));
+    if mint.is_some() {
+        remap::check_fresh(out)?;
     }
     let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
     let settings = format!("{} {column:?} {strict} {:?}", fields.layout(), arguments.sources.len());
@@ -101,9 +103,9 @@ fn run(arguments: &MergeAudit, to: &mut dyn Write, err: &mut dyn Write) -> Outco
     if work.kept() > 0 {
         let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
     }
-    let how = read::How { fields: &fields, column, query: query.as_deref(), strict: *strict, memory };
+    let how = read::How { fields: &fields, column, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
     let work = read::read(&sources, &how, work, &mut progress)?;
-    if work.kept() == 0 {
+    if work.ids() == 0 {
         let why = "the sources hold no ID at all: look whether the exports failed, and at the lines, which --strict shows";
         return Err(Failure::Input(why.to_owned()));
     }
@@ -117,27 +119,25 @@ fn run(arguments: &MergeAudit, to: &mut dyn Write, err: &mut dyn Write) -> Outco
     if let Some(mint) = mint {
         audit.remap = Some(interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
     }
-    let report = out.join("report.html");
-    fs::write(&report, audit.html()).map_err(Failure::output(&report))?;
+    let mut report = Whole::create(out.join("report.html"))?;
+    report.write(audit.html())?;
+    report.finish()?;
     drop(progress);
-    let text = if arguments.json { format!("{:#}\n", audit.json()) } else { audit.to_string() };
+    let text = if arguments.json { format!("{:#}\n", audit.json()) } else { audit.text(width) };
     let printed = to.write_all(text.as_bytes()).and_then(|()| to.flush());
     let is_clean = audit.is_clean();
-    work.remove()?;
+    work.remove();
     printed.map(|()| is_clean).map_err(|error| Failure::Output(format!("the output cannot be written, the report is complete: {error}")))
 }
 
 /// All IDs in order: counted, and what is there twice written down.
 fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, list: &Path, progress: &mut Progress) -> Outcome<()> {
-    let path = out.join("duplicates.csv");
-    let create = |path: &Path| File::create(path).map(BufWriter::new).map_err(Failure::output(path));
-    let (mut duplicates, mut repeats) = (create(&path)?, create(list)?);
+    let (mut duplicates, mut repeats) = (Whole::create(out.join("duplicates.csv"))?, Whole::create(list.to_owned())?);
     let names: Vec<_> = names.iter().map(|name| csv_field(name)).collect();
-    duplicates.write_all(b"id,source,line\n").map_err(Failure::output(&path))?;
-    let total = work.kept();
+    duplicates.write("id,source,line\n")?;
+    let total = work.ids();
     let mut merged = 0;
-    let mut write =
-        |record: Record| writeln!(duplicates, "{},{},{}", record.id, names[record.source()], record.line()).map_err(Failure::output(&path));
+    let mut write = |record: Record| duplicates.write(format_args!("{},{},{}\n", record.id, names[record.source()], record.line()));
     let took = merge::each(work.folder(), &work.runs(), merge::FAN_IN, |record| {
         let said = tally.take(record);
         if said.is_duplicate {
@@ -145,7 +145,7 @@ fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, lis
             write(record)?;
         }
         if let Some(repeat) = said.repeat {
-            writeln!(repeats, "{},{}", repeat.id, repeat.source).map_err(Failure::output(list))?;
+            repeats.write(format_args!("{},{}\n", repeat.id, repeat.source))?;
         }
         merged += 1;
         if merged % LOOK_EVERY == 0 {
@@ -154,8 +154,8 @@ fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, lis
         Ok(())
     });
     interruptible(work, took)?;
-    duplicates.flush().map_err(Failure::output(&path))?;
-    repeats.flush().map_err(Failure::output(list))
+    duplicates.finish()?;
+    repeats.finish().map(drop)
 }
 
 /// Says what is kept, where the work was interrupted.
@@ -172,6 +172,17 @@ fn check_count(sources: &[Source]) -> Outcome<()> {
     }
     let why = format!("{} sources are too many: at most {MOST_SOURCES}", sources.len());
     Err(Error::new(ErrorKind::OutOfRange, why).into())
+}
+
+/// A query without a database, or the other way round, is told before hours of reading.
+fn check_query(sources: &[Source], query: Option<&str>) -> Outcome<()> {
+    let database = sources.iter().find(|source| source.is_query());
+    let why = match (database, query) {
+        (Some(source), None) => format!("source={} is a database: say --query 'select id from items'", source.name),
+        (None, Some(_)) => "--query is for databases, and no source is one".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Spec, why).into())
 }
 
 /// `512M` in bytes.

@@ -1,5 +1,7 @@
 //! One line that says how far a long work is, in a terminal only.
 
+pub(super) use super::super::screen::grouped;
+use super::super::screen::terminal_width;
 use super::failure::{Failure, Outcome};
 use super::interrupt;
 use std::io::{IsTerminal, Write};
@@ -30,8 +32,11 @@ impl Progress {
         if self.in_terminal && self.last.elapsed() >= EVERY {
             self.last = Instant::now();
             self.shown = true;
+            // A line that is wrapped is not taken back. One place is for the cursor.
+            let width = terminal_width(std::io::stderr()).unwrap_or(80).saturating_sub(1);
+            let text: String = text().chars().take(width).collect();
             // Who closed the terminal reads no progress.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", text());
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
         Ok(())
     }
@@ -45,30 +50,7 @@ impl Drop for Progress {
     }
 }
 
-/// `12,345,678`
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (place, digit) in digits.char_indices() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `1 ID`, `2,000 IDs`
 pub(super) fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", grouped(number), if number == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn thousands() {
-        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (123_456, "123,456"), (12_345_678, "12,345,678")] {
-            assert_eq!(super::grouped(number), text);
-        }
-    }
 }

@@ -18,7 +18,8 @@ use std::time::Instant;
 pub(super) struct How<'a> {
     pub(super) fields: &'a Fields,
     pub(super) column: &'a str,
-    pub(super) query: Option<&'a str>,
+    /// What databases are asked; nothing where there is none.
+    pub(super) query: &'a str,
     pub(super) strict: bool,
     /// Bytes for the records that are in memory.
     pub(super) memory: u64,
@@ -61,7 +62,10 @@ pub(super) fn read(sources: &[Source], how: &How<'_>, work: Work, progress: &mut
 
 /// What a resume need not do again.
 pub(super) fn kept(work: &Work) -> String {
-    let complete = work.states().iter().filter(|state| state.complete).count();
+    if work.kept() == 0 {
+        return "stopped; nothing is kept, as of a query nothing is: the same command begins anew".to_owned();
+    }
+    let complete = work.states().iter().filter(|state| state.complete && state.identity.is_some()).count();
     format!(
         "stopped; {} IDs are read and sorted, {complete} of {} sources complete. They are kept in {}: the same command goes on from there",
         grouped(work.kept()),

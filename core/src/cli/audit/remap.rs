@@ -4,15 +4,20 @@ use super::failure::{Failure, Outcome};
 use super::fields::Fields;
 use super::progress::{Progress, grouped};
 use super::result::Audit;
-use super::sql::Script;
+use super::sql::{self, Script};
+use super::whole::Whole;
+use super::{csv_field, interrupt};
 use crate::error::{Error, ErrorKind};
 use crate::snowflake::Snowflake;
 use crate::spec::Spec;
+use crate::wait::Wait;
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+const TABLE: &str = "remap.csv";
 
 /// What was made.
 pub(super) struct Remap {
@@ -20,6 +25,20 @@ pub(super) struct Remap {
     pub(super) node: String,
     pub(super) rows: u64,
     pub(super) files: Vec<PathBuf>,
+}
+
+/// # Errors
+/// `OUTPUT` where a remap is there: it may have been applied, and a second one would give the same rows other IDs.
+pub(super) fn check_fresh(out: &Path) -> Outcome<()> {
+    for entry in fs::read_dir(out).map_err(Failure::output(out))? {
+        let path = entry.map_err(Failure::output(out))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == TABLE || (name.starts_with("remap-") && name.ends_with(".sql")) {
+            let why = "is there already: it may have been applied. Move it away, or name another --out";
+            return Err(Failure::Output(format!("{} {why}", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// The generator of the new IDs, opened before the sources are read: what is wrong with it is told at once.
@@ -31,7 +50,14 @@ impl Mint {
     /// # Errors
     /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
     pub(super) fn open(spec: &str, fields: &Fields) -> Outcome<Self> {
-        let ids = Snowflake::open_spec(Spec::parse(spec)?, Duration::MAX)?;
+        let stopped = || interrupt::is_wanted();
+        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &stopped)).map_err(|error| {
+            if stopped() {
+                Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
+            } else {
+                error.into()
+            }
+        })?;
         if ids.layout().shape() != fields.layout().shape() {
             let why =
                 format!("--remap makes IDs of {}, and the sources hold those of {}: one layout is meant", ids.layout(), fields.layout());
@@ -59,12 +85,9 @@ impl Mint {
         }
         let used: HashSet<u64> = tally.nodes.keys().map(|(node, _)| *node).chain(tally.odd_nodes.iter().copied()).collect();
         let total: u64 = tally.pairs.values().sum();
-        let path = out.join("remap.csv");
-        let at = Failure::output(&path);
-        let new = out.join("remap.csv.new");
-        let mut table = BufWriter::new(File::create(&new).map_err(&at)?);
-        table.write_all(b"old,new,source\n").map_err(&at)?;
-        let mut scripts: Vec<Option<super::sql::Writer>> = names.iter().map(|_| None).collect();
+        let mut table = Whole::create(out.join(TABLE))?;
+        table.write("old,new,source\n")?;
+        let mut scripts: Vec<Option<sql::Writer>> = names.iter().map(|_| None).collect();
         let mut rows = 0;
         for line in BufReader::new(File::open(list).map_err(Failure::output(list))?).lines() {
             let line = line.map_err(Failure::output(list))?;
@@ -81,7 +104,7 @@ impl Mint {
                 );
                 return Err(Error::new(ErrorKind::Conflict, why).into());
             }
-            writeln!(table, "{old},{id},{}", super::csv_field(names[source])).map_err(&at)?;
+            table.write(format_args!("{old},{id},{}\n", csv_field(names[source])))?;
             if let Some(script) = script {
                 if scripts[source].is_none() {
                     scripts[source] = Some(script.begin(out, source, names[source])?);
@@ -90,12 +113,9 @@ impl Mint {
             }
             rows += 1;
         }
-        table.into_inner().map_err(|error| at(error.into_error()))?.sync_data().map_err(&at)?;
-        fs::rename(&new, &path).map_err(&at)?;
-        let mut files = vec![path.clone()];
-        for script in scripts.into_iter().flatten() {
-            files.push(script.finish()?);
-        }
+        let mut files = scripts.into_iter().flatten().map(sql::Writer::finish).collect::<Outcome<Vec<_>>>()?;
+        // Last: where it is, all of them are.
+        files.insert(0, table.finish()?);
         Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node()), rows, files })
     }
 

@@ -1,5 +1,6 @@
 //! What is read: a file of lines, a column of CSV, or a query's rows.
 
+use super::super::screen::plain;
 use super::failure::{Failure, Outcome};
 use super::work::Identity;
 use crate::error::{Error, ErrorKind, shown};
@@ -52,7 +53,8 @@ impl Source {
             }
             _ => Kind::Text(path),
         };
-        Ok(Source { name: text, kind })
+        // A name that a shell found may steer a terminal.
+        Ok(Source { name: plain(&text), kind })
     }
 
     pub(super) fn is_query(&self) -> bool {
@@ -123,12 +125,12 @@ pub(super) fn check_distinct(sources: &[Source], identities: &[Option<Identity>]
 
 fn identity(path: &Path, metadata: &std::fs::Metadata) -> std::io::Result<Identity> {
     #[cfg(unix)]
-    let (device, inode) = {
+    let (device, inode, changed_ns) = {
         use std::os::unix::fs::MetadataExt;
-        (metadata.dev(), metadata.ino())
+        (metadata.dev(), metadata.ino(), metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()))
     };
     #[cfg(not(unix))]
-    let (device, inode) = (0, 0);
+    let (device, inode, changed_ns) = (0, 0, 0);
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Identity {
         path: path.to_string_lossy().into_owned(),
@@ -136,5 +138,6 @@ fn identity(path: &Path, metadata: &std::fs::Metadata) -> std::io::Result<Identi
         inode,
         bytes: metadata.len(),
         modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
+        changed_ns,
     })
 }

@@ -1,10 +1,10 @@
 //! The script that gives the rows of one source their new IDs.
 
-use super::failure::{Failure, Outcome};
+use super::failure::Outcome;
+use super::whole::Whole;
 use crate::error::{Error, ErrorKind, shown};
 use crate::spec::spec_error;
-use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// So many rows are in one INSERT: every database takes it.
@@ -54,15 +54,17 @@ impl Script {
 
     /// The script of a source.
     pub(super) fn begin(&self, out: &Path, source: usize, name: &str) -> Outcome<Writer<'_>> {
-        let path = out.join(format!("remap-{}.sql", source + 1));
-        let new = out.join(format!("remap-{}.sql.new", source + 1));
-        let file = BufWriter::new(File::create(&new).map_err(Failure::output(&path))?);
-        let mut writer = Writer { script: self, file, path, new, rows: 0 };
-        // A line's end would end the comment.
-        let name = name.replace(|c: char| c.is_control(), " ");
-        writer.write(&format!(
+        let mut writer = Writer { script: self, file: Whole::create(out.join(format!("remap-{}.sql", source + 1)))?, rows: 0 };
+        let stop = if self.dialect == Dialect::Sqlite {
+            "-- The program sqlite3 would otherwise go on behind an error, and commit the half. For other programs, take this line away.\n\
+             .bail on\n"
+        } else {
+            ""
+        };
+        writer.file.write(format_args!(
             "-- New IDs for the rows of {name} whose IDs an earlier source of the audit has.\n\
              -- Run it in that database before the merge, once, while nothing writes to it. It is one transaction.\n\
+             {stop}\
              BEGIN;\n\
              CREATE TEMPORARY TABLE frazil_remap (old_id BIGINT NOT NULL PRIMARY KEY, new_id BIGINT NOT NULL UNIQUE);\n"
         ))?;
@@ -90,21 +92,19 @@ impl Script {
 
 pub(super) struct Writer<'a> {
     script: &'a Script,
-    file: BufWriter<File>,
-    path: PathBuf,
-    new: PathBuf,
+    file: Whole,
     rows: u64,
 }
 
 impl Writer<'_> {
-    pub(super) fn row(&mut self, old: &str, new: u64) -> Outcome<()> {
+    pub(super) fn row(&mut self, old: impl Display, new: u64) -> Outcome<()> {
         let before = match self.rows {
             0 => "INSERT INTO frazil_remap (old_id, new_id) VALUES\n",
             rows if rows.is_multiple_of(ROWS) => ";\nINSERT INTO frazil_remap (old_id, new_id) VALUES\n",
             _ => ",\n",
         };
         self.rows += 1;
-        self.write(&format!("{before}({old}, {new})"))
+        self.file.write(format_args!("{before}({old}, {new})"))
     }
 
     pub(super) fn finish(mut self) -> Outcome<PathBuf> {
@@ -118,14 +118,7 @@ impl Writer<'_> {
         };
         let drop =
             if self.script.dialect == Dialect::Mysql { "DROP TEMPORARY TABLE frazil_remap;\n" } else { "DROP TABLE frazil_remap;\n" };
-        self.write(&format!(";\n{}{}{}{drop}COMMIT;\n", keys.0, self.script.updates(), keys.1))?;
-        let at = Failure::output(&self.path);
-        self.file.into_inner().map_err(|error| at(error.into_error()))?.sync_data().map_err(&at)?;
-        fs::rename(&self.new, &self.path).map_err(&at)?;
-        Ok(self.path.clone())
-    }
-
-    fn write(&mut self, text: &str) -> Outcome<()> {
-        self.file.write_all(text.as_bytes()).map_err(Failure::output(&self.path))
+        self.file.write(format_args!(";\n{}{}{}{drop}COMMIT;\n", keys.0, self.script.updates(), keys.1))?;
+        self.file.finish()
     }
 }

@@ -9,6 +9,7 @@ const DAY_MS: i64 = 86_400_000;
 /// So many pairs of a node number and a source are told apart.
 const MOST_NODES: usize = 1 << 20;
 pub(super) const BUCKETS: usize = 64;
+const ROOMY: usize = 1024;
 /// So many IDs of each kind are shown for each source.
 const SHOWN: usize = 10;
 
@@ -246,7 +247,8 @@ impl<'a> Tally<'a> {
     fn meeting(&mut self, source: usize, tick: u64, node: u64) {
         if tick != self.tick {
             self.tick = tick;
-            self.in_tick.clear();
+            // One tick with very many would have each later one clear as much.
+            if self.in_tick.capacity() > ROOMY { self.in_tick = HashMap::new() } else { self.in_tick.clear() }
         }
         let seen = self.in_tick.entry(node).or_insert(Seen::In(source));
         if let Seen::In(other) = *seen

@@ -12,6 +12,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 const MANIFEST: &str = "manifest.json";
+/// Tells that a folder is an audit's, too.
+const LOCK: &str = "merge-audit.lock";
 
 /// What tells that a file is the same, and unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,8 @@ pub(super) struct Identity {
     pub(super) inode: u64,
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
+    /// When it was last touched at all: `cp -p` and `touch` set the other time as they like. 0 where there is no such time.
+    pub(super) changed_ns: i64,
 }
 
 /// How far a source was read.
@@ -44,9 +48,11 @@ struct Manifest {
     states: Vec<State>,
 }
 
+/// Dropped, it leaves in its folder what a resume can use, if there is anything.
 pub(super) struct Work {
     folder: PathBuf,
     manifest: Manifest,
+    is_done: bool,
     /// Held as long as it is open.
     _lock: File,
 }
@@ -58,7 +64,8 @@ impl Work {
     /// `OUTPUT`, also where another audit works in it, or it holds something else.
     pub(super) fn open(folder: &Path, settings: String, identities: Vec<Option<Identity>>) -> Outcome<Self> {
         fs::create_dir_all(folder).map_err(Failure::output(folder))?;
-        let path = folder.join("lock");
+        check_ours(folder)?;
+        let path = folder.join(LOCK);
         let lock = File::options().create(true).append(true).open(&path).map_err(Failure::output(&path))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -76,10 +83,11 @@ impl Work {
         });
         let states: Vec<_> = states.collect();
         let runs = before.map_or(0, |manifest| manifest.runs);
-        let work =
-            Work { folder: folder.to_owned(), manifest: Manifest { version: version.to_owned(), settings, runs, states }, _lock: lock };
-        work.save()?;
+        let manifest = Manifest { version: version.to_owned(), settings, runs, states };
+        let work = Work { folder: folder.to_owned(), manifest, is_done: false, _lock: lock };
+        // On a disk that is full, this first.
         work.sweep()?;
+        work.save()?;
         Ok(work)
     }
 
@@ -109,9 +117,15 @@ impl Work {
         self.save()
     }
 
-    /// IDs that need not be read again.
-    pub(super) fn kept(&self) -> u64 {
+    /// All IDs that were read.
+    pub(super) fn ids(&self) -> u64 {
         self.runs().iter().map(|run| run.records).sum()
+    }
+
+    /// Those that a resume need not read again.
+    pub(super) fn kept(&self) -> u64 {
+        let files = self.states().iter().filter(|state| state.identity.is_some());
+        files.flat_map(|state| &state.runs).map(|run| run.records).sum()
     }
 
     fn save(&self) -> Outcome<()> {
@@ -132,8 +146,7 @@ impl Work {
         for entry in fs::read_dir(&self.folder).map_err(Failure::output(&self.folder))? {
             let entry = entry.map_err(Failure::output(&self.folder))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let ours = name.starts_with("run-") || name.starts_with("merged-");
-            if ours && !named.iter().any(|run| run.name == name) {
+            if is_run(&name) && !named.iter().any(|run| run.name == name) {
                 fs::remove_file(entry.path()).map_err(Failure::output(&entry.path()))?;
             }
         }
@@ -141,19 +154,48 @@ impl Work {
     }
 
     /// The audit is done: nothing of it is left, and nothing else is touched.
-    pub(super) fn remove(self) -> Outcome<()> {
-        let Work { folder, manifest, _lock } = self;
-        let runs = manifest.states.iter().flat_map(|state| &state.runs).map(|run| run.name.as_str());
-        for name in runs.chain([MANIFEST, "repeats", "lock"]) {
-            drop(fs::remove_file(folder.join(name)));
+    pub(super) fn remove(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.is_done && self.kept() > 0 {
+            // A half run, where the disk is full.
+            return drop(self.sweep());
         }
-        for entry in fs::read_dir(&folder).map_err(Failure::output(&folder))?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with("merged-") {
+        // What cannot be taken away is in nobody's way.
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_run(&name) || [MANIFEST, "repeats", LOCK].contains(&name.as_str()) {
                 drop(fs::remove_file(entry.path()));
             }
         }
         // It stays where somebody keeps something else in it.
-        drop(fs::remove_dir(&folder));
-        Ok(())
+        drop(fs::remove_dir(&self.folder));
     }
+}
+
+/// Whether it is the name of a run: `run-7`, `merged-0`.
+fn is_run(name: &str) -> bool {
+    let number = name.strip_prefix("run-").or_else(|| name.strip_prefix("merged-"));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// # Errors
+/// `OUTPUT` for a folder that holds something else: its files may have the names of runs.
+fn check_ours(folder: &Path) -> Outcome<()> {
+    let mut is_empty = true;
+    for entry in fs::read_dir(folder).map_err(Failure::output(folder))? {
+        is_empty = false;
+        if entry.map_err(Failure::output(folder))?.file_name() == LOCK {
+            return Ok(());
+        }
+    }
+    if is_empty {
+        return Ok(());
+    }
+    let why = "holds something else than an audit's work: name an empty folder, or a new one, with --work";
+    Err(Failure::Output(format!("the folder {} {why}", folder.display())))
 }

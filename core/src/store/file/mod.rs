@@ -342,7 +342,7 @@ impl Store for FileStore {
     }
 
     #[cfg(feature = "cli")]
-    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
+    fn namespaces(&mut self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in self.dir.read_dir().refuse(&self.dir, &self.dir)? {
             let entry = entry.refuse(&self.dir, &self.dir)?;
@@ -350,8 +350,7 @@ impl Store for FileStore {
                 names.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
-        names.sort_unstable();
-        Ok(Some(names))
+        Ok(names)
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {

@@ -7,7 +7,8 @@ use std::io;
 use std::time::Duration;
 
 /// What an account needs, as `ACL SETUSER` takes it.
-const RIGHTS: &str = "~frazil:* +eval +info +time +get +set +hget +hset +hgetall, and +select for a database other than 0";
+const RIGHTS: &str =
+    "~frazil:* +eval +info +time +get +set +hget +hset +hgetall, +select for a database other than 0, +scan for nodes --all";
 
 /// The first words of Redis' errors. A server's own text is left out: it may name the user.
 const CODES: &[(&str, ErrorKind, &str)] = &[

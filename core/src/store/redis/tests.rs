@@ -374,7 +374,7 @@ fn passwords_and_accounts() {
     let with = |account: &str| server.url().replace("//", &format!("//{account}@"));
     refused(connect(&with(":secret"), TIMEOUT), ErrorKind::StoreAuth, &["without any password"]);
     let full = "~frazil:* +eval +info +time +get +set +hget +hset +hgetall";
-    server.tell(&format!("ACL SETUSER someone on >secret {full}"));
+    server.tell(&format!("ACL SETUSER someone on >secret {full} +scan"));
     super::super::suite::run(&|| connect(&with("someone:secret"), TIMEOUT).unwrap());
     refused(connect(&with("someone:secret").replace("/0", "/1"), TIMEOUT), ErrorKind::StoreAuth, &["SELECT", "+select"]);
 

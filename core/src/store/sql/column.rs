@@ -21,8 +21,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Whatever the query is, it writes nothing.
 const BEGIN: &str = "START TRANSACTION READ ONLY";
-/// MariaDB ends a transaction in front of a statement such as CREATE TABLE, which is then in one of the session's kind.
-const FOR_THE_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+/// A COMMIT within the query ends the transaction, and in MariaDB so does a statement such as CREATE TABLE: what follows is in one of
+/// the session's kind.
+const FOR_A_MYSQL_SESSION: &str = "SET SESSION TRANSACTION READ ONLY";
+const FOR_A_POSTGRESQL_SESSION: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
 
 /// Runs a query, and gives each row's value as text, or `None` for NULL, until `take` or `stop` ends it. Of the answer no more is in
 /// memory than the row under way.
@@ -33,12 +35,16 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
     let login = if given.starts_with("postgres") { url::postgresql(given)? } else { url::mysql(given)? };
     let unreachable = |why: String| refusal::error(&Refusal::other(why), &login);
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| unreachable(error.to_string()))?;
-    let late = |_| unreachable(format!("no answer within {TO_CONNECT:?}"));
+    let late = || unreachable(format!("no answer within {TO_CONNECT:?}"));
     let lost = |error| refusal::error(&refused(error), &login);
     let done = runtime.block_on(async {
         match login.options.clone() {
             Options::Postgresql(options) => {
-                let mut connection = timeout(TO_CONNECT, options.connect()).await.map_err(late)?.map_err(lost)?;
+                let Some(connection) = unless(stop, options.connect()).await else {
+                    return if stop() { Ok(()) } else { Err(late()) };
+                };
+                let mut connection = connection.map_err(lost)?;
+                connection.execute(FOR_A_POSTGRESQL_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
@@ -50,8 +56,11 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
                 let _ = timeout(TO_CLOSE, connection.close()).await;
             }
             Options::Mysql(options) => {
-                let mut connection = timeout(TO_CONNECT, options.connect()).await.map_err(late)?.map_err(lost)?;
-                connection.execute(FOR_THE_SESSION).await.map_err(lost)?;
+                let Some(connection) = unless(stop, options.connect()).await else {
+                    return if stop() { Ok(()) } else { Err(late()) };
+                };
+                let mut connection = connection.map_err(lost)?;
+                connection.execute(FOR_A_MYSQL_SESSION).await.map_err(lost)?;
                 connection.execute(BEGIN).await.map_err(lost)?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(query)).fetch(&mut connection);
                 each(rows, &login, stop, |row| {
@@ -67,6 +76,17 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
     // A plain drop would wait for a look-up of the host's name, which has no timeout.
     runtime.shutdown_background();
     done
+}
+
+/// What the work gives; `None` where it takes too long, or `stop` ends it.
+async fn unless<T>(stop: &dyn Fn() -> bool, work: impl Future<Output = T>) -> Option<T> {
+    let (mut work, end) = (pin!(work), Instant::now() + TO_CONNECT);
+    while Instant::now() < end && !stop() {
+        if let Ok(done) = timeout(LOOK_EVERY, work.as_mut()).await {
+            return Some(done);
+        }
+    }
+    None
 }
 
 fn one_column(columns: usize) -> sqlx::Result<()> {

@@ -170,10 +170,10 @@ impl Store for Sql {
     }
 
     #[cfg(feature = "cli")]
-    fn namespaces(&mut self) -> Result<Option<Vec<String>>> {
+    fn namespaces(&mut self) -> Result<Vec<String>> {
         self.start()?;
-        let rows = self.link.ask(&format!("SELECT namespace FROM frazil WHERE slot = {META} AND record IS NOT NULL ORDER BY namespace"))?;
-        rows.iter().map(|row| self.link.text(row, 0)).collect::<Result<_>>().map(Some)
+        let rows = self.link.ask(&format!("SELECT namespace FROM frazil WHERE slot = {META} AND record IS NOT NULL"))?;
+        rows.iter().map(|row| self.link.text(row, 0)).collect()
     }
 }
 

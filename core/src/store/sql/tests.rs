@@ -191,6 +191,7 @@ fn rows_of_a_query(url: &str) {
         ("SELECT 1, 2", "it gives 2 columns, not one"),
         ("SELECT id FROM frazil_nowhere", "frazil_nowhere"),
         ("CREATE TABLE frazil_written (id BIGINT)", "(25006)|(1792)"),
+        ("COMMIT; CREATE TABLE frazil_written (id BIGINT)", "(25006)|(1792)"),
     ] {
         let error = ask(query, 10).unwrap_err();
         assert!(error.kind() == ErrorKind::Spec && says.split('|').any(|text| error.to_string().contains(text)), "{query}: {error}");
