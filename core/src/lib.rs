@@ -149,6 +149,8 @@ mod wait;
 #[doc(hidden)]
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
+#[doc(hidden)]
+pub use event::{end_events_of, hold_events, on_event_of, resume_events};
 pub use event::{Event, Level, end_events, on_event};
 pub use id::{Id, Parts};
 #[doc(hidden)]
