@@ -587,8 +587,8 @@ struct event {
 
     /// The part of this name; nothing where there is none.
     std::optional<std::string_view> field(std::string_view wanted) const {
-        for (const auto &[name, value] : fields) {
-            if (name == wanted) return value;
+        for (const auto &part : fields) {
+            if (part.first == wanted) return part.second;
         }
         return std::nullopt;
     }

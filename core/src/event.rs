@@ -59,7 +59,8 @@ impl Level {
 /// | `lease.taken` | info | a node number was leased, first or in place of another | `store`, `namespace`, `node`, `until` |
 /// | `lease.waiting` | warning | a start has waited for a second, and for what | `store`, `namespace`, `reason` |
 /// | `lease.failing` | warning | a lease could not be extended; it still lasts for a while | `store`, `namespace`, `node`, `code`, `error`, `since`, `until` |
-/// | `lease.mended` | info | it was extended again | `store`, `namespace`, `node`, `since` |
+/// | | | or a forked child, or whose lease was given up, cannot lease a number | `store`, `namespace`, `code`, `error`, `since` |
+/// | `lease.mended` | info | the store answers again | `store`, `namespace`, `node`, `since` |
 /// | `lease.lost` | warning | another process has the number: another one is leased | `store`, `namespace`, `node` |
 /// | `store.changed` | warning | the store is another one, or has lost writes | `store`, `namespace` |
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |

@@ -244,11 +244,11 @@ impl Entry {
         stats.borrowed_ticks = generator.borrowed_ticks();
         stats.layout_seconds_left = generator.layout.expires_at_ms().map(|ends_ms| seconds((ends_ms - now_ms) as f64));
         if let Some(leased) = self.leased.as_ref().filter(|_| generator.same_process()) {
-            let (status, lease) = (leased.status.load(), generator.lease.get());
+            let status = leased.status.load();
             // One that was given up has no end that anybody need watch.
-            if !lease.is_frozen() {
+            if generator.has_lease() {
                 let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
-                stats.lease_node = Some(lease.node);
+                stats.lease_node = Some(generator.lease.get().node);
                 stats.lease_bound = end_ms.map(seconds);
                 stats.lease_seconds_left = end_ms.map(|end_ms| seconds(end_ms - now_ms as f64));
             }
