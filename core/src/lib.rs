@@ -149,9 +149,9 @@ mod wait;
 #[doc(hidden)]
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
+pub use event::{Event, Level, end_events, on_event};
 #[doc(hidden)]
 pub use event::{end_events_of, hold_events, on_event_of, resume_events};
-pub use event::{Event, Level, end_events, on_event};
 pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;

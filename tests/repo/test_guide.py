@@ -80,7 +80,9 @@ def test_the_alerts_ask_for_what_is_exported_and_each_has_its_mend():
     asked = set(re.findall(r"\bfrazil_\w+", rules))
     assert asked and asked <= {metric.prometheus for metric in frazil.METRICS}
     alerts = re.findall(r"- alert: (\w+)\n +expr: \S", rules)
-    assert len(alerts) == rules.count("alert:") and sorted(alerts) == sorted(re.findall(r"^\| `(\w+)`", sections("operations.md")["Alerts"], re.MULTILINE))
+    assert len(alerts) == rules.count("alert:") and sorted(alerts) == sorted(
+        re.findall(r"^\| `(\w+)`", sections("operations.md")["Alerts"], re.MULTILINE)
+    )
 
 
 def test_the_readme_is_short():
