@@ -1121,8 +1121,9 @@ frazil_status frazil_metric_at(size_t index, frazil_metric *metric, size_t size)
 /**
  * Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
  * after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
- * hook takes its place. NULL: none, and then this waits up to 5 s for a call that is under way on frazil's thread; after that, and once no start
- * waits, what it uses may be freed. FRAZIL_WOULD_BLOCK where that call has not returned by then. The hook may take itself away.
+ * hook takes its place. NULL: none; with the `data` of a hook, that one is taken away, and not a later one. Then this waits up to 5 s for
+ * calls that are under way; after that, what the hook uses may be freed. FRAZIL_WOULD_BLOCK where a call has not returned by then. The hook may
+ * take itself away, and its own call is not waited for. A forked child has its parent's hook, and is told of its own events.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_on_event(frazil_event_hook hook,

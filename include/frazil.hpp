@@ -573,6 +573,79 @@ struct lease {
 /// SIGTERM; from a thread, not from within a signal handler. Errors: would_block where a store has not been told in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
 
+/// Something that happened to the generators of this process: on_event(). Its texts hold no secret, and are valid during the call of the hook.
+struct event {
+    /// Whether somebody should look; else all is well.
+    bool is_warning;
+    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+    /// "clock.rollback" or "layout.ending". These names stay.
+    std::string_view name;
+    /// For people; may be worded differently tomorrow.
+    std::string_view text;
+    /// The parts of the text, for programs: name and value.
+    std::vector<std::pair<std::string_view, std::string_view>> fields;
+
+    /// The part of this name; nothing where there is none.
+    std::optional<std::string_view> field(std::string_view wanted) const {
+        for (const auto &part : fields) {
+            if (part.first == wanted) return part.second;
+        }
+        return std::nullopt;
+    }
+};
+
+/// A hook that is told of events, until this is destroyed: on_event(). Moves.
+class [[nodiscard]] event_hook {
+public:
+    event_hook(event_hook &&) noexcept = default;
+    event_hook &operator=(event_hook &&) noexcept = default;
+
+private:
+    friend outcome<event_hook> on_event(std::function<void(const event &)> call);
+
+    struct state : std::enable_shared_from_this<state> {
+        explicit state(std::function<void(const event &)> hook) : call(std::move(hook)) {}
+        std::function<void(const event &)> call;
+    };
+
+    /// Takes it away.
+    struct ending {
+        std::shared_ptr<state> kept;
+        void operator()(state *hook) const noexcept { (void)frazil_on_event(nullptr, hook); }
+    };
+
+    explicit event_hook(const std::shared_ptr<state> &hook) : hook_(hook.get(), ending{hook}) {}
+
+    static void told(const frazil_event *raw, void *data) noexcept {
+        // It may take itself away, and then lives until it returns.
+        const auto hook = static_cast<state *>(data)->shared_from_this();
+#ifndef FRAZIL_NO_EXCEPTIONS
+        try {
+#endif
+            event shown{raw->is_warning, raw->name, raw->text, {}};
+            for (std::size_t at = 0; at < raw->field_count; ++at) shown.fields.emplace_back(raw->fields[at].name, raw->fields[at].value);
+            hook->call(shown);
+#ifndef FRAZIL_NO_EXCEPTIONS
+        } catch (...) {
+            // C has no place for it.
+        }
+#endif
+    }
+
+    std::unique_ptr<state, ending> hook_;
+};
+
+/// Has a function told of every event of this process, until what this returns is destroyed. It is called under no lock, and may call frazil: on a
+/// thread of frazil's own, one event after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on
+/// the thread that waits. A later hook takes its place. The destructor waits up to 5 s for calls that are under way, except for one
+/// that it is called in; after that, what the function refers to may go. An exception that leaves it is dropped. Errors: wrong_type for an empty function.
+inline outcome<event_hook> on_event(std::function<void(const event &)> call) {
+    if (!call) return detail::fail<event_hook>(error(errc::wrong_type, "the function to be told of events is empty"));
+    const auto hook = std::make_shared<event_hook::state>(std::move(call));
+    event_hook ending(hook);
+    return detail::give(frazil_on_event(event_hook::told, hook.get()), std::move(ending));
+}
+
 namespace detail {
 
 /// The calls of C that every handle which gives out numbers has.

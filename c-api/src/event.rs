@@ -38,8 +38,9 @@ pub type frazil_event_hook = Option<unsafe extern "C" fn(event: *const frazil_ev
 
 /// Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event
 /// after the other; "lease.waiting", which says what a start waits for that takes longer than a second, on the thread that waits. A later
-/// hook takes its place. NULL: none, and then this waits up to 5 s for a call that is under way on frazil's thread; after that, and once no start
-/// waits, what it uses may be freed. FRAZIL_WOULD_BLOCK where that call has not returned by then. The hook may take itself away.
+/// hook takes its place. NULL: none; with the `data` of a hook, that one is taken away, and not a later one. Then this waits up to 5 s for
+/// calls that are under way; after that, what the hook uses may be freed. FRAZIL_WOULD_BLOCK where a call has not returned by then. The hook may
+/// take itself away, and its own call is not waited for. A forked child has its parent's hook, and is told of its own events.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_void) -> frazil_status {
     /// The user's pointer, of which the header says that several threads may use it.
@@ -50,10 +51,13 @@ pub unsafe extern "C" fn frazil_on_event(hook: frazil_event_hook, data: *mut c_v
     unsafe impl Sync for Data {}
 
     const LONGEST_MS: i64 = 5_000;
-    let data = Data(data);
+    let (owner, data) = (data.addr(), Data(data));
     guard(|| {
-        let Some(hook) = hook else { return frazil_core::end_events(max_wait(LONGEST_MS)?) };
-        frazil_core::on_event(move |event| {
+        let Some(hook) = hook else {
+            let longest = max_wait(LONGEST_MS)?;
+            return if owner == 0 { frazil_core::end_events(longest) } else { frazil_core::end_events_of(owner, longest) };
+        };
+        frazil_core::on_event_of(owner, move |event| {
             let data = &data;
             // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
             with_event(event, |event| unsafe { hook(event, data.0) });

@@ -2,10 +2,11 @@
 //!
 //! An event is put down where it happens, also under a lock, and told on a thread of its own, which is started when there is something to
 //! tell and ends when that is told: so whoever hears it is called under no lock, holds up no lease, and may call frazil. What a start waits
-//! for is told at once, by the thread that waits: it holds nothing, and a program may know it. Where nobody listens nothing is put down. A forked child has its own list, and tells nothing of its parent's.
+//! for is told at once, by the thread that waits: it holds nothing, and a program may know it. Where nobody listens nothing is put down. A forked
+//! child has its own list, and tells nothing of its parent's; a binding whose hooks take locks holds events back while the process forks.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::PerProcess;
+use crate::fork::{self, PerProcess};
 use arc_swap::ArcSwapOption;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -58,7 +59,8 @@ impl Level {
 /// | `lease.taken` | info | a node number was leased, first or in place of another | `store`, `namespace`, `node`, `until` |
 /// | `lease.waiting` | warning | a start has waited for a second, and for what | `store`, `namespace`, `reason` |
 /// | `lease.failing` | warning | a lease could not be extended; it still lasts for a while | `store`, `namespace`, `node`, `code`, `error`, `since`, `until` |
-/// | `lease.mended` | info | it was extended again | `store`, `namespace`, `node`, `since` |
+/// | | | or a forked child, or one whose lease was given up, finds none | `store`, `namespace`, `code`, `error`, `since` |
+/// | `lease.mended` | info | the store answers again | `store`, `namespace`, `node`, `since` |
 /// | `lease.lost` | warning | another process has the number: another one is leased | `store`, `namespace`, `node` |
 /// | `store.changed` | warning | the store is another one, or has lost writes | `store`, `namespace` |
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
@@ -79,13 +81,18 @@ pub struct Event {
     pub fields: Vec<(&'static str, String)>,
 }
 
-type Hook = Box<dyn Fn(&Event) + Send + Sync>;
+struct Hook {
+    /// What its user knows it by; 0 for nothing.
+    owner: usize,
+    call: Box<dyn Fn(&Event) + Send + Sync>,
+}
 
 static HOOK: ArcSwapOption<Hook> = ArcSwapOption::const_empty();
 static OUTBOX: PerProcess<Outbox> = PerProcess::new();
 
 thread_local! {
-    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
+    /// Of how many events this thread is telling, one within the other, and the process in which it does.
+    static TELLS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
 #[derive(Default)]
@@ -100,10 +107,19 @@ struct List {
     events: VecDeque<Event>,
     /// Whether there is a thread.
     staffed: bool,
-    /// How many were taken from the list and are told.
-    told: u64,
-    taken: u64,
+    /// How many events are being told of right now.
+    telling: usize,
+    /// How many forks are about to come, or under way: no further event is told of meanwhile.
+    holds: usize,
     allowances: HashMap<&'static str, Allowance>,
+}
+
+/// An event that is being told of, until it is dropped.
+struct Telling {
+    outbox: &'static Outbox,
+    process: u64,
+    /// What this thread was telling of before: a hook may start what waits.
+    before: (usize, u64),
 }
 
 struct Allowance {
@@ -120,49 +136,78 @@ struct Allowance {
 /// frazil::on_event(|event| eprintln!("{} {}: {}", event.level.name(), event.name, event.text));
 /// ```
 pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) {
-    HOOK.store(Some(Arc::new(Box::new(hook))));
+    on_event_of(0, hook);
 }
 
-/// Tells no function of events any more, and waits for a call of it that is under way on frazil's own thread: after that, and once no start waits,
-/// what it uses may be freed. The hook may call this itself, and is then not waited for.
+/// The same for a function that [`end_events_of`] knows by its owner.
+#[doc(hidden)]
+pub fn on_event_of(owner: usize, hook: impl Fn(&Event) + Send + Sync + 'static) {
+    HOOK.store(Some(Arc::new(Hook { owner, call: Box::new(hook) })));
+}
+
+/// Tells no function of events any more, and waits for calls of it that are under way: after that what it uses may be freed. The hook may call
+/// this itself, and its own call is then not waited for.
 ///
 /// # Errors
-/// `WOULD_BLOCK` where the call takes longer than `max_wait`.
+/// `WOULD_BLOCK` where a call takes longer than `max_wait`.
 pub fn end_events(max_wait: Duration) -> Result<()> {
     HOOK.store(None);
-    if IS_TELLING.get() {
-        return Ok(());
-    }
-    let outbox = OUTBOX.get(|| Ok(Outbox::default()))?;
-    let since = Instant::now();
+    outbox()?.wait_until_told(max_wait)
+}
+
+/// The same, where the function is this owner's: one that has taken its place stays. Calls of both are waited for.
+///
+/// # Errors
+/// As [`end_events`].
+#[doc(hidden)]
+pub fn end_events_of(owner: usize, max_wait: Duration) -> Result<()> {
+    HOOK.rcu(|hook| hook.clone().filter(|hook| hook.owner != owner));
+    outbox()?.wait_until_told(max_wait)
+}
+
+/// Holds events back until [`resume_events`], and waits for those that are being told of: in a child that is forked meanwhile, the locks that their
+/// hooks hold would stay taken. A hook that calls this is not waited for.
+///
+/// # Errors
+/// `WOULD_BLOCK` where a hook takes longer than `max_wait`; they are held back all the same.
+#[doc(hidden)]
+pub fn hold_events(max_wait: Duration) -> Result<()> {
+    let outbox = outbox()?;
+    outbox.lock().holds += 1;
+    outbox.wait_until_told(max_wait)
+}
+
+/// Tells of events again, in the process that has held them back; a forked child has held none.
+#[doc(hidden)]
+pub fn resume_events() {
+    let Ok(outbox) = outbox() else { return };
     let mut list = outbox.lock();
-    let under_way = list.taken;
-    while list.told < under_way {
-        let left = max_wait.saturating_sub(since.elapsed());
-        if left.is_zero() {
-            return Err(Error::new(ErrorKind::WouldBlock, "the function that is told of events has not returned yet"));
-        }
-        list = outbox.told.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner).0;
-    }
-    Ok(())
+    list.holds = list.holds.saturating_sub(1);
+    outbox.staff(&mut list);
 }
 
 /// Puts an event down, if anybody listens.
 pub(crate) fn tell(level: Level, name: &'static str, make: impl FnOnce() -> Parts) {
     let Some((outbox, mut list, event)) = event(level, name, make) else { return };
     list.events.push_back(event);
-    if !list.staffed {
-        // A process that may have no more threads has other troubles than this.
-        list.staffed = std::thread::Builder::new().name("frazil-events".to_owned()).spawn(|| outbox.run()).is_ok();
-    }
+    outbox.staff(&mut list);
 }
 
 /// Tells of an event at once. No lock may be held.
 pub(crate) fn tell_here(level: Level, name: &'static str, make: impl FnOnce() -> Parts) {
-    let event = event(level, name, make).map(|(_, _, event)| event);
-    if let Some(event) = event {
-        event.tell();
+    let Some((outbox, mut list, event)) = event(level, name, make) else { return };
+    if list.holds > 0 {
+        list.events.push_back(event);
+        return;
     }
+    let telling = Telling::new(outbox, &mut list);
+    drop(list);
+    event.tell();
+    drop(telling);
+}
+
+fn outbox() -> Result<&'static Outbox> {
+    OUTBOX.get(|| Ok(Outbox::default()))
 }
 
 /// The text and the fields.
@@ -173,7 +218,7 @@ fn event(level: Level, name: &'static str, make: impl FnOnce() -> Parts) -> Opti
     if HOOK.load().is_none() && log::max_level() < log_level(level) {
         return None;
     }
-    let outbox = OUTBOX.get(|| Ok(Outbox::default())).ok()?;
+    let outbox = outbox().ok()?;
     let mut list = outbox.lock();
     let left_out = list.allow(name, Instant::now())?;
     let (text, mut fields) = make();
@@ -212,31 +257,84 @@ impl Outbox {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread: tells what there is, and ends.
-    fn run(&self) {
-        IS_TELLING.set(true);
+    /// Has a thread tell of what there is.
+    fn staff(&'static self, list: &mut List) {
+        if !list.staffed && list.holds == 0 && !list.events.is_empty() {
+            // A process that may have no more threads has other troubles than this.
+            list.staffed = std::thread::Builder::new().name("frazil-events".to_owned()).spawn(|| self.run()).is_ok();
+        }
+    }
+
+    /// The thread: tells of what there is, and ends.
+    fn run(&'static self) {
         loop {
             let mut list = self.lock();
-            let Some(event) = list.events.pop_front() else {
+            let next = if list.holds > 0 { None } else { list.events.pop_front() };
+            let Some(event) = next else {
                 list.staffed = false;
                 return;
             };
-            list.taken += 1;
+            let telling = Telling::new(self, &mut list);
             drop(list);
-            // Whoever listens may panic; the next event is told all the same.
-            let _ = catch_unwind(AssertUnwindSafe(|| event.tell()));
-            self.lock().told += 1;
-            self.told.notify_all();
+            event.tell();
+            if !telling.is_of_this_process() {
+                // The hook has forked, and this is the child: the rest is its parent's to tell of.
+                return;
+            }
+        }
+    }
+
+    fn wait_until_told(&self, max_wait: Duration) -> Result<()> {
+        let (since, own, mut list) = (Instant::now(), own(fork::mark().current()), self.lock());
+        while list.telling > own {
+            let left = max_wait.saturating_sub(since.elapsed());
+            if left.is_zero() {
+                return Err(Error::new(ErrorKind::WouldBlock, "the function that is told of events has not returned yet"));
+            }
+            list = self.told.wait_timeout(list, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}
+
+/// Of how many events this thread is telling.
+fn own(process: u64) -> usize {
+    let (count, of) = TELLS.get();
+    if of == process { count } else { 0 }
+}
+
+impl Telling {
+    fn new(outbox: &'static Outbox, list: &mut List) -> Self {
+        let process = fork::mark().current();
+        list.telling += 1;
+        Telling { outbox, process, before: TELLS.replace((own(process) + 1, process)) }
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        fork::mark().is(self.process)
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        TELLS.set(self.before);
+        // A parent's list may be locked by a thread that this process does not have.
+        if self.is_of_this_process() {
+            self.outbox.lock().telling -= 1;
+            self.outbox.told.notify_all();
         }
     }
 }
 
 impl Event {
     fn tell(&self) {
-        log::log!(target: TARGET, log_level(self.level), "{}: {}", self.name, self.text);
-        if let Some(hook) = &*HOOK.load() {
-            hook(self);
-        }
+        // Whoever listens may panic: what is told of goes on, and so does the next event.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            log::log!(target: TARGET, log_level(self.level), "{}: {}", self.name, self.text);
+            if let Some(hook) = &*HOOK.load() {
+                (hook.call)(self);
+            }
+        }));
     }
 }
 
@@ -267,5 +365,121 @@ mod tests {
         assert_eq!(list.allow("b", Instant::now()), None);
         list.events.pop_front();
         assert_eq!(list.allow("b", Instant::now()), Some(1));
+    }
+
+    /// A hook of the whole process: one test at a time has it.
+    fn with_hook(hook: impl Fn(&Event) + Send + Sync + 'static, test: impl FnOnce()) {
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        on_event(hook);
+        test();
+        assert_eq!(end_events(Duration::from_secs(60)), Ok(()));
+    }
+
+    fn text(text: &str) -> Parts {
+        (text.to_owned(), vec![])
+    }
+
+    #[test]
+    fn a_hook_that_panics_ends_neither_a_start_nor_what_follows() {
+        let (told, heard) = std::sync::mpsc::channel();
+        let hook = move |event: &Event| {
+            if event.name == "test.panics" {
+                told.send(event.text.clone()).unwrap();
+                panic!("a hook that panics");
+            }
+        };
+        with_hook(hook, || {
+            tell_here(Level::Info, "test.panics", || text("here"));
+            tell(Level::Info, "test.panics", || text("first"));
+            tell(Level::Info, "test.panics", || text("second"));
+            let all = [(); 3].map(|()| heard.recv_timeout(Duration::from_secs(60)).unwrap());
+            assert_eq!(all, ["here", "first", "second"]);
+        });
+    }
+
+    #[test]
+    fn whoever_ends_events_waits_for_a_start_that_is_told_of_too() {
+        let (told, heard) = std::sync::mpsc::channel();
+        let (go_on, gone_on) = std::sync::mpsc::channel::<()>();
+        let gone_on = Mutex::new(gone_on);
+        let hook = move |event: &Event| {
+            if event.name == "test.waits" {
+                // Its own call is not waited for.
+                told.send(end_events(Duration::from_secs(60))).unwrap();
+                gone_on.lock().unwrap().recv().unwrap();
+            }
+        };
+        with_hook(hook, || {
+            let start = std::thread::spawn(|| tell_here(Level::Info, "test.waits", || text("")));
+            assert_eq!(heard.recv_timeout(Duration::from_secs(60)).unwrap(), Ok(()));
+            assert_eq!(end_events(Duration::from_millis(10)).unwrap_err().kind(), ErrorKind::WouldBlock);
+            go_on.send(()).unwrap();
+            end_events(Duration::from_secs(60)).unwrap();
+            start.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn an_owner_takes_away_its_own_hook_alone() {
+        let (told, heard) = std::sync::mpsc::channel();
+        with_hook(
+            |_| {},
+            || {
+                on_event_of(1, |_| {});
+                on_event_of(2, move |event| {
+                    if event.name == "test.owned" {
+                        told.send(()).unwrap();
+                    }
+                });
+                end_events_of(1, Duration::from_secs(60)).unwrap();
+                tell_here(Level::Info, "test.owned", || text(""));
+                end_events_of(2, Duration::from_secs(60)).unwrap();
+                tell_here(Level::Info, "test.owned", || text(""));
+                assert_eq!(heard.iter().count(), 1);
+            },
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_hook_that_forks_leaves_the_rest_to_the_parent() {
+        static CHILD: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+        let mut ends = [0; 2];
+        // SAFETY: a place for two descriptors.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+        let [read, write] = ends;
+        let hook = move |event: &Event| {
+            if event.name != "test.forks" {
+                return;
+            }
+            if event.text == "fork" {
+                // SAFETY: the child goes on on this thread alone, and ends with it; what it does here takes no lock of its parent's.
+                CHILD.store(unsafe { libc::fork() }, std::sync::atomic::Ordering::SeqCst);
+            }
+            // SAFETY: the descriptor is open, and there is one byte.
+            unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
+        };
+        with_hook(hook, || {
+            hold_events(Duration::from_secs(60)).unwrap();
+            tell(Level::Info, "test.forks", || text("fork"));
+            tell_here(Level::Info, "test.forks", || text("second"));
+            let mut told = 0;
+            // SAFETY: the descriptor is ours, and there is a place.
+            assert_eq!(unsafe { libc::ioctl(read, libc::FIONREAD, &raw mut told) }, 0);
+            assert_eq!(told, 0, "what is held back is not told");
+            resume_events();
+            let (mut byte, mut status) = (0u8, 0);
+            // The first one is told of twice, and the second in the parent.
+            for _ in 0..3 {
+                // SAFETY: the descriptor is ours, and there is a place for a byte.
+                assert_eq!(unsafe { libc::read(read, (&raw mut byte).cast(), 1) }, 1);
+            }
+            // SAFETY: waits for the child just made.
+            unsafe { libc::waitpid(CHILD.load(std::sync::atomic::Ordering::SeqCst), &mut status, 0) };
+            // SAFETY: as above.
+            assert_eq!(unsafe { libc::ioctl(read, libc::FIONREAD, &raw mut told) }, 0);
+            assert_eq!((status, told), (0, 0), "the child told of nothing more, and ended");
+        });
     }
 }

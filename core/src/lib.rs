@@ -150,6 +150,8 @@ mod wait;
 pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Level, end_events, on_event};
+#[doc(hidden)]
+pub use event::{end_events_of, hold_events, on_event_of, resume_events};
 pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;

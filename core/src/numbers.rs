@@ -12,7 +12,7 @@ use crate::id::Id;
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
 use crate::spec::Spec;
-use crate::stats::{Source, Stats};
+use crate::stats::{self, Source, Stats};
 use crate::wait::Wait;
 use std::fmt;
 use std::ops::Deref;
@@ -51,6 +51,7 @@ struct Shared {
 impl Drop for Shared {
     /// The thread has the generator too, and a program may end before that lets go of it.
     fn drop(&mut self) {
+        stats::leave(self);
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.ids().check_open().is_ok()) {
             drop(ring.ids().try_close(drop_patience()));
         }

@@ -1,8 +1,10 @@
 //! What generators and segments count, under the same names in every language.
 
 use crate::fork::PerProcess;
+use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 /// What can be read of a [`Stats`]: a row of the one table from which every language and every exporter takes names and help texts.
 #[derive(Clone, Copy)]
@@ -143,6 +145,15 @@ macro_rules! metrics {
             fn merge(&mut self, other: &Stats) {
                 $(self.$field = Merge::$merge(self.$field, other.$field);)*
             }
+
+            /// What only grows of it.
+            fn counters(self) -> Self {
+                let mut counters = Stats::new(self.kind, self.spec);
+                $(if $kind == "counter" {
+                    counters.$field = self.$field;
+                })*
+                counters
+            }
         }
     };
 }
@@ -211,11 +222,18 @@ pub(crate) trait Source: Send + Sync {
     fn stats(&self) -> Option<Stats>;
 }
 
+/// Of so many kinds and specs the counts are kept that closed generators had come to: a program may open each under a spec of its own.
+const MOST_CLOSED: usize = 1_024;
+/// How long a source that is just being dropped is waited for.
+const LEAVES_WITHIN: Duration = Duration::from_secs(1);
+
 #[derive(Default)]
 struct Sources {
-    all: Vec<Weak<dyn Source>>,
-    /// How many there may be before those that are gone are looked for.
-    most: usize,
+    /// By their places, which no two have at once.
+    open: HashMap<usize, Weak<dyn Source>>,
+    /// What those had counted that are no more, and how many had gone before the last of them.
+    closed: HashMap<(&'static str, String), (Stats, u64)>,
+    gone: u64,
 }
 
 static SOURCES: PerProcess<Mutex<Sources>> = PerProcess::new();
@@ -225,19 +243,55 @@ fn with_sources<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
     work(&mut sources.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Shows a source among all of this process.
+/// Shows a source among all of this process, until it [leaves](leave).
 pub(crate) fn register(source: Weak<dyn Source>) {
+    let place = source.as_ptr().cast::<()>().addr();
+    with_sources(|sources| sources.open.insert(place, source));
+}
+
+/// For a source's `drop`: what it has counted is kept for those of the same kind and spec, whose sum must not fall.
+pub(crate) fn leave(source: &impl Source) {
+    let (place, stats) = (std::ptr::from_ref(source).addr(), source.stats());
     with_sources(|sources| {
-        if sources.all.len() >= sources.most {
-            sources.all.retain(|source| source.strong_count() > 0);
-            sources.most = 2 * sources.all.len() + 16;
+        if sources.open.remove(&place).is_some()
+            && let Some(stats) = stats
+        {
+            sources.keep(stats);
         }
-        sources.all.push(source);
     });
 }
 
+impl Sources {
+    fn keep(&mut self, stats: Stats) {
+        self.gone += 1;
+        let gone = self.gone;
+        let (counters, last) =
+            self.closed.entry((stats.kind, stats.spec.clone())).or_insert_with(|| (Stats::new(stats.kind, stats.spec.clone()), gone));
+        counters.merge(&stats.counters());
+        *last = gone;
+        if self.closed.len() > MOST_CLOSED {
+            let oldest = gone - MOST_CLOSED as u64;
+            self.closed.retain(|_, (_, last)| *last > oldest);
+        }
+    }
+}
+
+/// All that are open. One whose `drop` has begun is neither here nor among those that are closed, and is waited for.
+fn open_sources() -> Vec<Arc<dyn Source>> {
+    let since = Instant::now();
+    loop {
+        let found = with_sources(|sources| sources.open.values().map(Weak::upgrade).collect::<Vec<_>>());
+        if found.iter().all(Option::is_some) || since.elapsed() >= LEAVES_WITHIN {
+            return found.into_iter().flatten().collect();
+        }
+        drop(found);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// What every generator and segment of this process has counted, as long as it is open; a number that is given without a store
-/// stays open as long as the process runs. Those of the same kind and spec are one. Sorted by kind and spec. Asks no store.
+/// stays open as long as the process runs. Those of the same kind and spec are one, and what closed ones had counted stays in it, so that no
+/// counter falls: of the 1,024 kinds and specs that were closed last. Sorted by kind and spec. Asks no store.
 ///
 /// # Example
 /// ```
@@ -253,10 +307,7 @@ pub(crate) fn register(source: Weak<dyn Source>) {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn stats() -> Vec<Stats> {
-    let mut sources = with_sources(|sources| sources.all.iter().filter_map(Weak::upgrade).collect::<Vec<_>>());
-    // What a forked child has inherited may be shown there more than once.
-    sources.sort_by_key(|source| Arc::as_ptr(source).addr());
-    sources.dedup_by(|a, b| std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b)));
+    let sources = open_sources();
     let mut all: Vec<_> = sources.iter().filter_map(|source| source.stats()).collect();
     all.sort_by(|a, b| (a.kind, &a.spec).cmp(&(b.kind, &b.spec)));
     all.dedup_by(|same, first| {
@@ -266,5 +317,14 @@ pub fn stats() -> Vec<Stats> {
         }
         is_same
     });
+    with_sources(|sources| {
+        for stats in &mut all {
+            if let Some((closed, _)) = sources.closed.get(&(stats.kind, stats.spec.clone())) {
+                stats.merge(closed);
+            }
+        }
+    });
+    // Those that were read above could not leave until here.
+    drop(sources);
     all
 }

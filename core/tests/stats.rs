@@ -1,4 +1,4 @@
-//! What is counted is what happened: on one thread, on many, over swaps of leases, and in a forked child.
+//! What is counted is what happened: on one thread, on many, over swaps of leases, and in a forked child. What is told goes to the log.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -315,4 +315,132 @@ fn pending_calls_wait_once() {
     let stats = shared.stats();
     assert_eq!((stats.issued, stats.refused), (8, 0));
     assert!(stats.waits <= 8, "{stats:?}");
+}
+
+fn sum(kind: &str, spec: &str) -> Option<u64> {
+    stats().into_iter().find(|stats| stats.kind == kind && stats.spec == spec).map(|stats| stats.issued)
+}
+
+/// Two of a spec are one to whoever scrapes, for whom a counter that falls has begun anew.
+#[test]
+fn what_closed_ones_had_counted_stays_in_the_sum() {
+    let segment = || Segment::open("closed store=memory namespace=sum step=100").unwrap();
+    let generator = || open("standard node=905 detached=true");
+    let (segments, generators) = ([segment(), segment()], [generator(), generator()]);
+    let specs = [("segment", segments[0].spec()), ("snowflake", generators[0].spec())];
+    let sums = || [0, 1].map(|at| sum(specs[at].0, &specs[at].1));
+    segments.iter().for_each(|one| drop(one.batch(30).unwrap()));
+    generators.iter().for_each(|one| drop(one.batch(40).unwrap()));
+    assert_eq!(sums(), [Some(60), Some(80)]);
+    let ([first, second], [one, other]) = (segments, generators);
+    drop((first, one));
+    assert_eq!(sums(), [Some(60), Some(80)]);
+    drop((second, other));
+    assert_eq!(sums(), [None, None], "what nobody has open is not shown");
+    let (again, anew) = (segment(), generator());
+    again.next_id().unwrap();
+    anew.next_id().unwrap();
+    assert_eq!(sums(), [Some(61), Some(81)]);
+    assert_eq!((again.stats().issued, issued(&anew)), (1, 1));
+}
+
+/// While others come and go, also in the very moment in which one goes.
+#[test]
+fn a_sum_never_falls() {
+    let line = "standard node=906 detached=true exhausted=ahead:1h";
+    let (kept, done) = (open(line), AtomicBool::new(false));
+    let spec = kept.spec();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut last = 0;
+            while !done.load(Ordering::Relaxed) {
+                let now = sum("snowflake", &spec).unwrap();
+                assert!(now >= last, "{now} after {last}");
+                last = now;
+            }
+        });
+        for _ in 0..300 {
+            let passing = open(line);
+            passing.batch(10).unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+        reader.join().unwrap();
+    });
+    assert_eq!(sum("snowflake", &spec), Some(3_000));
+}
+
+#[test]
+fn gauges_that_mean_nothing_are_not_shown() {
+    let ids = open("standard store=memory namespace=gauges");
+    let node = |ids: &Snowflake| (ids.stats().lease_node.is_some(), ids.stats().lease_seconds_left.is_some());
+    assert_eq!(node(&ids), (true, true));
+    // Whoever is given up ends nowhere: an alert on what is left must be silent.
+    ids.renew().unwrap();
+    assert_eq!(node(&ids), (false, false));
+    ids.next_id().unwrap();
+    assert_eq!(node(&ids), (true, true));
+    ids.close();
+    let stats = ids.stats();
+    assert_eq!((stats.lease_node, stats.lease_bound, stats.lease_seconds_left, stats.lease_failing_seconds), (None, None, None, None));
+    assert_eq!((stats.issued, stats.leases_lost), (1, Some(0)));
+}
+
+#[test]
+fn drift_and_ends_are_the_clocks_that_the_generator_follows() {
+    let ids = manual("");
+    ids.next_id().unwrap();
+    let ends_ms = ids.layout().expires_at_ms().unwrap();
+    ids.set_time(ends_ms - 5_000).unwrap();
+    ids.next_id().unwrap();
+    assert_eq!((ids.stats().layout_seconds_left, ids.stats().drift_seconds), (Some(5.0), 0.0));
+    ids.set_time(ends_ms + 5_000).unwrap();
+    assert_eq!((ids.stats().layout_seconds_left, ids.stats().drift_seconds), (Some(-5.0), 0.0), "no ID is ahead of that clock");
+    ids.set_time(ends_ms - 65_000).unwrap();
+    assert_eq!(ids.stats().drift_seconds, 60.0);
+    let leased = open("standard store=memory namespace=follows clock=manual window=60s");
+    leased.set_time(at(0)).unwrap();
+    leased.next_id().unwrap();
+    let left = leased.stats().lease_seconds_left.unwrap();
+    assert!((0.0..=120.0).contains(&left), "{left}");
+}
+
+/// Records of the facade, as programs with a logger see them.
+#[test]
+fn events_go_to_the_log() {
+    struct Records(std::sync::Mutex<Vec<(log::Level, String)>>);
+    static RECORDS: Records = Records(std::sync::Mutex::new(Vec::new()));
+    impl log::Log for Records {
+        fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+            true
+        }
+        fn log(&self, record: &log::Record<'_>) {
+            if record.target() == "frazil" {
+                self.0.lock().unwrap().push((record.level(), record.args().to_string()));
+            }
+        }
+        fn flush(&self) {}
+    }
+    log::set_logger(&RECORDS).unwrap();
+    let until = |level: log::Level, said: &[&str]| {
+        let begun = std::time::Instant::now();
+        let is_it = |(of, text): &(log::Level, String)| *of == level && said.iter().all(|part| text.contains(part));
+        while !RECORDS.0.lock().unwrap().iter().any(is_it) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{said:?} is not in {:?}", RECORDS.0.lock().unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    log::set_max_level(log::LevelFilter::Warn);
+    let _quiet = open("standard store=memory namespace=unsaid");
+    let ids = manual("rollback=error");
+    ids.next_id().unwrap();
+    ids.set_time(at(-7)).unwrap();
+    ids.next_id().unwrap_err();
+    until(log::Level::Warn, &["clock.rollback: the clock went back by 7000 ms", "node number 9"]);
+    ids.set_time(ids.layout().expires_at_ms().unwrap() - 2_000).unwrap();
+    ids.next_id().unwrap();
+    until(log::Level::Warn, &["layout.ending: ", "ends at 2093-01-19"]);
+    log::set_max_level(log::LevelFilter::Info);
+    let _leased = open("standard store=memory namespace=said");
+    until(log::Level::Info, &["lease.taken: store=memory namespace=said: node number", "is leased"]);
+    assert!(!RECORDS.0.lock().unwrap().iter().any(|(_, text)| text.contains("unsaid")), "below the level that the program wants");
 }

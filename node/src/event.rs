@@ -7,6 +7,8 @@ use crate::error::warn;
 use crate::wait::{Line, heard};
 use frazil::{Event, Level};
 use napi::bindgen_prelude::*;
+use napi::sys;
+use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// The ways to the environments, in the order in which they have loaded frazil.
@@ -34,9 +36,14 @@ pub(crate) fn listen(line: &Arc<Line>) {
     });
 }
 
-/// Shows an event to one environment.
+/// Shows an event to one environment. What the channel's side throws, as a program may that has put something of its own in Node's place, ends
+/// neither the warning nor the call that waited.
 pub(crate) fn show(env: &Env, event: &Event, warns: bool) -> Result<()> {
-    publish(env, event)?;
+    if publish(env, event).is_err() {
+        let mut thrown = ptr::null_mut();
+        // SAFETY: on the environment's thread, and the place is ours. Where nothing was thrown it says so.
+        unsafe { sys::napi_get_and_clear_last_exception(env.raw(), &mut thrown) };
+    }
     if warns && event.level >= Level::Warning { warn(env, &code(event.name), event.text.clone()) } else { Ok(()) }
 }
 

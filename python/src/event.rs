@@ -1,40 +1,91 @@
 //! Events become records of the logger `frazil`.
 
+use crate::wait;
 use frazil::{Event, Level};
+use pyo3::exceptions::PyException;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
 use std::time::Duration;
 
-/// How long the interpreter's end waits for a handler that is being called.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the interpreter's end, and a fork, wait for a handler that is being called.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// `frazil._events.log`.
+static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Has the log told of all events.
-pub(crate) fn log() {
+pub(crate) fn log(py: Python<'_>) -> PyResult<()> {
+    // It imports logging, whose own hooks of a fork hold a lock that a record needs: they come after those below, as they are registered before.
+    LOG.get_or_try_init(py, || py.import("frazil._events")?.getattr("log").map(Bound::unbind))?;
     frazil::on_event(|event| {
         // An interpreter that is on its way out lets nobody in.
-        Python::try_attach(|py| record(py, event).unwrap_or_else(|error| error.write_unraisable(py, None)));
+        Python::try_attach(|py| record(py, event).unwrap_or_else(|error| raised(py, error)));
     });
+    // Windows does not fork.
+    let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? else { return Ok(()) };
+    let hooks = PyDict::new(py);
+    hooks.set_item("before", wrap_pyfunction!(hold, py)?)?;
+    hooks.set_item("after_in_parent", wrap_pyfunction!(resume, py)?)?;
+    register.call((), Some(&hooks)).map(drop)
 }
 
 fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
-    let level = match event.level {
-        Level::Info => "INFO",
-        _ => "WARNING",
-    };
-    let (logging, fields) = (py.import("logging")?, PyDict::new(py));
+    let fields = PyDict::new(py);
     for (name, value) in &event.fields {
         fields.set_item(name, value)?;
     }
-    let extra = PyDict::new(py);
-    extra.set_item("event", event.name)?;
-    extra.set_item("fields", fields)?;
-    let options = PyDict::new(py);
-    options.set_item("extra", extra)?;
-    let logger = logging.call_method1("getLogger", ("frazil",))?;
-    logger.call_method("log", (logging.getattr(level)?, "%s", &event.text), Some(&options)).map(drop)
+    let arguments = (event.level >= Level::Warning, &event.text, event.name, fields).into_pyobject(py)?;
+    call(LOG.get(py).expect("it is there before the first event").bind(py), &arguments)
+}
+
+/// Calls a function in a thread that may outlive the interpreter. Before 3.14 that ends the thread where it wants to go on, by unwinding its
+/// stack, which no frame of Rust survives: so the thread stays here, as later versions have it.
+fn call(function: &Bound<'_, PyAny>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+    type Call = unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+    struct Stays;
+
+    impl Drop for Stays {
+        fn drop(&mut self) {
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
+    let py = function.py();
+    // SAFETY: the same function, of which it is said that it may unwind.
+    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_CallObject as *const ()) };
+    let stays = Stays;
+    // SAFETY: the thread is attached, and both are borrowed; what comes back is a reference of ours, or null with an exception.
+    let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
+    std::mem::forget(stays);
+    // SAFETY: as above.
+    unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(drop)
+}
+
+/// What a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.
+fn raised(py: Python<'_>, error: PyErr) {
+    let is_error = error.is_instance_of::<PyException>(py);
+    if let Some(error) = if is_error { Some(error) } else { wait::interrupt(error) } {
+        error.write_unraisable(py, None);
+    }
+}
+
+/// Before a fork: a child would find the lock taken of a stream that a handler is just writing to, and never get it.
+#[pyfunction]
+fn hold(py: Python<'_>) {
+    py.detach(|| drop(frazil::hold_events(PATIENCE)));
+}
+
+/// After it, in the parent.
+#[pyfunction]
+fn resume(py: Python<'_>) {
+    py.detach(frazil::resume_events);
 }
 
 /// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.
 pub(crate) fn end(py: Python<'_>) {
-    py.detach(|| drop(frazil::end_events(LAST_PATIENCE)));
+    py.detach(|| drop(frazil::end_events(PATIENCE)));
 }

@@ -79,7 +79,7 @@ fn end(py: Python<'_>) -> PyResult<()> {
 fn once(py: Python<'_>) -> PyResult<()> {
     static DONE: PyOnceLock<()> = PyOnceLock::new();
     DONE.get_or_try_init(py, || {
-        event::log();
+        event::log(py)?;
         next::export_text::<Snowflake>(
             py,
             c"text($self, format, /)\n--\n\nA new ID as text of a fixed width: \"decimal\", \"base62\", \"base32\" or \"hex\".",

@@ -9,8 +9,37 @@ use crate::error::exception;
 use frazil::{Error, ErrorKind, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+thread_local! {
+    /// How many calls wait on this thread, the main one: one within a handler of the log that another has called.
+    static WAITS: Cell<usize> = const { Cell::new(0) };
+    /// What ends the innermost of them.
+    static INTERRUPT: Cell<Option<PyErr>> = const { Cell::new(None) };
+}
+
+/// Ends the call that waits on this thread with an exception; returns one that no call raises.
+pub(crate) fn interrupt(error: PyErr) -> Option<PyErr> {
+    if WAITS.get() == 0 { Some(error) } else { INTERRUPT.replace(Some(error)) }
+}
+
+/// A call that waits on this thread, until it is dropped.
+struct Waiting;
+
+impl Waiting {
+    fn new() -> Self {
+        WAITS.set(WAITS.get() + 1);
+        Waiting
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITS.set(WAITS.get() - 1);
+    }
+}
 
 /// How long a call may wait.
 #[derive(Clone, Copy)]
@@ -43,11 +72,13 @@ impl Limit {
         if !is_main_thread(py)? {
             return Ok(py.detach(|| call(self.max.into())));
         }
-        let raised = OnceLock::new();
+        let (raised, _waiting) = (OnceLock::new(), Waiting::new());
+        let told = || INTERRUPT.take().is_some_and(|error| raised.set(error).is_ok());
         let interrupted =
-            || raised.get().is_some() || Python::attach(|py| py.check_signals()).is_err_and(|error| raised.set(error).is_ok());
+            || raised.get().is_some() || told() || Python::attach(|py| py.check_signals()).is_err_and(|error| raised.set(error).is_ok());
         let result = py.detach(|| {
             let result = call(Wait::until(self.max, &interrupted));
+            told();
             // What came all the same is dropped here, which may take a while.
             raised.get().is_none().then_some(result)
         });

@@ -33,6 +33,12 @@ CASE(opening) {
     static_assert(!std::is_default_constructible_v<snowflake> && !std::is_constructible_v<snowflake, const char *>);
 }
 
+CASE(listening) {
+    CHECK(refused(frazil::on_event({}), errc::wrong_type));
+    const auto hook = frazil::on_event([](const frazil::event &) {});
+    CHECK(hook);
+}
+
 CASE(minting) {
     const auto ids = snowflake::open("standard node=501");
     CHECK(ids);

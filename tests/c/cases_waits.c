@@ -247,6 +247,82 @@ CASE(events_are_told) {
     frazil_snowflake_free(ids);
 }
 
+static void ends(const frazil_event *event, void *data) {
+    struct seen *seen = data;
+    if (strcmp(event->name, "layout.ending") != 0) return;
+    snprintf(seen->back_ms, sizeof seen->back_ms, "%.10s", event->field_count == 2 ? event->fields[1].value : "");
+    seen->is_warning = event->is_warning;
+    seen->told = true;
+}
+
+CASE(a_layout_that_ends_is_told_of) {
+    static struct seen seen;
+    frazil_snowflake *ids;
+    int64_t id;
+    OK(frazil_on_event(ends, &seen));
+    OK(frazil_snowflake_open("standard node=9 clock=manual detached=true", &ids));
+    OK(frazil_snowflake_set_time(ids, 3910000000000));
+    OK(frazil_snowflake_next(ids, &id));
+    for (int tries = 0; !seen.told && tries < 6000; tries++) pause_ms(10);
+    /* By its data one takes away one's own hook alone. */
+    OK(frazil_on_event(NULL, &id));
+    OK(frazil_on_event(NULL, &seen));
+    CHECK(seen.told && seen.is_warning && strcmp(seen.back_ms, "2094-09-07") == 0);
+    frazil_stats stats = {0};
+    OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
+    CHECK(stats.layout_seconds_left > 0 && stats.layout_seconds_left < 365 * 86400.0);
+    frazil_snowflake_free(ids);
+}
+
+struct taken {
+    pid_t by;
+    uint64_t node;
+    volatile bool told;
+};
+
+static void take(const frazil_event *event, void *data) {
+    struct taken *taken = data;
+    if (strcmp(event->name, "lease.taken") != 0 || event->field_count < 3 || taken->told) return;
+    taken->node = strtoull(event->fields[2].value, NULL, 10);
+    taken->by = getpid();
+    taken->told = true;
+}
+
+/* A child has its parent's hook and counts its own; of what its parent was to be told it is told nothing. */
+CASE(a_forked_child_is_told_its_own) {
+    static struct taken taken;
+    struct folder folder = make_folder();
+    char line[200];
+    frazil_snowflake *ids;
+    frazil_stats stats = {0};
+    int64_t buffer[10];
+    size_t written;
+    snprintf(line, sizeof line, "standard store=file:%s", folder.path);
+    OK(frazil_on_event(take, &taken));
+    OK(frazil_snowflake_open(line, &ids));
+    OK(frazil_snowflake_fill(ids, buffer, 10, &written));
+    for (int tries = 0; !taken.told && tries < 6000; tries++) pause_ms(10);
+    CHECK(taken.told && taken.by == getpid());
+    uint64_t mine = taken.node;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int failed = frazil_snowflake_stats(ids, &stats, sizeof stats) != FRAZIL_OK || stats.issued != 0 || stats.is_leased;
+        taken.told = false;
+        failed += 2 * (frazil_snowflake_fill(ids, buffer, 3, &written) != FRAZIL_OK);
+        for (int tries = 0; !taken.told && tries < 6000; tries++) pause_ms(10);
+        failed += 4 * !(taken.told && taken.by == getpid() && taken.node != mine);
+        failed += 8 * (frazil_snowflake_stats(ids, &stats, sizeof stats) != FRAZIL_OK || stats.issued != 3 || stats.lease_node != taken.node);
+        end_child(failed);
+    }
+    CHECK(ended_well(child));
+    OK(frazil_snowflake_stats(ids, &stats, sizeof stats));
+    CHECK(stats.issued == 10 && stats.lease_node == mine);
+    OK(frazil_on_event(NULL, NULL));
+    frazil_snowflake_free(ids);
+    remove_folder(folder);
+}
+
 static volatile sig_atomic_t signals;
 
 static void count_signal(int number) {

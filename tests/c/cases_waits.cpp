@@ -1,5 +1,10 @@
-// Waits end: by time, by close() in another thread, with the program.
+// Waits end: by time, by close() in another thread, with the program. Hooks are told of events while they are held.
 #include "helpers.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 
 namespace {
 
@@ -40,6 +45,60 @@ CASE(wait_close_all) {
         end_child(refused([&] { ids->next(); }, errc::closed) && refused([] { frazil::close_all(milliseconds(-1)); }, errc::out_of_range));
     }
     CHECK(ended_well(child));
+}
+
+/// A generator of `clock=manual` that has seen its clock go back.
+void go_back(std::uint64_t node) {
+    const auto ids = frazil::snowflake::open("standard clock=manual rollback=error detached=true node=" + std::to_string(node));
+    ids->set_time(frazil::time_point(milliseconds(1900000000000)));
+    ids->next();
+    ids->set_time(frazil::time_point(milliseconds(1899999997000)));
+    thrown([&] { ids->next(); });
+}
+
+CASE(hooks_are_told_while_they_are_held) {
+    std::atomic<int> told{0}, later{0};
+    std::string seen;
+    {
+        const auto hook = frazil::on_event([&](const frazil::event &event) {
+            if (event.name != "clock.rollback") return;
+            seen = std::string(event.name) + (event.is_warning ? " warning " : " ") + std::string(event.field("back_ms").value_or("")) + " " +
+                   std::string(event.field("node").value_or("")) + (event.field("no") ? " no" : "");
+            ++told;
+            throw std::runtime_error("it stays on this side of C");
+        });
+        go_back(21);
+        CHECK(in_time([&] { return told == 1; }));
+        go_back(22);
+        CHECK(in_time([&] { return told == 2; }));
+    }
+    CHECK(seen == "clock.rollback warning 3000 22");
+    go_back(23);
+    {
+        // A later one takes the place of an earlier one, whose end does not end it.
+        auto first = std::make_unique<frazil::event_hook>(frazil::on_event([&](const frazil::event &) { told = -1; }));
+        auto second = frazil::on_event([&](const frazil::event &) { ++later; });
+        first.reset();
+        auto moved = std::move(second);
+        go_back(24);
+        CHECK(in_time([&] { return later == 1; }));
+    }
+    CHECK(told == 2);
+    CHECK(refused([] { (void)frazil::on_event(nullptr); }, errc::wrong_type));
+}
+
+CASE(a_hook_may_take_itself_away) {
+    std::optional<frazil::event_hook> hook;
+    std::atomic<bool> set{false}, told{false};
+    hook = frazil::on_event([&, kept = std::string(100, 'x')](const frazil::event &) {
+        while (!set) std::this_thread::yield();
+        hook.reset();
+        told = kept.size() == 100;
+    });
+    set = true;
+    go_back(25);
+    CHECK(in_time([&] { return told.load(); }));
+    CHECK(!hook);
 }
 
 } // namespace

@@ -68,6 +68,28 @@ describe('events', { concurrency: true }, () => {
     ])
   })
 
+  test('whoever listens may throw: the others and the process are told all the same', async () => {
+    const told = await runChild(`${hears}
+      const caught = []
+      process.on('uncaughtException', ({ message }) => caught.push(message))
+      channel('frazil:clock.rollback').subscribe(() => { throw new Error('a subscriber') })
+      const goBack = node => {
+        const ids = new Snowflake('standard', { node, clock: 'manual', rollback: 'error', detached: true })
+        ids.setTime(new Date('2030-01-01'))
+        ids.next()
+        ids.setTime(new Date('2029-12-31T23:59:57Z'))
+        try { ids.next() } catch {}
+      }
+      goBack(1)
+      await until(() => heard.length === 1 && caught.length === 1 && warned.length === 1)
+      // Hardened programs take it away, or have it throw.
+      process.getBuiltinModule = () => { throw new Error('not here') }
+      goBack(2)
+      await until(() => warned.length === 2)
+      console.log(JSON.stringify([heard.map(({ fields }) => fields.node), caught, warned]))`)
+    assert.deepEqual(JSON.parse(told), [['1'], ['a subscriber'], Array(2).fill('FrazilWarning FRAZIL_CLOCK_ROLLBACK')])
+  })
+
   test('nothing keeps the process alive, and all is silent at rest', async () => {
     const told = await runChild(`
       import { Snowflake } from 'frazil'

@@ -408,6 +408,38 @@ for node, _, minted in answers:
 """)
 
 
+def test_a_forked_child_waits_for_a_busy_store_as_an_opener_does(store, tmp_path):
+    """With many children, or on a busy machine, others are first for longer than an extension may take."""
+    run(f"""
+import fcntl, frazil, logging, os, pathlib, time
+logging.basicConfig(filename={str(tmp_path / "log")!r}, format="%(process)d %(message)s")
+ids = frazil.Snowflake("standard", store={store!r}, namespace="busy", window="60s", renew="200ms")
+ids.next()
+[lock] = pathlib.Path({store!r}.removeprefix("file:")).glob("busy/.lock")
+begun, begins = os.pipe()
+with open(lock) as held:
+    fcntl.flock(held, fcntl.LOCK_EX)
+    child = os.fork()
+    if child == 0:
+        held = None  # the parent's to give back
+        os.write(begins, b"x")
+        status = 1
+        try:
+            ids.next()
+            status = 0
+        finally:
+            os._exit(status)
+    os.read(begun, 1)
+    time.sleep(1.5)
+    fcntl.flock(held, fcntl.LOCK_UN)
+assert os.waitpid(child, 0)[1] == 0
+# The number that it has inherited is not its own, and no lease that failed.
+said = pathlib.Path({str(tmp_path / "log")!r}).read_text().splitlines()
+said = [line for line in said if line.startswith(str(child))]
+assert len(said) == 1 and "no node number can be leased" in said[0], said
+""")
+
+
 INHERITED = None
 
 

@@ -1,6 +1,7 @@
 """What is counted, and what the log is told."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -184,3 +185,106 @@ threading.Event().wait(0.2)
 """
     for _ in range(3):
         assert run(program)[1] == ""
+
+
+def test_a_number_that_another_process_has_taken_is_told_of(tmp_path):
+    terms = {"store": f"file:{tmp_path / 'store'}", "window": "1s", "renew": "100ms", "rollback": "error"}
+    program = (
+        EVENTS
+        + f"""
+ids = frazil.Snowflake("standard", **{terms!r})
+first = ids.next()
+print(ids.node, flush=True)
+[lost] = until("lease.lost")
+print(lost.levelname, lost.fields["node"], lost.fields["namespace"], flush=True)
+assert ids.next() > first
+print(ids.node, ids.stats().leases_lost, len(until("lease.taken", 2)))
+"""
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as paused:
+        node = int(paused.stdout.readline())
+        # Beyond its bound, as a machine that sleeps is.
+        paused.send_signal(signal.SIGSTOP)
+        try:
+            with frazil.Snowflake("standard", node=node, **terms) as ids:
+                theirs = ids.next()
+                paused.send_signal(signal.SIGCONT)
+                assert paused.stdout.readline().split() == ["WARNING", str(node), "default"]
+                another, lost, taken = map(int, paused.stdout.read().split())
+                assert another != node and (lost, taken) == (1, 2) and ids.next() > theirs
+        finally:
+            paused.kill()
+
+
+def test_a_child_may_log_what_its_parent_was_just_writing():
+    program = """
+import io, logging, os, signal, threading, frazil
+writing, forking = threading.Event(), threading.Event()
+class Slow(io.RawIOBase):
+    def writable(self):
+        return True
+    def write(self, data):
+        if threading.current_thread() is not threading.main_thread():
+            writing.set()
+            forking.wait()
+        return len(data)
+logging.basicConfig(level=logging.INFO, stream=io.TextIOWrapper(io.BufferedWriter(Slow())))
+ids = frazil.Snowflake("standard", store="memory", namespace="forks")
+assert writing.wait(60)
+# It runs first, as it is registered last.
+os.register_at_fork(before=forking.set)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    logging.getLogger("frazil").warning("what the child has to say")
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    assert run(program)[0] == ["0"]
+
+
+def test_ctrl_c_while_a_start_is_told_of_ends_it(tmp_path):
+    program = f"""
+import logging, os, signal, frazil
+terms = dict(node=3, store="file:{tmp_path / "store"}", window="60s", renew="1s", rollback="error")
+child = os.fork()
+if child == 0:
+    held = frazil.Snowflake("standard", **terms)
+    os._exit(0)
+os.waitpid(child, 0)
+class Interrupted(logging.Handler):
+    def emit(self, record):
+        if record.event == "lease.waiting":
+            signal.raise_signal(signal.SIGINT)
+logging.getLogger("frazil").addHandler(Interrupted())
+try:
+    frazil.Snowflake("standard", **terms)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    assert run(program) == (["interrupted"], "")
+
+
+def test_what_a_record_calls_may_outlast_the_interpreter():
+    program = """
+import logging, sys, threading, time, types, frazil
+begun, ending = threading.Event(), threading.Event()
+class Slow(logging.Filter):
+    # A handler's own lock is waited for by the log.
+    def filter(self, record):
+        begun.set()
+        ending.wait()
+        return True
+logging.getLogger("frazil").addFilter(Slow())
+logging.getLogger("frazil").setLevel(logging.INFO)
+ids = frazil.Snowflake("standard", store="memory", namespace="slow")
+assert begun.wait(60)
+class Late:
+    def __del__(self, ending=ending, sleep=time.sleep):
+        print("late", flush=True)
+        ending.set()
+        sleep(0.5)
+sys.modules["late"] = types.ModuleType("late")
+sys.modules["late"].late = Late()
+"""
+    assert run(program) == (["late"], "")

@@ -89,6 +89,16 @@ def test_every_page_is_in_the_contents():
     assert sorted(name for name in listed if not name.startswith("..")) == sorted(pages)
 
 
+def test_the_alerts_ask_for_what_is_exported_and_each_has_its_mend():
+    rules = re.search(r"^```yaml\n(groups:.*?)^```$", (DOCS / "observability.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+    asked = set(re.findall(r"\bfrazil_\w+", rules))
+    assert asked and asked <= {metric.prometheus for metric in frazil.METRICS}
+    alerts = re.findall(r"- alert: (\w+)\n +expr: \S", rules)
+    assert len(alerts) == rules.count("alert:") and sorted(alerts) == sorted(
+        re.findall(r"^\| `(\w+)`", sections("operations.md")["Alerts"], re.MULTILINE)
+    )
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 200
 

@@ -46,9 +46,10 @@ def test_redis_begins_at_once():
 
 @pytest.mark.parametrize("code", blocks("js"))
 def test_node(code, tmp_path):
-    # The package under its own name, as npm would put it.
+    # The packages under their own names, as npm would put them.
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules/frazil").symlink_to(ROOT / "node")
+    (tmp_path / "node_modules/prom-client").symlink_to(ROOT / "tests/node/node_modules/prom-client")
     (tmp_path / "example.cjs").write_text(code)
     subprocess.run(["node", "example.cjs"], cwd=tmp_path, check=True)
 

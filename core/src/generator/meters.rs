@@ -2,6 +2,8 @@
 
 use super::Generator;
 use super::lease::Lease;
+use crate::clock::system_ms;
+use crate::error::ErrorKind;
 use crate::event::{self, Level};
 use crate::policy::Reaction;
 use crate::time::show_instant;
@@ -124,11 +126,21 @@ impl Generator {
         self.meters().borrowed_ticks.load(Relaxed)
     }
 
+    /// The instant that the clock shows; the system's, where nobody has set it.
+    pub(crate) fn shown_ms(&self) -> i64 {
+        self.clock.read().map_or_else(|_| system_ms(), |reading| reading.unix_ms)
+    }
+
+    /// The tick of that instant; one after the layout's end is ahead of every ID.
+    fn shown_tick(&self) -> u64 {
+        self.layout.tick_of(self.shown_ms()).unwrap_or_else(|error| if error.kind() == ErrorKind::LayoutExpired { u64::MAX } else { 0 })
+    }
+
     /// How many ticks the last ID lies ahead of the clock.
     pub(crate) fn drift_ticks(&self) -> u64 {
         let lease = self.lease.get();
         let is_begun = self.is_of_this_process(lease) && self.issued() > 0;
-        if is_begun { self.last_tick_of(lease).saturating_sub(self.tick_or_zero()) } else { 0 }
+        if is_begun { self.last_tick_of(lease).saturating_sub(self.shown_tick()) } else { 0 }
     }
 
     /// How many IDs this process has issued.

@@ -341,10 +341,15 @@ impl Generator {
         self.clock.read().and_then(|now| self.layout.tick_of(now.unix_ms)).unwrap_or(0)
     }
 
+    /// Whether this process has a lease that was not given up.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.same_process() && !self.lease.get().is_frozen()
+    }
+
     /// Whether the lease of this process has room for an ID at the clock's time.
     pub(crate) fn has_room(&self) -> bool {
         let lease = self.lease.get();
-        self.same_process() && !lease.is_frozen() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
+        self.has_lease() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
     /// What the clock shows now.

@@ -231,7 +231,7 @@ impl Entry {
     pub(crate) fn all_stats(&self) -> Stats {
         let (generator, spec) = (&self.generator, self.spec.clone());
         let seconds = |ms: f64| ms / 1_000.0;
-        let (now_ms, counts) = (crate::clock::system_ms(), generator.meters());
+        let (now_ms, counts) = (generator.shown_ms(), generator.meters());
         let mut stats = Stats::new("snowflake", spec);
         stats.issued = generator.issued();
         stats.waits = counts.waits.load(Relaxed);
@@ -245,15 +245,20 @@ impl Entry {
         stats.layout_seconds_left = generator.layout.expires_at_ms().map(|ends_ms| seconds((ends_ms - now_ms) as f64));
         if let Some(leased) = self.leased.as_ref().filter(|_| generator.same_process()) {
             let status = leased.status.load();
-            let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
-            stats.lease_node = Some(generator.lease.get().node);
-            stats.lease_bound = end_ms.map(seconds);
-            stats.lease_seconds_left = end_ms.map(|end_ms| seconds(end_ms - now_ms as f64));
+            // One that was given up has no end that anybody need watch.
+            if generator.has_lease() {
+                let end_ms = (!leased.contract.terms.disposable).then(|| (self.bound_ms() + 1) as f64);
+                stats.lease_node = Some(generator.lease.get().node);
+                stats.lease_bound = end_ms.map(seconds);
+                stats.lease_seconds_left = end_ms.map(|end_ms| seconds(end_ms - now_ms as f64));
+            }
             stats.lease_renewals = Some(status.counts.renewals);
             stats.lease_failures = Some(status.counts.failures);
             stats.leases_lost = Some(status.counts.lost);
-            let failing_ms = status.trouble.as_ref().map_or(0, |(_, since_ms)| now_ms - since_ms);
-            stats.lease_failing_seconds = Some(seconds(failing_ms.max(0) as f64));
+            if !self.is_given_up() {
+                let failing_ms = status.trouble.as_ref().map_or(0, |(_, since_ms)| crate::clock::system_ms() - since_ms);
+                stats.lease_failing_seconds = Some(seconds(failing_ms.max(0) as f64));
+            }
         }
         stats
     }
@@ -277,6 +282,12 @@ impl Entry {
             last_error,
             left: status.left,
         })
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        stats::leave(self);
     }
 }
 

@@ -260,7 +260,12 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let (keepers, contract) = (keepers_of(entry)?, contract_of(entry));
-    let patience = Patience::new(wait, 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms));
+    // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
+    let patience = match entry.generator.has_lease() {
+        true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
+        false => contract.open_patience(),
+    };
+    let patience = Patience::new(wait, patience);
     while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {}
     wait.go_on();
     Ok(())

@@ -439,15 +439,20 @@ impl Seat {
         match (&before.trouble, trouble) {
             (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |seat| {
                 let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
+                let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
+                // A forked child finds its parent's number, which is not its own.
+                if !entry.generator.has_lease() {
+                    return (format!("no node number can be leased: {error}"), failed);
+                }
                 let until = seat.until(entry.generator.lease.get().bound());
                 let text = until.as_ref().map_or_else(String::new, |until| format!("; it covers IDs up to {until}"));
                 let text = format!("the lease of node number {node} cannot be extended{text}: {error}");
-                let fields = vec![("node", node.to_string()), ("code", code), ("error", error), ("since", since)];
-                (text, fields.into_iter().chain(until.map(|until| ("until", until))).collect())
+                let fields = std::iter::once(("node", node.to_string())).chain(failed);
+                (text, fields.chain(until.map(|until| ("until", until))).collect())
             }),
             (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
                 let since = show_instant(*since_ms);
-                let text = format!("the lease of node number {node} is extended again, which failed since {since}");
+                let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
             }),
             _ => {}
