@@ -144,7 +144,7 @@ pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Py
 
 /// Holds a thread for ever that CPython ends: before 3.14 it unwinds a thread that asks for the GIL while the interpreter ends, which
 /// `catch_unwind` would make an abort. Later versions hang it themselves.
-struct HangAtTheEnd;
+pub(crate) struct HangAtTheEnd;
 
 impl Drop for HangAtTheEnd {
     fn drop(&mut self) {

@@ -1,5 +1,6 @@
 //! Events become records of the logger `frazil`.
 
+use crate::error::HangAtTheEnd;
 use crate::wait;
 use frazil::{Event, Level};
 use pyo3::exceptions::PyException;
@@ -40,27 +41,17 @@ fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
     call(LOG.get(py).expect("it is there before the first event").bind(py), &arguments)
 }
 
-/// Calls a function in a thread that may outlive the interpreter. Before 3.14 that ends the thread where it wants to go on, by unwinding its
-/// stack, which no frame of Rust survives: so the thread stays here, as later versions have it.
+/// Calls a function in a thread that may outlive the interpreter, and then hangs.
 fn call(function: &Bound<'_, PyAny>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
     type Call = unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
-    struct Stays;
-
-    impl Drop for Stays {
-        fn drop(&mut self) {
-            loop {
-                std::thread::park();
-            }
-        }
-    }
 
     let py = function.py();
     // SAFETY: the same function, of which it is said that it may unwind.
     let call: Call = unsafe { std::mem::transmute(ffi::PyObject_CallObject as *const ()) };
-    let stays = Stays;
+    let hang = HangAtTheEnd;
     // SAFETY: the thread is attached, and both are borrowed; what comes back is a reference of ours, or null with an exception.
     let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
-    std::mem::forget(stays);
+    std::mem::forget(hang);
     // SAFETY: as above.
     unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(drop)
 }
