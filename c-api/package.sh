@@ -19,7 +19,7 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     shift
     # rustc tells each time where it wrote the list, which nobody asked for.
     from=$(scripts/release-build.sh --package frazil-c "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
-    c-api/lay_out.sh "$from" "$native" "$out/$name"
+    c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
     tar -czf "$out/$name.tar.gz" -C "$out" $root "$name"
     rm -rf "${out:?}/$name" "$out/log"
 }
