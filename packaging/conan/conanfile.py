@@ -24,6 +24,7 @@ class Frazil(ConanFile):
     # stores: the clients of Redis, PostgreSQL, MariaDB/MySQL, etcd and ZooKeeper.
     options = {"shared": [True, False], "stores": [True, False]}
     default_options = {"shared": False, "stores": True}
+    no_copy_source = True
 
     def _root(self):
         return Path(self.recipe_folder).parents[1]
@@ -33,11 +34,11 @@ class Frazil(ConanFile):
 
     def export_sources(self):
         root, here = self._root(), Path(self.export_sources_folder)
-        for folder in ("core/src", "core/benches", "python/src", "node/src", "c-api", "include"):
+        for folder in ("core", "c-api", "include", "python/src", "node/src"):
             copy(self, "*", root / folder, here / folder)
         # Cargo reads the manifests of all members of the workspace.
         files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "node/build.rs"]
-        for file in [*files, *(f"{member}/Cargo.toml" for member in ("core", "python", "node"))]:
+        for file in [*files, *(f"{member}/Cargo.toml" for member in ("python", "node"))]:
             shutil.copy(root / file, here / file)
 
     def layout(self):

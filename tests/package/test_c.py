@@ -309,12 +309,13 @@ def test_make_install(project, packages):
     assert [path for path in installed.rglob("*") if not path.is_dir()] == []
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_conan(shared, tmp_path, packages):
+def test_conan(tmp_path, packages):
     if not packages:
         pytest.skip("needs Conan, which `make package` installs")
     environment = os.environ | {"CONAN_HOME": str(tmp_path), "CARGO_TARGET_DIR": str(ROOT / "target")}
     conan = ROOT / "build/tools/bin/conan"
     run(conan, "profile", "detect", env=environment)
-    options = ["-s", "build_type=Debug", "-o", f"&:shared={shared}", "-o", "&:stores=False"]
-    assert f"frazil {VERSION} makes " in run(conan, "create", ROOT / "packaging/conan", *options, env=environment)
+    for shared in (True, False):
+        options = ["-s", "build_type=Debug", "-o", f"&:shared={shared}", "-o", "&:stores=False"]
+        options += ["-c", f"tools.cmake.cmake_layout:test_folder={tmp_path}/built", "-c", "tools.cmake.cmaketoolchain:user_presets="]
+        assert f"frazil {VERSION} makes " in run(conan, "create", ROOT / "packaging/conan", *options, env=environment)

@@ -1,4 +1,4 @@
-from pathlib import Path
+import os
 
 from conan import ConanFile
 from conan.tools.build import can_run
@@ -22,4 +22,4 @@ class TestPackage(ConanFile):
 
     def test(self):
         if can_run(self):
-            self.run(f'"{Path(self.cpp.build.bindir) / "app"}"', env="conanrun")
+            self.run(os.path.join(self.cpp.build.bindir, "app"), env="conanrun")
