@@ -114,6 +114,6 @@ def test_a_library_above_its_limit_is_told(target, tmp_path):
                 archive.addfile(file, io.BytesIO(bytes(size)))
         return subprocess.run([sys.executable, ROOT / "scripts/sizes.py", tmp_path], check=False, capture_output=True, text=True)
 
-    assert sizes(lean=1_000_000).returncode == 0
-    told = sizes(lean=1_000_001)
+    assert sizes(lean=1_250_000).returncode == 0
+    told = sizes(lean=1_250_001)
     assert told.returncode == 1 and told.stderr == "a library is above its limit\n"
