@@ -48,3 +48,5 @@ else
     cargo rustc --quiet "$@" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }
     c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir" > /dev/null
 fi
+# Cargo strips no static library.
+[ $profile != release ] || [ ! -e "$prefix/$libdir/libfrazil.a" ] || strip -S "$prefix/$libdir/libfrazil.a"

@@ -303,6 +303,7 @@ def test_make_install(project, packages):
     installed = project / "root/opt/frazil"
     library = installed / "lib64/libfrazil.so"
     assert ".symtab" not in run("readelf", "--wide", "--sections", library)
+    assert ".debug_info" not in run("readelf", "--wide", "--sections", library.with_name("libfrazil.a"))
     run("c++", "-std=c++17", "app.cpp", f"-I{installed}/include", f"-L{library.parent}", "-lfrazil", "-o", "app", cwd=project)
     mints(project / "app", LD_LIBRARY_PATH=str(library.parent))
     run("make", "-C", ROOT, "uninstall", *variables)
