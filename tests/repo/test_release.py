@@ -97,7 +97,7 @@ def test_a_library_above_its_limit_is_told(target, tmp_path):
 
     def sizes(lean):
         for path, name, size in [
-            ("python/frazil-7.8.9-cp311-abi3-any.whl", "frazil/_frazil.abi3.so", 1),
+            ("python/frazil-7.8.9-cp311-abi3-any.whl", "frazil/_frazil.abi3.so", 7_500_000),
             ("node/frazil-7.8.9.tgz", "package/index.js", 1),
             ("node/frazil-here-7.8.9.tgz", "package/frazil.here.node", 1),
             (f"c/frazil-7.8.9-{target}.tar.gz", f"frazil/lib/{library}", 6_000_000),
