@@ -1,6 +1,9 @@
 # Each target sets itself up and calls one script.
 .PHONY: help demo example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
+LIBDIR ?= lib
+# LIBDIR may be given with PREFIX or without.
+below = $(patsubst $(PREFIX:/=)/%,%,$(LIBDIR))
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/: *## */\t/' | expand -t 25
@@ -56,9 +59,8 @@ fmt: ## formats Rust and Python
 generate: ## writes the generated files: errors.json, frazil/lite's tables, the vectors, frazil.h
 	@scripts/generate.sh
 
-install: ## the C and C++ library, to PREFIX (/usr/local) below DESTDIR; LEAN=1: without the clients of servers
-	@c-api/install.sh --release $(if $(LEAN),--lean) "$(DESTDIR)$(PREFIX)"
+install: ## the C and C++ library, to PREFIX (/usr/local) below DESTDIR; LIBDIR=lib64, lib/x86_64-linux-gnu; LEAN=1: without the clients of servers
+	@c-api/install.sh --release $(if $(LEAN),--lean) "--libdir=$(below)" "$(DESTDIR)$(PREFIX)"
 
-uninstall: ## takes away what install put there
-	@rm -rf "$(DESTDIR)$(PREFIX)"/lib/libfrazil.* "$(DESTDIR)$(PREFIX)"/include/frazil.h* "$(DESTDIR)$(PREFIX)"/lib/pkgconfig/frazil.pc \
-		"$(DESTDIR)$(PREFIX)"/lib/cmake/frazil "$(DESTDIR)$(PREFIX)"/share/doc/frazil
+uninstall: ## removes what install put there, with the same variables
+	@c-api/lay_out.sh --undo "$(DESTDIR)$(PREFIX)" "$(below)"

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 # What is half made is nobody's.
 rm -rf build/c.new
-c-api/install.sh --aligned "$@" build/c.new
+c-api/install.sh --aligned --quiet "$@" build/c.new
 mkdir -p build/c
 rm -rf build/c/lib build/c/include build/c/share
 mv build/c.new/* build/c

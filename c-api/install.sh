@@ -1,39 +1,52 @@
 #!/bin/sh
 # Builds the libraries for this machine and installs them with their headers, frazil.pc, CMake package and licences.
-# usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] PREFIX
+# usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] [--quiet] [--libdir=DIR] PREFIX
+#   --release: optimised, without debug information and symbols; else a debug build
 #   --demo: with the profile of `make demo`
 #   --lean: without the stores' clients, but for local, file: and memory
 #   --aligned: with what the other bindings have built already, unless it is lean: for tests
+#   --libdir: where the libraries lie below PREFIX: lib, unless given; lib64, lib/x86_64-linux-gnu
 set -eu
 here=$PWD
 cd "$(dirname "$0")/.."
 
-profile=debug lean='' aligned='' prefix=''
+profile=debug lean='' aligned='' quiet='' libdir=lib prefix=''
 for argument; do
     case $argument in
         --release) profile=release ;;
         --demo) profile=demo ;;
         --lean) lean=-lean ;;
         --aligned) aligned=1 ;;
-        -*) echo "c-api/install.sh: $argument is none of: --release, --demo, --lean, --aligned" >&2; exit 2 ;;
+        --quiet) quiet=1 ;;
+        --libdir=*) libdir=${argument#*=} ;;
+        -*) echo "c-api/install.sh: $argument is none of: --release, --demo, --lean, --aligned, --quiet, --libdir=DIR" >&2; exit 2 ;;
         /*) prefix=$argument ;;
         *) prefix=$here/$argument ;;
     esac
 done
-[ -n "$prefix" ] || { echo "usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] PREFIX" >&2; exit 2; }
+[ -n "$prefix" ] || { echo "usage: c-api/install.sh [--release | --demo] [--lean] [--libdir=DIR] PREFIX" >&2; exit 2; }
 command -v cargo >/dev/null || { echo "frazil needs Rust 1.94 or later, and cargo is not in this user's PATH: see docs/c-cpp.md" >&2; exit 1; }
 
 from=${CARGO_TARGET_DIR:-$PWD/target}/$profile
 # Beside the libraries, because cargo asks rustc only when something has changed.
 native=$from/frazil$lean.native-static-libs
-set -- --quiet --locked --package frazil-c
+set -- --locked --package frazil-c
 [ $profile = debug ] || set -- "$@" --profile $profile
 if [ -n "$lean" ]; then
     set -- "$@" --no-default-features --config 'profile.release.opt-level="s"'
 elif [ -n "$aligned" ]; then
     set -- "$@" --features aligned
 fi
-# rustc tells each time where it wrote the list, which nobody asked for.
+set -- "$@" -- --print "native-static-libs=$native"
 mkdir -p "$from"
-cargo rustc "$@" -- --print "native-static-libs=$native" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }
-c-api/lay_out.sh "$from" "$native" "$prefix"
+if [ -z "$quiet" ]; then
+    echo "Building libfrazil with cargo: $profile${lean:+, lean}. The first build takes minutes, and longest for its last step"
+    cargo rustc "$@"
+    c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir"
+else
+    # rustc tells each time where it wrote the list, which nobody asked for.
+    cargo rustc --quiet "$@" 2> "$native.log" || { cat "$native.log" >&2; exit 1; }
+    c-api/lay_out.sh "$from" "$native" "$prefix" "$libdir" > /dev/null
+fi
+# Cargo strips no static library.
+[ $profile != release ] || [ ! -e "$prefix/$libdir/libfrazil.a" ] || strip -S "$prefix/$libdir/libfrazil.a"

@@ -19,7 +19,9 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     shift
     # rustc tells each time where it wrote the list, which nobody asked for.
     from=$(scripts/release-build.sh --package frazil-c "$@" -- --print "native-static-libs=$native" 2> "$out/log") || { cat "$out/log" >&2; exit 1; }
-    c-api/lay_out.sh "$from" "$native" "$out/$name"
+    c-api/lay_out.sh "$from" "$native" "$out/$name" > /dev/null
+    # Cargo strips no static library, and this machine's tool knows no other processor's.
+    strip -S "$out/$name/lib/libfrazil.a" 2> /dev/null || true
     tar -czf "$out/$name.tar.gz" -C "$out" $root "$name"
     rm -rf "${out:?}/$name" "$out/log"
 }

@@ -7,5 +7,4 @@ PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" "--remap-path-prefix=$PWD=/frazil")
 # A library that is loaded into a process takes that process' libc.
 case $TARGET in *-linux-musl) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;; esac
-CARGO_PROFILE_RELEASE_STRIP=symbols
-export TARGET PATH CARGO_ENCODED_RUSTFLAGS CARGO_PROFILE_RELEASE_STRIP
+export TARGET PATH CARGO_ENCODED_RUSTFLAGS

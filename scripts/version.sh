@@ -8,7 +8,7 @@ new=$1
 old=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
 
 sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil = /s/version = \"$old\"/version = \"$new\"/" Cargo.toml
-sed -i "s/^  \"version\": \"$old\"/  \"version\": \"$new\"/" node/package.json
+sed -i "s/^  \"version\": \"$old\"/  \"version\": \"$new\"/" node/package.json packaging/vcpkg/frazil/vcpkg.json
 # A version that came out keeps its heading.
 if grep -q "^## $old (unreleased)$" CHANGELOG.md; then
     sed -i "s/^## $old (unreleased)$/## $new (unreleased)/" CHANGELOG.md

@@ -10,27 +10,51 @@ use frazil::Layout;
 const NAMES: &[&str] =
     &["standard", "twitter", "simple", "leaf", "shardingsphere", "baidu", "sonyflake", "discord", "instagram", "game", "game16", "js53"];
 
-/// One line for a preset: its bits from the most significant, its years, its rate, its nodes.
-fn drawn(name: &str, layout: &Layout) -> String {
+/// What the documentation says of a preset: its fields from the most significant, tick, first and last day, rate, nodes.
+struct Drawn {
+    fields: Vec<String>,
+    tick: String,
+    days: [String; 2],
+    rate: u64,
+    nodes: u64,
+}
+
+fn drawn(layout: &Layout) -> Drawn {
     let mut fields: Vec<_> = layout.node_fields().iter().chain([layout.sequence()]).collect();
     fields.sort_by_key(|field| std::cmp::Reverse(field.shift()));
-    let fields: Vec<_> = fields.iter().map(|field| format!("{} {}", field.name(), field.bits())).collect();
-    let day = |ms: i64| jiff::Timestamp::from_millisecond(ms).unwrap().strftime("%Y-%m-%d").to_string();
-    let (begin, end) = (day(layout.epoch_ms()), day(layout.expires_at_ms().unwrap()));
-    let bits = format!("0 | time {} | {}", layout.time_bits(), fields.join(" | "));
+    let time = format!("time {}", layout.time_bits());
+    let fields = [time].into_iter().chain(fields.iter().map(|field| format!("{} {}", field.name(), field.bits()))).collect();
     let tick = layout.to_string().split_once('@').unwrap().1.split(' ').next().unwrap().to_owned();
-    format!("{name:<15}{bits:<60} {tick:>4}  {begin} to {end} {:>9} IDs/s {:>8} nodes", layout.ids_per_second(), layout.nodes())
+    let days = [layout.epoch_ms(), layout.expires_at_ms().unwrap()]
+        .map(|ms| jiff::Timestamp::from_millisecond(ms).unwrap().strftime("%Y-%m-%d").to_string());
+    Drawn { fields, tick, days, rate: layout.ids_per_second() as u64, nodes: layout.nodes() }
+}
+
+/// 4,096,000
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    groups.join(",")
 }
 
 #[test]
 fn presets_are_drawn_as_they_are() {
-    let lines: Vec<_> = NAMES.iter().map(|name| drawn(name, &Layout::parse(name).unwrap())).collect();
-    for (path, prefix) in [("src/lib.rs", "//! "), ("../docs/layouts.md", "")] {
-        let text = std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-        for line in &lines {
-            assert!(text.contains(&format!("{prefix}{line}\n")), "{path} lacks:\n{prefix}{}", lines.join(&format!("\n{prefix}")));
-        }
-    }
+    let line = |name: &str| {
+        let Drawn { fields, tick, days: [begin, end], rate, nodes } = drawn(&Layout::parse(name).unwrap());
+        let bits = format!("0 | {}", fields.join(" | "));
+        format!("//! {name:<15}{bits:<60} {tick:>4}  {begin} to {end} {rate:>9} IDs/s {nodes:>8} nodes\n")
+    };
+    let row = |name: &str| {
+        let Drawn { fields, tick, days: [begin, end], rate, nodes } = drawn(&Layout::parse(name).unwrap());
+        let (number, unit) = tick.split_at(tick.find(char::is_alphabetic).unwrap());
+        let (rate, nodes) = (grouped(rate), grouped(nodes));
+        format!("| `{name}` | {} | {number} {unit} | {} to {} | {rate} | {nodes} |\n", fields.join(", "), &begin[..4], &end[..4])
+    };
+    let read = |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let code: String = NAMES.iter().map(|name| line(name)).collect();
+    let table: String = NAMES.iter().map(|name| row(name)).collect();
+    assert!(read("src/lib.rs").contains(&code), "src/lib.rs lacks:\n{code}");
+    assert!(read("../docs/layouts.md").contains(&table), "docs/layouts.md lacks:\n{table}");
 }
 
 #[test]

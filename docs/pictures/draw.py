@@ -68,7 +68,7 @@ def overview():
     p = Picture(860, 330, "Three processes lease node numbers from one store, and mint IDs of time, node number and sequence")
     p.box(24, 24, 812, 46, "box")
     p.text(40, 52, "Your store", "bold")
-    p.text(124, 52, "remembers node numbers: a folder, Redis, PostgreSQL, MariaDB/MySQL, etcd, ZooKeeper", "dim")
+    p.text(132, 52, "remembers node numbers: a folder, Redis, PostgreSQL, MariaDB/MySQL, etcd, ZooKeeper", "dim")
     for number, (name, node, color_x) in enumerate([("Python worker", 3, 24), ("Node API", 17, 304), ("C++ game server", 42, 584)]):
         x = color_x
         p.line([(x + 126, 74), (x + 126, 112)], "line", 1.5, arrow=True)

@@ -67,6 +67,7 @@ def test_one_version():
         "package.json": json.loads((ROOT / "node/package.json").read_text())["version"],
         "node": told.stdout.strip(),
         "frazil.h": ".".join(macros),
+        "vcpkg": json.loads((ROOT / "packaging/vcpkg/frazil/vcpkg.json").read_text())["version"],
         "changelog": re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1],
     }
     assert versions == dict.fromkeys(versions, version)
