@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
 /// How long requests that are under way may take when the server ends ...
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN: Duration = Duration::from_secs(20);
 /// ... and then the stores, to be told that numbers are given back.
 const GIVING_BACK: Duration = Duration::from_secs(5);
 /// What else may still run when all is done: a start that was interrupted.

@@ -169,7 +169,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
             if words.is(1, "COUNT") { reply.integer(COMMANDS.len() as i64) } else if words.is(1, "DOCS") { reply.map(0) } else { reply.array(0) }
         }
         b"INFO" => reply.bulk(info().as_bytes()),
-        b"CONFIG" if words.is(1, "GET") && words.len() > 2 => reply.map(0),
+        b"CONFIG" if words.is(1, "GET") && words.len() > 2 => config(words, reply),
         b"GET" | b"MGET" | b"GETEX" | b"GETSET" => reply.error("ERR reading mints nothing: INCR name, or FRAZIL.NEXT name [COUNT n]"),
         _ => {
             let short: String = String::from_utf8_lossy(name).chars().take(64).collect();
@@ -247,6 +247,18 @@ fn hello(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: &mut 
     reply.bulk(b"modules");
     reply.array(0);
 }
+
+/// The settings that programs ask for before they begin.
+fn config(words: &Words<'_>, reply: &mut Reply) {
+    let asked: Vec<_> = SETTINGS.iter().filter(|(key, _)| (2..words.len()).any(|n| words.is(n, key))).collect();
+    reply.map(asked.len());
+    for (key, value) in asked {
+        reply.bulk(key.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+}
+
+const SETTINGS: [(&str, &str); 3] = [("appendonly", "no"), ("databases", "1"), ("save", "")];
 
 /// What libraries say of themselves, and ask of a connection.
 fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {

@@ -140,8 +140,6 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(10_000), ..ProptestConfig::default() })]
-
         /// Whatever comes: no panic, no word outside of the request, and no request longer than what came.
         #[test]
         fn any_bytes(bytes in prop_oneof![
@@ -159,11 +157,9 @@ mod tests {
 
         /// What a client sends is read as it was meant, however it is cut.
         #[test]
-        fn a_request_and_its_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), more in vec(any::<u8>(), 0..4)) {
+        fn a_request_and_its_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), cut: prop::sample::Index, more in vec(any::<u8>(), 0..4)) {
             let whole = encode(&words);
-            for cut in 0..whole.len() {
-                prop_assert_eq!(parsed(&whole[..cut]), Ok(None));
-            }
+            prop_assert_eq!(parsed(&whole[..cut.index(whole.len())]), Ok(None));
             let wanted: Vec<_> = words.iter().map(Vec::as_slice).collect();
             prop_assert_eq!(parsed(&[whole.clone(), more].concat()), Ok(Some((whole.len(), wanted))));
         }
