@@ -32,6 +32,6 @@ fn line(level: &str, event: &str, fields: &[(&str, &str)]) {
     for (key, value) in [("time", show_instant(now).as_str()), ("level", level), ("event", event)].iter().chain(fields) {
         told.insert((*key).to_owned(), Value::from(*value));
     }
-    // Nobody may read it any more: no reason to end.
-    let _ = writeln!(std::io::stderr(), "{}", Value::Object(told));
+    // One write, so that lines of several threads stay lines. Nobody may read it any more: no reason to end.
+    let _ = std::io::stderr().write_all(format!("{}\n", Value::Object(told)).as_bytes());
 }

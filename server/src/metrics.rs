@@ -63,7 +63,11 @@ impl Metrics {
         registry.register("requests", "Requests that were answered, by the code of the refusal, or OK", requests.clone());
         registry.register("request_seconds", "How long an answer took: in RESP those to one pipeline", seconds.clone());
         registry.register("connections", "Connections that are open", open.clone());
-        registry.register("connections_turned_away", "Connections that were closed at once, because there were too many", turned_away.clone());
+        registry.register(
+            "connections_turned_away",
+            "Connections that were closed at once, because there were too many",
+            turned_away.clone(),
+        );
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
             Arc::new(Port {

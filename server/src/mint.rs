@@ -124,7 +124,8 @@ pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Res
             return Ok(run);
         }
     }
-    let why = format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
+    let why =
+        format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
     Err(Error::new(ErrorKind::OutOfRange, why))
 }
 

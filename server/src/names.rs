@@ -115,14 +115,17 @@ impl Name {
             Source::Snowflake(ids) => Some(ids),
             Source::Numbers(_, numbers) => numbers.snowflake(),
         };
-        ids.map(Snowflake::layout).ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
+        ids.map(Snowflake::layout)
+            .ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
     }
 
     /// What was counted; of a ring its generator's, too.
     pub fn stats(&self) -> Vec<Stats> {
         match &self.source {
             Source::Snowflake(ids) => vec![ids.stats()],
-            Source::Numbers(_, numbers) => [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect(),
+            Source::Numbers(_, numbers) => {
+                [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
+            }
         }
     }
 

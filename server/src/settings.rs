@@ -108,7 +108,9 @@ impl Settings {
     fn with_names(mut self, source: &str) -> Result<Self> {
         for line in std::mem::take(&mut self.names) {
             let Some((name, spec)) = line.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace)) else {
-                return Err(spec_error(format!("{source}: what is served is given as NAME=SPEC, for example 'orders=standard store=local'")));
+                return Err(spec_error(format!(
+                    "{source}: what is served is given as NAME=SPEC, for example 'orders=standard store=local'"
+                )));
             };
             if self.named.insert(name.to_owned(), spec.to_owned()).is_some() {
                 return Err(spec_error(format!("{source}: the name {name} is given twice")));

@@ -201,7 +201,8 @@ mod tests {
 
     #[test]
     fn a_token_has_the_rights_it_was_given() {
-        let tokens = read("[shop]\nsecret='0123456789abcdef'\nmint=['a']\n[ops]\nsecret='fedcba9876543210'\nlease=['*']\nadmin=true").unwrap();
+        let tokens =
+            read("[shop]\nsecret='0123456789abcdef'\nmint=['a']\n[ops]\nsecret='fedcba9876543210'\nlease=['*']\nadmin=true").unwrap();
         let find = |secret: &[u8]| tokens.find(&fingerprint(secret));
         let (shop, ops) = (find(b"0123456789abcdef").unwrap(), find(b"fedcba9876543210").unwrap());
         assert!(shop.may(Right::Mint, "a") && !shop.may(Right::Mint, "b") && !shop.may(Right::Lease, "a") && !shop.may(Right::Admin, "a"));

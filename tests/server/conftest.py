@@ -13,7 +13,6 @@ NAMES = (
     "items=twitter datacenter=3 worker=4",
     "invoice=segment store=memory step=100",
     "odd=segment store=memory increment=2 offset=1 step=100",
-    "photos=tickets store='memory memory'",
     "ring=buffered standard node=2 size=4096",
     # 16 IDs a second, and who comes later has to wait, or to go.
     "slow=layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=3 exhausted=wait:60s",
@@ -23,7 +22,9 @@ NAMES = (
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    with Replica(tmp_path_factory.mktemp("server"), *NAMES, "--threads=1", "--max-wait-ms=30000") as replica:
+    folder, stores = tmp_path_factory.mktemp("server"), [tmp_path_factory.mktemp("store") for _ in range(2)]
+    photos = f"photos=tickets store='file:{stores[0]} file:{stores[1]}'"
+    with Replica(folder, *NAMES, photos, "--threads=1", "--max-wait-ms=30000") as replica:
         yield replica
         assert replica.end() == 0
         assert {event["level"] for event in replica.events()} == {"info"}

@@ -99,7 +99,8 @@ class Replica:
                 connection.sendall(data)
                 connection.shutdown(socket.SHUT_WR)
                 return b"".join(iter(lambda: connection.recv(65536), b""))
-            except (ConnectionResetError, BrokenPipeError):
+            except OSError:
+                # It was closed while there was more to read: the answer may be lost.
                 return b""
 
 

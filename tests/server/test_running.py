@@ -5,8 +5,11 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import uuid
 
@@ -14,7 +17,7 @@ import frazil
 import pytest
 import redis
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from replica import PATIENCE_S, Replica, process, run
+from replica import PATIENCE_S, PROGRAM, ROOT, Replica, process, run
 
 POSTGRESQL = os.environ.get("FRAZIL_TEST_POSTGRESQL")
 SHOP, OPERATOR, OTHER = (f"{label}-{uuid.uuid4()}" for label in ("shop", "operator", "other"))
@@ -45,7 +48,7 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path):
         (["a=standard nod=5"], "did you mean node"),
         (["a=segment step=5"], "store"),
         (["a=buffered standard node=1 size=0"], "size=0"),
-        (["a=standard", "--max-count=0"], "max-count=0"),
+        (["a=standard node=1", "--max-count=0"], "max-count=0"),
         (["a=standard node=1", "--tokens=/no/such/file"], "/no/such/file"),
     ],
 )
@@ -53,6 +56,13 @@ def test_what_is_wrong_is_told_before_the_start(arguments, told):
     for command in (["check", *arguments], arguments):
         ended = run(*command)
         assert ended.returncode != 0 and told in ended.stderr, ended.stderr
+
+
+def test_everyone_is_served_where_that_is_wanted():
+    for insecure in ({"FRAZIL_SERVER_INSECURE": "true"}, None):
+        arguments = [] if insecure else ["--insecure"]
+        told = run("check", "a=standard node=1", "--http=0.0.0.0:8080", *arguments, env=insecure)
+        assert told.returncode == 0 and "0.0.0.0:8080" in told.stdout, told.stderr
 
 
 def write_tokens(file, mint):
@@ -140,7 +150,7 @@ def test_one_connection_too_many(tmp_path):
 
 def test_the_end(tmp_path):
     """Not ready; no new connection; what is under way is answered; the node number is given back."""
-    layout = "layout='time:41@5s node:4 sequence:4 epoch:2025-01-01' exhausted=wait:60s rollback=error"
+    layout = "layout='time:41@3s node:4 sequence:4 epoch:2025-01-01' exhausted=wait:60s rollback=error"
     spec = f"orders={layout} node=3 store=file:{tmp_path}"
     with Replica(tmp_path, spec, "--max-wait-ms=60000") as server:
         idle = server.redis()
@@ -170,7 +180,7 @@ def test_the_end(tmp_path):
 def test_two_replicas_and_kill_9(tmp_path):
     """Clients of two protocols on two replicas, one of which is killed again and again: no ID twice."""
     assert POSTGRESQL, "run by tests/server/run.sh"
-    names = [f"orders=standard store={POSTGRESQL} namespace=server window=3s renew=200ms", f"invoice=segment store={POSTGRESQL} step=50"]
+    names = [f"orders=standard store={POSTGRESQL} namespace=server", f"invoice=segment store={POSTGRESQL} step=50"]
     seen = collections.defaultdict(list)
     over = threading.Event()
 
@@ -212,3 +222,27 @@ def test_two_replicas_and_kill_9(tmp_path):
     for name in ("orders", "invoice"):
         ids = [number for (its, _, _), batches in seen.items() if its == name for batch in batches for number in batch]
         assert len(ids) == len(set(ids)) > 10_000
+
+
+def test_the_guide(tmp_path):
+    """What it shows runs in its order, on ports of our own."""
+    guide = (ROOT / "docs/server.md").read_text()
+    reserved = [process.reserve_port() for _ in range(3)]
+    for port, ours in zip((8080, 6390, 9090), reserved, strict=True):
+        guide = re.sub(rf"(?<=[ :=]){port}\b", str(process.port_of(ours)), guide)
+
+    def blocks(language):
+        return re.findall(rf"^```{language}\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+
+    (tmp_path / "client.py").write_text(*blocks("py"))
+    settings, tokens = blocks("toml")
+    (tmp_path / "server.toml").write_text(settings)
+    (tmp_path / "tokens.toml").write_text(tokens)
+    env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "DATABASE_URL": POSTGRESQL, "SHOP_TOKEN": SHOP, "OPERATOR_TOKEN": OPERATOR}
+    steps = ["trap 'kill $!; wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
+    command = ["sh", "-ec", "\n".join(steps)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env=os.environ | env)
+    assert told.returncode == 0, told.stderr
+    assert '{"ready":true}' in told.stdout and '"sequence":' in told.stdout and '"error"' not in told.stdout
+    checked = run("check", "--config", tmp_path / "server.toml", "--tokens", tmp_path / "tokens.toml", env=env)
+    assert checked.returncode == 0 and "tokens required" in checked.stdout, checked.stderr

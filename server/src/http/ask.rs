@@ -65,7 +65,8 @@ impl<'a> Ask<'a> {
             let Some(&key) = allowed.iter().find(|&&allowed| allowed == key) else {
                 let short: String = key.chars().take(32).collect();
                 let near = did_you_mean(&key, allowed.iter().copied());
-                let why = format!("{short:?} is unknown here{near}: {}", if allowed.is_empty() { "no query".into() } else { allowed.join(", ") });
+                let why =
+                    format!("{short:?} is unknown here{near}: {}", if allowed.is_empty() { "no query".into() } else { allowed.join(", ") });
                 return Err(Error::new(ErrorKind::UnknownKey, why).into());
             };
             if found.iter().any(|(earlier, _)| *earlier == key) {

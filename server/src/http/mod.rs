@@ -84,6 +84,7 @@ async fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
 }
 
 fn no_such_path() -> Refusal {
-    Refusal::not_found("there is no such path: POST /v1/NAME/next and /v1/NAME/ranges, GET /v1/NAME/decode/ID, /v1/NAME/range, /openapi.json".into())
+    Refusal::not_found(
+        "there is no such path: POST /v1/NAME/next and /v1/NAME/ranges, GET /v1/NAME/decode/ID, /v1/NAME/range, /openapi.json".into(),
+    )
 }
-

@@ -96,24 +96,36 @@ async fn increment(shared: &Shared, session: &Session, words: &Words<'_>, reply:
     if words.len() != 2 {
         return Err(syntax("INCR name"));
     }
+    single(shared, session, words, reply).await
+}
+
+async fn single(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     let name = shared.name(session.token.as_ref(), Right::Mint, words.text(1))?;
     reply.integer(mint::one(name, shared.limits.wait).await?);
     Ok(())
 }
 
-/// `INCRBY name n`: the last one of n numbers in a row, which are the client's.
+/// `INCRBY name n`: the last one of n numbers of a segment in a row, which are the client's; `INCRBY name 1` is an INCR.
 async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     if words.len() != 3 {
         return Err(syntax("INCRBY name n"));
     }
+    // What many libraries send for an INCR.
+    if words.get(2) == Some(b"1") {
+        return single(shared, session, words, reply).await;
+    }
     let name = shared.name(session.token.as_ref(), Right::Lease, words.text(1))?;
     if !name.is_segment() {
-        return Err(Refusal::unknown(format!("{} is no segment, whose numbers come in a row: FRAZIL.NEXT {} COUNT n", name.name, name.name)));
+        return Err(Refusal::unknown(format!(
+            "{} is no segment, whose numbers come in a row: FRAZIL.NEXT {} COUNT n",
+            name.name, name.name
+        )));
     }
     let count = shared.count("n", words.text(2))?;
     let run = mint::in_a_row(name, count, shared.limits.wait).await?;
     if run.step != 1 {
-        let why = format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, run.step, name.name);
+        let why =
+            format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, run.step, name.name);
         return Err(Error::new(ErrorKind::OutOfRange, why).into());
     }
     reply.integer(run.last());
@@ -166,7 +178,13 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         },
         b"CLIENT" => client(session, words, reply),
         b"COMMAND" => {
-            if words.is(1, "COUNT") { reply.integer(COMMANDS.len() as i64) } else if words.is(1, "DOCS") { reply.map(0) } else { reply.array(0) }
+            if words.is(1, "COUNT") {
+                reply.integer(COMMANDS.len() as i64)
+            } else if words.is(1, "DOCS") {
+                reply.map(0)
+            } else {
+                reply.array(0)
+            }
         }
         b"INFO" => reply.bulk(info().as_bytes()),
         b"CONFIG" if words.is(1, "GET") && words.len() > 2 => config(words, reply),
@@ -179,7 +197,20 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
 }
 
 const COMMANDS: [&str; 14] = [
-    "FRAZIL.NEXT", "INCR", "INCRBY", "AUTH", "CLIENT", "COMMAND", "CONFIG GET", "ECHO", "HELLO", "INFO", "PING", "QUIT", "RESET", "SELECT",
+    "FRAZIL.NEXT",
+    "INCR",
+    "INCRBY",
+    "AUTH",
+    "CLIENT",
+    "COMMAND",
+    "CONFIG GET",
+    "ECHO",
+    "HELLO",
+    "INFO",
+    "PING",
+    "QUIT",
+    "RESET",
+    "SELECT",
 ];
 
 fn wrong_arguments(name: &[u8], reply: &mut Reply) {
@@ -225,10 +256,11 @@ fn hello(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: &mut 
         }
     }
     if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
-        return reply.error("NOAUTH HELLO must be called with the client already authenticated, otherwise: HELLO <proto> AUTH <user> <token>");
+        return reply
+            .error("NOAUTH HELLO must be called with the client already authenticated, otherwise: HELLO <proto> AUTH <user> <token>");
     }
-    if let Some(label) = label {
-        session.label = label.to_vec();
+    if !label.is_none_or(|label| session.set_label(label)) {
+        return reply.error(LONG_LABEL);
     }
     reply.is_3 = is_3;
     reply.map(7);
@@ -260,15 +292,16 @@ fn config(words: &Words<'_>, reply: &mut Reply) {
 
 const SETTINGS: [(&str, &str); 3] = [("appendonly", "no"), ("databases", "1"), ("save", "")];
 
+const LONG_LABEL: &str = "ERR the connection's name is longer than 64 bytes";
+
 /// What libraries say of themselves, and ask of a connection.
 fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
     if words.is(1, "ID") {
         reply.integer(session.id as i64);
     } else if words.is(1, "SETNAME") && words.len() == 3 {
-        session.label = words.get(2).unwrap_or_default().to_vec();
-        reply.simple("OK");
+        if session.set_label(words.get(2).unwrap_or_default()) { reply.simple("OK") } else { reply.error(LONG_LABEL) }
     } else if words.is(1, "GETNAME") {
-        if session.label.is_empty() { reply.null() } else { reply.bulk(&session.label) }
+        if session.label().is_empty() { reply.null() } else { reply.bulk(session.label()) }
     } else if words.is(1, "SETINFO") && words.len() == 4 {
         reply.simple("OK");
     } else {
@@ -278,5 +311,8 @@ fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
 
 fn info() -> String {
     // Libraries look for this name, and for the server's version.
-    format!("# Server\r\nserver_name:frazil\r\nredis_version:{0}\r\nfrazil_version:{0}\r\nredis_mode:standalone\r\nrole:master\r\n", env!("CARGO_PKG_VERSION"))
+    format!(
+        "# Server\r\nserver_name:frazil\r\nredis_version:{0}\r\nfrazil_version:{0}\r\nredis_mode:standalone\r\nrole:master\r\n",
+        env!("CARGO_PKG_VERSION")
+    )
 }

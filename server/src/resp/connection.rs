@@ -1,7 +1,7 @@
 //! A connection: what came is answered in one write, in its order.
 
 use super::commands;
-use super::parse::{LONGEST, parse};
+use super::parse::parse;
 use super::reply::Reply;
 use super::session::Session;
 use crate::shared::Shared;
@@ -13,8 +13,10 @@ use std::time::Instant;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// Room for what comes at once; a pipeline that is longer is read, and answered, in several pieces.
-const ROOM: usize = 16 * 1024;
+/// Room for what comes at once: little at first, because most of many connections are idle, and more for who fills it. A pipeline
+/// that is longer is read, and answered, in several pieces.
+const ROOM: usize = 512;
+const MOST_ROOM: usize = 16 * 1024;
 /// Replies are sent when there are so many, also within a pipeline: a client that does not read holds this much, and one reply.
 const FLUSH: usize = 64 * 1024;
 /// More than a pipeline of single IDs needs is given back after it.
@@ -26,11 +28,15 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
     let mut session = Session { id: 1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), ..Session::default() };
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
+    let mut room = ROOM;
     while !session.is_over && !stop.is_told() {
-        came.reserve(ROOM);
+        came.reserve(room);
         match stop.unless(stream.read_buf(&mut came)).await {
             Some(Ok(count)) if count > 0 => {}
             _ => return,
+        }
+        if came.len() == came.capacity() {
+            room = (2 * room).min(MOST_ROOM);
         }
         let since = Instant::now();
         let mut asked = false;
@@ -49,8 +55,12 @@ pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
                     session.is_over = true;
                 }
             }
-            if reply.bytes.len() >= FLUSH && send(&mut stream, &mut reply).await.is_err() {
-                return;
+            if reply.bytes.len() >= FLUSH {
+                if send(&mut stream, &mut reply).await.is_err() {
+                    return;
+                }
+                // A pipeline of large batches is work for long: others come in between.
+                tokio::task::yield_now().await;
             }
         }
         if asked {
@@ -59,8 +69,7 @@ pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
         if send(&mut stream, &mut reply).await.is_err() {
             return;
         }
-        debug_assert!(came.len() <= LONGEST);
-        if came.is_empty() && came.capacity() > ROOM {
+        if came.is_empty() && came.capacity() > MOST_ROOM {
             came = BytesMut::new();
         }
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The most that one request may have, in bytes and in words; no command needs a hundredth of it.
-pub const LONGEST: usize = 64 * 1024;
+const LONGEST: usize = 64 * 1024;
 const MOST_WORDS: usize = 1024;
 
 /// What breaks a connection: where the next request begins cannot be known.
