@@ -90,7 +90,8 @@ class Replica:
         return [int(number) for number in body["ids"]]
 
     def redis(self, **options):
-        return redis.Redis(port=self.ports["resp"], socket_timeout=PATIENCE_S, **options)
+        # It would try again for seconds what is refused.
+        return redis.Redis(port=self.ports["resp"], socket_timeout=PATIENCE_S, **({"retry": None} | options))
 
     def raw(self, data, port="resp"):
         """What comes back for bytes, until the server closes the connection."""

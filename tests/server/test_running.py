@@ -194,7 +194,7 @@ def test_two_replicas_and_kill_9(tmp_path):
     def over_redis(server, name):
         while not over.is_set():
             try:
-                with server.redis(retry=None) as client:
+                with server.redis() as client:
                     while not over.is_set():
                         ids = client.execute_command("FRAZIL.NEXT", name, "COUNT", 200)
                         seen[name, "resp", server].append(list(map(int, ids)))

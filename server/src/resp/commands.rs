@@ -154,7 +154,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
             reply.simple("OK");
         }
         b"RESET" => {
-            *session = Session { id: session.id, ..Session::default() };
+            *session = Session::new(session.id);
             reply.is_3 = false;
             reply.simple("RESET");
         }

@@ -26,7 +26,7 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client ends it, or the server does: then after what has come.
 pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
-    let mut session = Session { id: 1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed), ..Session::default() };
+    let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
     let mut room = ROOM;
     while !session.is_over && !stop.is_told() {

@@ -5,7 +5,6 @@ use crate::tokens::Fingerprint;
 /// Of a label.
 const LONGEST_LABEL: usize = 64;
 
-#[derive(Default)]
 pub struct Session {
     pub id: u64,
     /// Of the token that was given. Whether it is still good is asked for each command: tokens change while a connection is open.
@@ -16,6 +15,10 @@ pub struct Session {
 }
 
 impl Session {
+    pub fn new(id: u64) -> Self {
+        Session { id, token: None, label: vec![], is_over: false }
+    }
+
     pub fn label(&self) -> &[u8] {
         &self.label
     }
