@@ -110,7 +110,8 @@ mod tests {
         assert_eq!(config(|_| {}).unwrap().http.unwrap().to_string(), USUAL_HTTP);
         assert_eq!(config(|s| s.http = Some(":80".into())).unwrap().http.unwrap().to_string(), "127.0.0.1:80");
         assert!(config(|s| s.resp = Some(":81".into())).unwrap().http.is_none());
-        for key in [|s: &mut Settings| &mut s.http, |s: &mut Settings| &mut s.resp, |s: &mut Settings| &mut s.admin] {
+        let keys: [fn(&mut Settings) -> &mut Option<String>; 3] = [|s| &mut s.http, |s| &mut s.resp, |s| &mut s.admin];
+        for key in keys {
             let far = |s: &mut Settings| *key(s) = Some("0.0.0.0:80".into());
             assert!(config(far).err().unwrap().to_string().contains("--insecure"));
             config(|s| {

@@ -98,7 +98,9 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn parsed(bytes: &[u8]) -> Result<Option<(usize, Vec<&[u8]>)>, Broken> {
+    type Parsed<'a> = Option<(usize, Vec<&'a [u8]>)>;
+
+    fn parsed(bytes: &[u8]) -> Result<Parsed<'_>, Broken> {
         let mut words = vec![];
         let found = parse(bytes, &mut words)?;
         Ok(found.map(|length| (length, words.into_iter().map(|word| &bytes[word]).collect())))
@@ -161,7 +163,8 @@ mod tests {
             let whole = encode(&words);
             prop_assert_eq!(parsed(&whole[..cut.index(whole.len())]), Ok(None));
             let wanted: Vec<_> = words.iter().map(Vec::as_slice).collect();
-            prop_assert_eq!(parsed(&[whole.clone(), more].concat()), Ok(Some((whole.len(), wanted))));
+            let longer = [whole.clone(), more].concat();
+            prop_assert_eq!(parsed(&longer), Ok(Some((whole.len(), wanted))));
         }
     }
 }
