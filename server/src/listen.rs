@@ -17,6 +17,7 @@ const BACKLOG: u32 = 4096;
 /// After so long the kernel asks whether a silent peer is still there ...
 const KEEPALIVE: Duration = Duration::from_secs(60);
 /// ... and gives one up that has taken nothing of what was sent to it.
+#[cfg(target_os = "linux")]
 const UNREAD: Duration = Duration::from_secs(30);
 /// After an error that is not a connection's own: too many files are open, say.
 const PAUSE: Duration = Duration::from_millis(100);
