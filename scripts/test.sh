@@ -26,6 +26,7 @@ beside "Node" sh -c 'node/build.sh && node --test tests/node/*.test.mjs'
 step "Python"
 run python/build.sh
 run "${pytest[@]}" --numprocesses 2 tests/python
+beside "frazil-server, driven by real clients" tests/server/run.sh
 beside "What \`frazil sql\` prints, on every database" tests/sql/run.sh
 step "Adapters in Python, with the current frameworks"
 run tests/adapters/python/run.sh --current

@@ -35,6 +35,20 @@ impl Plan {
     /// # Errors
     /// `SPEC`, `OUT_OF_RANGE`; those of [`Snowflake::open_spec`].
     pub(crate) fn new(spec: &Spec, wait: Wait<'_>) -> Result<Self> {
+        let (levels, patience) = Plan::own(spec)?;
+        let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
+            ErrorKind::UnknownKey => {
+                let near = spec.without(KEYS).meant(KEYS).map_or_else(String::new, |key| format!(" (did you mean {key}?)"));
+                Error::new(error.kind(), format!("{error}; a ring's own: {}{near}", KEYS.join(", ")))
+            }
+            _ => error,
+        })?;
+        let ids = Arc::new(ids);
+        Ok(Plan { ids, levels, patience })
+    }
+
+    /// What the line says of the ring.
+    fn own(spec: &Spec) -> Result<(Levels, Duration)> {
         let number = |key: &str, most: u64, usual: u64| match spec.value(key)? {
             None => Ok(usual),
             Some(text) => parse_number(key, &text, 1, most),
@@ -49,15 +63,16 @@ impl Plan {
                 None => return Err(spec_error(format!("empty={} is none of: error, wait, wait:D", shown(other)))),
             },
         };
-        let ids = Snowflake::open_spec(spec.without(KEYS), wait).map_err(|error| match error.kind() {
-            ErrorKind::UnknownKey => {
-                let near = spec.without(KEYS).meant(KEYS).map_or_else(String::new, |key| format!(" (did you mean {key}?)"));
-                Error::new(error.kind(), format!("{error}; a ring's own: {}{near}", KEYS.join(", ")))
-            }
-            _ => error,
-        })?;
-        let ids = Arc::new(ids);
-        Ok(Plan { ids, levels: Levels { low, high }, patience: Duration::from_millis(patience_ms) })
+        Ok((Levels { low, high }, Duration::from_millis(patience_ms)))
+    }
+
+    /// Checks the line without opening the generator.
+    ///
+    /// # Errors
+    /// As [`new`](Plan::new), but for what stores and other generators say.
+    pub(crate) fn check(spec: &Spec) -> Result<()> {
+        Plan::own(spec)?;
+        spec.without(KEYS).plan()?.check_after().map(drop)
     }
 
     pub(crate) fn ids(&self) -> &Snowflake {

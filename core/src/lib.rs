@@ -98,6 +98,7 @@
 //! | `sync` | the atomics, or loom's |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
+//! | `range` | the IDs of a range of time |
 //! | `clock`, `policy`, `fork` | what time it is, and how long a tick surely lasts; what to do when it offers no room; did the process fork |
 //! | `generator` | word, gate and lease: the lock-free core |
 //! | `entries` | a map that a process adds to and never takes from |
@@ -133,6 +134,7 @@ mod numbers;
 mod pending;
 mod policy;
 mod preset;
+mod range;
 mod registry;
 mod secret;
 mod segment;
@@ -160,14 +162,20 @@ pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
+#[doc(hidden)]
+pub use numbers::check_spec;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 pub use pending::Pending;
+#[doc(hidden)]
+pub use range::id_range;
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
 #[doc(hidden)]
 pub use stay::stay;
 pub use text::TextFormat;
+#[doc(hidden)]
+pub use time::{parse_instant, show_instant};
 pub use wait::Wait;
 
 /// Runs the Rust examples of the README and of the guide.

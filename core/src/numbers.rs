@@ -75,6 +75,20 @@ impl Source for Shared {
     }
 }
 
+/// Whether a spec could be opened, as far as that can be known without opening it: as one of the three, or as a
+/// [`Snowflake`].
+///
+/// # Errors
+/// As opening it, but for what stores and other generators say.
+pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
+    match supply {
+        None => spec.plan()?.check_after().map(drop),
+        Some(Supply::Segment) => segment::Plan::new(spec, segment::Way::Ranges).map(drop),
+        Some(Supply::Tickets) => segment::Plan::new(spec, segment::Way::Tickets).map(drop),
+        Some(Supply::Buffered) => buffered::Plan::check(spec),
+    }
+}
+
 /// How long `renew` waits for a ring's thread, whose calls are short.
 const REST: Duration = Duration::from_secs(1);
 

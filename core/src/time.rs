@@ -53,7 +53,10 @@ pub(crate) fn show_span(ms: f64) -> String {
 }
 
 /// Parses Unix milliseconds, an RFC 3339 instant, or a date (midnight UTC).
-pub(crate) fn parse_instant(key: &str, text: &str) -> Result<i64> {
+///
+/// # Errors
+/// `SPEC`; `OUT_OF_RANGE` outside the years 1 to 9999.
+pub fn parse_instant(key: &str, text: &str) -> Result<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let ms = if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
         text.parse::<i64>().ok()
@@ -82,6 +85,6 @@ fn out_of_range(key: &str, value: impl std::fmt::Display) -> Error {
 }
 
 /// Prints an instant as RFC 3339; one that no date holds, as Unix milliseconds.
-pub(crate) fn show_instant(unix_ms: i64) -> String {
+pub fn show_instant(unix_ms: i64) -> String {
     Timestamp::from_millisecond(unix_ms).map_or_else(|_| format!("{unix_ms} ms"), |instant| instant.to_string())
 }

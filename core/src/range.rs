@@ -1,0 +1,33 @@
+//! The IDs of a range of time, for queries.
+
+use crate::error::Result;
+use crate::id::Id;
+use crate::layout::Layout;
+use crate::spec::spec_error;
+use crate::time::show_instant;
+
+/// The first and the last ID that may have been minted from one instant up to, but not including, another one (Unix ms); without
+/// them from the beginning, and to the end. An error calls them by their keys.
+///
+/// # Errors
+/// `SPEC` where the first is not before the second, and where no ID of the layout has such a time.
+pub fn id_range(layout: &Layout, [from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<(Id, Id)> {
+    if let (Some(from), Some(to)) = (from_ms, to_ms)
+        && from >= to
+    {
+        return Err(spec_error(format!("{from_key}={} is not before {to_key}={}", show_instant(from), show_instant(to))));
+    }
+    let (epoch_ms, last_ms) = (layout.epoch_ms(), layout.tick_start_ms(layout.last_tick()));
+    // Of the tick that holds the instant. Before the epoch there are none.
+    let first = from_ms.filter(|&from| from > epoch_ms).map_or(Ok(Id::from_bits(0)), |from| layout.min_id(from))?;
+    // Of the last tick that begins before the end.
+    let last = match to_ms {
+        Some(to) if to <= epoch_ms => None,
+        Some(to) if to <= last_ms => Some(layout.max_id(to - 1)?),
+        _ => Some(layout.max_id(last_ms)?),
+    };
+    last.filter(|&last| last >= first).map(|last| (first, last)).ok_or_else(|| {
+        let (from, to) = (show_instant(epoch_ms), show_instant(last_ms));
+        spec_error(format!("no ID of the layout has such a time: its time goes from {from} to {to}"))
+    })
+}

@@ -1,0 +1,68 @@
+//! The operator's port: is it alive, is it ready, what has it counted.
+
+use crate::http::{Answer, json, plain, refusal};
+use crate::refusal::{Refusal, Result};
+use crate::shared::Shared;
+use crate::tokens::{Right, fingerprint};
+use hyper::body::Incoming;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Request, StatusCode};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Answers a request of the admin port. Who only asks whether it is alive or ready needs no token: a balancer has none.
+pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let since = Instant::now();
+    let port = &shared.metrics.admin;
+    let answer = match route(&shared, &request) {
+        Ok(answer) => {
+            port.answered();
+            answer
+        }
+        Err(refused) => {
+            port.refused(refused.code);
+            refusal(&refused)
+        }
+    };
+    port.took(since);
+    answer
+}
+
+fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+    let path = request.uri().path();
+    if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
+        return Err(Refusal::not_found("there is no such path: /healthz, /readyz, /metrics".to_owned()));
+    }
+    if request.method() != Method::GET {
+        return Err(Refusal::method_not_allowed(format!("{} is not for this path: GET", request.method()), "GET"));
+    }
+    match path {
+        "/healthz" => Ok(json(json!({ "alive": true }).to_string())),
+        "/readyz" => Ok(ready(shared)),
+        _ => metrics(shared, request),
+    }
+}
+
+fn ready(shared: &Shared) -> Answer {
+    match shared.not_ready() {
+        None => json(json!({ "ready": true }).to_string()),
+        Some(why) => {
+            let mut answer = json(json!({ "ready": false, "why": why }).to_string());
+            *answer.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+            answer
+        }
+    }
+}
+
+fn metrics(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+    let given = request.headers().get(AUTHORIZATION).and_then(|given| given.as_bytes().split_at_checked("bearer ".len()));
+    let token = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).map(|(_, token)| fingerprint(token.trim_ascii()));
+    shared.gate.check(token.as_ref(), Right::Admin, "")?;
+    let told = |error: std::fmt::Error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the metrics cannot be written: {error}"));
+    let mut answer = plain(shared.metrics.text(shared.names()).map_err(told)?);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
+    Ok(answer)
+}

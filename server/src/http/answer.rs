@@ -1,0 +1,46 @@
+//! Answers. None may be kept by a cache: it would repeat an ID.
+
+use crate::refusal::Refusal;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::{Response, StatusCode};
+
+pub type Answer = Response<Full<Bytes>>;
+
+pub fn of_type(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+pub fn json(body: impl Into<Bytes>) -> Answer {
+    of_type("application/json", body)
+}
+
+pub fn plain(body: impl Into<Bytes>) -> Answer {
+    of_type("text/plain; charset=utf-8", body)
+}
+
+/// A refusal in JSON.
+pub fn refusal(refusal: &Refusal) -> Answer {
+    with_head(json(refusal.to_json().to_string()), refusal)
+}
+
+/// An answer of another form, with the status and the headers of a refusal.
+pub fn with_head(mut answer: Answer, refusal: &Refusal) -> Answer {
+    *answer.status_mut() = refusal.status;
+    let headers = answer.headers_mut();
+    if let Some(ms) = refusal.retry_after_ms {
+        // HTTP counts in seconds.
+        headers.insert(RETRY_AFTER, HeaderValue::from(ms.div_ceil(1000).max(1)));
+    }
+    if let Some(allow) = refusal.allow {
+        headers.insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    if refusal.status == StatusCode::UNAUTHORIZED {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    answer
+}

@@ -1,0 +1,95 @@
+//! What a request asks for, checked.
+
+use crate::names::Name;
+use crate::refusal::{Refusal, Result};
+use crate::shared::Shared;
+use crate::tokens::{Fingerprint, Right, fingerprint};
+use frazil::{Error, ErrorKind, did_you_mean};
+use hyper::body::{Body, Incoming};
+use hyper::header::AUTHORIZATION;
+use hyper::{Method, Request};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub struct Ask<'a> {
+    pub shared: &'a Shared,
+    pub request: &'a Request<Incoming>,
+    token: Option<Fingerprint>,
+}
+
+impl<'a> Ask<'a> {
+    /// # Errors
+    /// `UNAUTHORIZED` for an authorization that is no bearer token; `SPEC` for a body, which nothing here reads.
+    pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
+        let body = request.body();
+        if !body.is_end_stream() && body.size_hint().exact() != Some(0) {
+            let why = "the request has a body, which is not read: what is asked for stands in the query, for example ?n=10";
+            return Err(Error::new(ErrorKind::Spec, why).into());
+        }
+        let token = if shared.gate.is_closed() { bearer(request)?.map(fingerprint) } else { None };
+        Ok(Ask { shared, request, token })
+    }
+
+    /// # Errors
+    /// `METHOD_NOT_ALLOWED`.
+    pub fn check_method(&self, wanted: &Method, why: &str) -> Result<()> {
+        if self.request.method() == wanted {
+            return Ok(());
+        }
+        let allow = if *wanted == Method::POST { "POST" } else { "GET" };
+        Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
+    }
+
+    /// # Errors
+    /// `UNAUTHORIZED`, `FORBIDDEN`, `UNKNOWN_KEY`.
+    pub fn name(&self, right: Right, name: &str) -> Result<&'a Arc<Name>> {
+        self.shared.name(self.token.as_ref(), right, name)
+    }
+
+    /// The same, with the token that stands in the query, as Tinyid's clients send it.
+    ///
+    /// # Errors
+    /// As [`name`](Ask::name).
+    pub fn name_with(&self, token: Option<&str>, right: Right, name: &str) -> Result<&'a Arc<Name>> {
+        let given = token.filter(|_| self.shared.gate.is_closed()).map(|token| fingerprint(token.as_bytes()));
+        self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
+    }
+
+    /// The query, which may have these keys.
+    ///
+    /// # Errors
+    /// `UNKNOWN_KEY`; `SPEC` for a key that is there twice.
+    pub fn query(&self, allowed: &[&'static str]) -> Result<Query<'a>> {
+        let mut found: Vec<(&'static str, Cow<'a, str>)> = vec![];
+        for (key, value) in form_urlencoded::parse(self.request.uri().query().unwrap_or_default().as_bytes()) {
+            let Some(&key) = allowed.iter().find(|&&allowed| allowed == key) else {
+                let short: String = key.chars().take(32).collect();
+                let near = did_you_mean(&key, allowed.iter().copied());
+                let why =
+                    format!("{short:?} is unknown here{near}: {}", if allowed.is_empty() { "no query".into() } else { allowed.join(", ") });
+                return Err(Error::new(ErrorKind::UnknownKey, why).into());
+            };
+            if found.iter().any(|(earlier, _)| *earlier == key) {
+                return Err(Error::new(ErrorKind::Spec, format!("{key} is given twice")).into());
+            }
+            found.push((key, value));
+        }
+        Ok(Query(found))
+    }
+}
+
+pub struct Query<'a>(Vec<(&'static str, Cow<'a, str>)>);
+
+impl Query<'_> {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find(|(found, _)| *found == key).map(|(_, value)| value.as_ref())
+    }
+}
+
+fn bearer(request: &Request<Incoming>) -> Result<Option<&[u8]>> {
+    let Some(given) = request.headers().get(AUTHORIZATION) else { return Ok(None) };
+    match given.as_bytes().split_at_checked("bearer ".len()) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case(b"bearer ") => Ok(Some(token.trim_ascii())),
+        _ => Err(Refusal::unauthorized("the authorization is not of the form: Bearer TOKEN")),
+    }
+}

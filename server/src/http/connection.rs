@@ -1,0 +1,96 @@
+//! A connection: its limits, and its end.
+
+use super::Answer;
+use crate::stop::Stop;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+/// Of a request's line and headers together; what is longer is 431.
+const LONGEST_HEAD: usize = 16 * 1024;
+/// A connection on which no request has come whole for so long, and none is under way, is closed; it is looked at this often.
+const PATIENCE: Duration = Duration::from_secs(75);
+/// HTTP/2 asks after so long whether the client is still there, and waits so long for its answer.
+const PING: Duration = Duration::from_secs(30);
+const PONG: Duration = Duration::from_secs(20);
+/// The requests of an HTTP/2 connection at once.
+const STREAMS: u32 = 128;
+
+/// Serves a connection until the client ends it, or the server does: then after the requests that are under way.
+pub async fn serve<F>(stream: TcpStream, mut stop: Stop, answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static)
+where
+    F: Future<Output = Answer> + Send + 'static,
+{
+    let requests = Arc::new(Requests::default());
+    let counted = Arc::clone(&requests);
+    let service = service_fn(move |request| {
+        let under_way = UnderWay::new(&counted);
+        let answer = answer(request);
+        async move {
+            let answer = answer.await;
+            drop(under_way);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    // Its own limit begins with what comes first, and costs a timer for each request: see below.
+    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).pipeline_flush(true);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
+    builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut begun = 0;
+    loop {
+        match stop.unless(tokio::time::timeout(PATIENCE, connection.as_mut())).await {
+            Some(Ok(_)) => return,
+            // No request has come whole, and none is under way.
+            Some(Err(_)) if requests.begun() == begun && requests.are_answered() => return,
+            Some(Err(_)) => begun = requests.begun(),
+            None => break,
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    // A connection that breaks is the client's affair.
+    let _ = connection.await;
+}
+
+/// The requests of a connection.
+#[derive(Default)]
+struct Requests {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Requests {
+    fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    fn are_answered(&self) -> bool {
+        self.begun() == self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// One that is being answered, or was given up by the client.
+struct UnderWay(Arc<Requests>);
+
+impl UnderWay {
+    fn new(requests: &Arc<Requests>) -> Self {
+        requests.begun.fetch_add(1, Ordering::Relaxed);
+        UnderWay(Arc::clone(requests))
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}

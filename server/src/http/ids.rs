@@ -1,0 +1,61 @@
+//! What the server is for: IDs, ranges of them, and what is in one.
+
+use super::answer::{Answer, json};
+use super::ask::Ask;
+use super::form::Form;
+use crate::mint;
+use crate::refusal::Result;
+use crate::tokens::Right;
+use frazil::{Id, TextFormat, id_range, parse_instant, show_instant};
+use serde_json::{Map, json};
+
+/// `POST /v1/NAME/next?n=`: exactly n IDs, or an error.
+pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
+    let name = ask.name(Right::Mint, name)?;
+    let form = Form::of(ask.request.headers())?;
+    let limits = ask.shared.limits;
+    let query = ask.query(&["n"])?;
+    match query.get("n") {
+        None => Ok(form.answer(&[mint::one(name, limits.wait).await?])),
+        Some(n) => Ok(form.answer(&mint::many(name, ask.shared.count("n", n)?, limits.wait).await?)),
+    }
+}
+
+/// `POST /v1/NAME/ranges?n=`: n IDs as runs, for a client that gives them out itself.
+pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
+    let name = ask.name(Right::Lease, name)?;
+    let query = ask.query(&["n"])?;
+    let count = ask.shared.count("n", query.get("n").unwrap_or("1"))?;
+    let ids = mint::many(name, count, ask.shared.limits.wait).await?;
+    let ranges: Vec<_> = mint::runs(&ids)
+        .into_iter()
+        .map(|run| json!({ "first": run.first.to_string(), "step": run.step.to_string(), "count": run.count }))
+        .collect();
+    Ok(json(json!({ "ranges": ranges }).to_string()))
+}
+
+/// `GET /v1/NAME/decode/ID`: its time and fields.
+pub fn decode(ask: &Ask<'_>, name: &str, id: &str) -> Result<Answer> {
+    let layout = ask.name(Right::Mint, name)?.layout()?;
+    ask.query(&[])?;
+    let parts = layout.decode(Id::parse(id, TextFormat::Decimal)?)?;
+    let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
+    let told = json!({
+        "id": parts.id().to_string(),
+        "time": show_instant(parts.unix_ms()),
+        "unix_ms": parts.unix_ms(),
+        "node": parts.node(),
+        "fields": fields,
+        "sequence": parts.sequence(),
+    });
+    Ok(json(told.to_string()))
+}
+
+/// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to, but not including, another one.
+pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
+    let layout = ask.name(Right::Mint, name)?.layout()?;
+    let query = ask.query(&["from", "to"])?;
+    let instant = |key: &str| query.get(key).map(|text| parse_instant(key, text)).transpose();
+    let (first, last) = id_range(layout, ["from", "to"], instant("from")?, instant("to")?)?;
+    Ok(json(json!({ "first": first.to_string(), "last": last.to_string() }).to_string()))
+}

@@ -1,0 +1,90 @@
+//! HTTP/1.1 and HTTP/2.
+
+mod answer;
+mod ask;
+mod connection;
+mod form;
+mod ids;
+mod leaf;
+mod tinyid;
+
+pub use answer::{Answer, json, plain, refusal};
+pub use connection::serve;
+
+use crate::refusal::{Refusal, Result};
+use crate::shared::Shared;
+use ask::Ask;
+use hyper::body::Incoming;
+use hyper::{Method, Request};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The description of all this, for programs that make clients.
+const OPENAPI: &str = include_str!("openapi.json");
+
+/// One too many: hyper never sees it.
+pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// Answers a request of the public port.
+pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answer {
+    let since = Instant::now();
+    let port = &shared.metrics.http;
+    let answer = match route(&shared, &request).await {
+        Ok(answer) => {
+            port.answered();
+            answer
+        }
+        Err(refused) => {
+            port.refused(refused.code);
+            tinyid::refusal(request.uri().path(), &refused).unwrap_or_else(|| refusal(&refused))
+        }
+    };
+    port.took(since);
+    answer
+}
+
+async fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+    let ask = Ask::new(shared, request)?;
+    let path = request.uri().path();
+    if let Some(rest) = path.strip_prefix("/v1/")
+        && let Some((name, what)) = rest.split_once('/')
+    {
+        return match what {
+            "next" => {
+                ask.check_method(&Method::POST, "an ID must not be repeated by a cache: POST makes one")?;
+                ids::next(&ask, name).await
+            }
+            "ranges" => {
+                ask.check_method(&Method::POST, "a range must not be repeated by a cache: POST takes one")?;
+                ids::ranges(&ask, name).await
+            }
+            "range" => {
+                ask.check_method(&Method::GET, "it changes nothing: GET")?;
+                ids::range(&ask, name)
+            }
+            _ => match what.strip_prefix("decode/") {
+                Some(id) => {
+                    ask.check_method(&Method::GET, "it changes nothing: GET")?;
+                    ids::decode(&ask, name, id)
+                }
+                None => Err(no_such_path()),
+            },
+        };
+    }
+    if path == "/openapi.json" {
+        return Ok(json(OPENAPI));
+    }
+    if let Some(answer) = leaf::route(&ask, path).await {
+        return answer;
+    }
+    match tinyid::route(&ask, path).await {
+        Some(answer) => answer,
+        None => Err(no_such_path()),
+    }
+}
+
+fn no_such_path() -> Refusal {
+    Refusal::not_found(
+        "there is no such path: POST /v1/NAME/next and /v1/NAME/ranges, GET /v1/NAME/decode/ID, /v1/NAME/range, /openapi.json".into(),
+    )
+}

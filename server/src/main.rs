@@ -1,0 +1,78 @@
+//! frazil as a service: the same generators and segments over HTTP and Redis' protocol, for programs that cannot link a library.
+//!
+//! A server is stateless: it leases node numbers and takes ranges from a store, as any process with frazil does, so as many of them as
+//! one likes serve the same names. The core decides what an ID is; this crate is what stands between it and a socket.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `settings`, `config` | flags, environment and file as one; what they mean |
+//! | `log` | lines of JSON |
+//! | `refusal` | an error, as each protocol tells it |
+//! | `tokens` | who may do what |
+//! | `names` | what is served: a name, and its generator or numbers |
+//! | `mint` | IDs without holding up the event loop |
+//! | `metrics` | what is counted |
+//! | `shared` | what all connections have in common |
+//! | `listen`, `stop` | ports, limits, and their end |
+//! | `http`, `resp`, `admin` | the protocols |
+//! | `run` | the life of the process |
+
+mod admin;
+mod config;
+mod http;
+mod listen;
+mod log;
+mod metrics;
+mod mint;
+mod names;
+mod refusal;
+mod resp;
+mod run;
+mod settings;
+mod shared;
+mod stop;
+mod tokens;
+
+use clap::Parser;
+use settings::Settings;
+use std::process::ExitCode;
+
+/// Unique IDs over HTTP and Redis' protocol.
+///
+/// Each NAME=SPEC is served under its name: 'orders=standard store=postgresql://...', 'invoice=segment store=...'. Every setting may also
+/// stand in the file of --config, and in the environment (--max-count as FRAZIL_SERVER_MAX_COUNT; the names, a line for each, as
+/// FRAZIL_SERVER_NAMES). A flag goes before the environment, and that before the file.
+#[derive(Parser)]
+#[command(name = "frazil-server", version, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(flatten)]
+    settings: Settings,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Reads the settings, the tokens and the specs, and says what would be served; opens nothing and asks no store.
+    Check(Settings),
+}
+
+fn main() -> ExitCode {
+    let Arguments { settings, command } = Arguments::parse();
+    let checks = command.is_some();
+    let settings = command.map_or(settings, |Command::Check(settings)| settings);
+    let outcome = settings.with_defaults().and_then(config::Config::new).and_then(|config| {
+        if checks {
+            print!("{config}");
+            return Ok(());
+        }
+        run::run(config)
+    });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::error("failed", error.kind().name(), &error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What is counted: the core's own table for each name, and what only the server sees.
+
+use crate::names::Name;
+use frazil::{Metric, Stats};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// From 10 µs to 5 s: below there is nothing to mend, and above nobody waits.
+const FIRST_BUCKET: f64 = 1e-5;
+const BUCKETS: u16 = 20;
+
+type Labels = [(&'static str, String); 2];
+type PortLabels = [(&'static str, &'static str); 1];
+
+/// What is counted for a port. The handles are found once: an answer costs an atomic addition, and no search.
+pub struct Port {
+    protocol: &'static str,
+    answered: Counter,
+    refused: Family<Labels, Counter>,
+    seconds: Histogram,
+    pub open: Gauge,
+    pub turned_away: Counter,
+}
+
+impl Port {
+    pub fn answered(&self) {
+        self.answered.inc();
+    }
+
+    pub fn refused(&self, code: &str) {
+        self.refused.get_or_create(&[("protocol", self.protocol.to_owned()), ("code", code.to_owned())]).inc();
+    }
+
+    /// How long an answer took, or the answers to a pipeline.
+    pub fn took(&self, since: Instant) {
+        self.seconds.observe(since.elapsed().as_secs_f64());
+    }
+}
+
+pub struct Metrics {
+    registry: Registry,
+    pub http: Arc<Port>,
+    pub resp: Arc<Port>,
+    pub admin: Arc<Port>,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("frazil_server");
+        let requests = Family::<Labels, Counter>::default();
+        let seconds =
+            Family::<PortLabels, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(FIRST_BUCKET, 2.0, BUCKETS)));
+        let (open, turned_away) = (Family::<PortLabels, Gauge>::default(), Family::<PortLabels, Counter>::default());
+        registry.register("requests", "Requests that were answered, by the code of the refusal, or OK", requests.clone());
+        registry.register("request_seconds", "How long an answer took: in RESP those to one pipeline", seconds.clone());
+        registry.register("connections", "Connections that are open", open.clone());
+        registry.register(
+            "connections_turned_away",
+            "Connections that were closed at once, because there were too many",
+            turned_away.clone(),
+        );
+        let port = |protocol: &'static str| {
+            let labels = [("protocol", protocol)];
+            Arc::new(Port {
+                protocol,
+                answered: requests.get_or_create(&[("protocol", protocol.to_owned()), ("code", "OK".to_owned())]).clone(),
+                refused: requests.clone(),
+                seconds: seconds.get_or_create(&labels).clone(),
+                open: open.get_or_create(&labels).clone(),
+                turned_away: turned_away.get_or_create(&labels).clone(),
+            })
+        };
+        let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
+        Metrics { registry, http, resp, admin }
+    }
+
+    /// All of it as OpenMetrics, which Prometheus reads.
+    pub fn text(&self, names: &[Arc<Name>]) -> Result<String, fmt::Error> {
+        let mut of_names = Registry::default();
+        let all = names.iter().flat_map(|name| name.stats().into_iter().map(|stats| (name.name.clone(), stats))).collect();
+        of_names.register_collector(Box::new(OfNames(all)));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode_registry(&mut text, &of_names)?;
+        prometheus_client::encoding::text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// The core's table, with the name as a label.
+#[derive(Debug)]
+struct OfNames(Vec<(String, Stats)>);
+
+impl Collector for OfNames {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        for metric in Metric::ALL {
+            let kind = if metric.is_counter { MetricType::Counter } else { MetricType::Gauge };
+            // The format's own suffix.
+            let name = metric.prometheus.strip_suffix("_total").unwrap_or(metric.prometheus);
+            let mut family = encoder.encode_descriptor(name, metric.help, None, kind)?;
+            for (name, stats) in &self.0 {
+                let Some(value) = metric.value(stats) else { continue };
+                let labels = [("name", name.as_str()), ("kind", stats.kind), ("spec", stats.spec.as_str())];
+                Value { value, kind }.encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Value {
+    value: f64,
+    kind: MetricType,
+}
+
+impl EncodeMetric for Value {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        match self.kind {
+            MetricType::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(&self.value, None),
+            _ => encoder.encode_gauge(&self.value),
+        }
+    }
+
+    fn metric_type(&self) -> MetricType {
+        self.kind
+    }
+}

@@ -1,0 +1,103 @@
+//! An error, as each protocol tells it: the core's, with its stable name; and those of HTTP and Redis, which the core knows nothing of.
+
+use frazil::{Error, ErrorKind};
+use hyper::StatusCode;
+use serde_json::{Value, json};
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: StatusCode,
+    /// A name of the core's table, or the protocol's own: UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE.
+    pub code: &'static str,
+    pub message: String,
+    pub retry_after_ms: Option<u64>,
+    /// The methods of HTTP that would do.
+    pub allow: Option<&'static str>,
+}
+
+pub type Result<T, E = Refusal> = std::result::Result<T, E>;
+
+/// When to come again, where nobody knows better: a store is away, say.
+const SOON_MS: u64 = 1000;
+
+impl Refusal {
+    fn of_protocol(status: StatusCode, code: &'static str, message: String) -> Self {
+        Refusal { status, code, message, retry_after_ms: None, allow: None }
+    }
+
+    pub fn unauthorized(message: &str) -> Self {
+        Refusal::of_protocol(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message.to_owned())
+    }
+
+    pub fn forbidden(message: String) -> Self {
+        Refusal::of_protocol(StatusCode::FORBIDDEN, "FORBIDDEN", message)
+    }
+
+    pub fn not_found(message: String) -> Self {
+        Refusal::of_protocol(StatusCode::NOT_FOUND, "NOT_FOUND", message)
+    }
+
+    pub fn method_not_allowed(message: String, allow: &'static str) -> Self {
+        let refusal = Refusal::of_protocol(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message);
+        Refusal { allow: Some(allow), ..refusal }
+    }
+
+    pub fn not_acceptable(message: String) -> Self {
+        Refusal::of_protocol(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
+    }
+
+    /// A name that is not served, or not of the kind that is asked for.
+    pub fn unknown(message: String) -> Self {
+        Refusal { status: StatusCode::NOT_FOUND, ..Error::new(ErrorKind::UnknownKey, message).into() }
+    }
+
+    /// As a client's library reads errors of Redis: a word in capitals, then the reason, in one line.
+    pub fn write_resp(&self, out: &mut Vec<u8>) {
+        let word = match self.status {
+            StatusCode::UNAUTHORIZED => "NOAUTH",
+            StatusCode::FORBIDDEN => "NOPERM",
+            _ => self.code,
+        };
+        out.push(b'-');
+        out.extend(word.bytes().chain([b' ']));
+        out.extend(self.message.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
+        out.extend(b"\r\n");
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(ms) = self.retry_after_ms {
+            error["retry_after_ms"] = ms.into();
+        }
+        json!({ "error": error })
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        use ErrorKind as Kind;
+        let status = match error.kind() {
+            Kind::Spec | Kind::UnknownKey | Kind::OutOfRange | Kind::LayoutInvalid | Kind::IdInvalid | Kind::WrongType => {
+                StatusCode::BAD_REQUEST
+            }
+            Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            // What a client asked for was right, and may be given later or by another replica.
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        let retry_after_ms = (status == StatusCode::SERVICE_UNAVAILABLE).then(|| error.retry_after_ms().unwrap_or(SOON_MS));
+        Refusal { status, code: error.kind().name(), message: error.to_string(), retry_after_ms, allow: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_of_redis_whatever_the_message() {
+        let mut out = vec![];
+        Refusal::unknown("a\r\n+OK\n\u{e4}".to_owned()).write_resp(&mut out);
+        assert_eq!(out, "-UNKNOWN_KEY a  +OK \u{e4}\r\n".as_bytes());
+    }
+}

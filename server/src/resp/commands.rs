@@ -1,0 +1,318 @@
+//! The commands: those that mint, and those with which clients of Redis begin and end.
+
+use super::reply::Reply;
+use super::session::Session;
+use crate::mint;
+use crate::refusal::{Refusal, Result};
+use crate::shared::Shared;
+use crate::tokens::{Right, fingerprint};
+use frazil::{Error, ErrorKind};
+use std::ops::Range;
+
+/// Of a command, in capitals, to be found without allocating.
+const LONGEST_NAME: usize = 16;
+
+/// A request's words, of which there is at least one.
+struct Words<'a> {
+    bytes: &'a [u8],
+    places: &'a [Range<usize>],
+}
+
+impl<'a> Words<'a> {
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn get(&self, n: usize) -> Option<&'a [u8]> {
+        self.places.get(n).map(|place| &self.bytes[place.clone()])
+    }
+
+    fn is(&self, n: usize, word: &str) -> bool {
+        self.get(n).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()))
+    }
+
+    /// As text; what is no UTF-8 is no name and no number either.
+    fn text(&self, n: usize) -> &'a str {
+        self.get(n).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("\u{fffd}")
+    }
+}
+
+/// Answers a request.
+pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places: &[Range<usize>], reply: &mut Reply) {
+    let words = Words { bytes, places };
+    let mut name = [0; LONGEST_NAME];
+    let given = words.get(0).unwrap_or_default();
+    let name = match name.get_mut(..given.len()) {
+        Some(name) => {
+            name.copy_from_slice(given);
+            name.make_ascii_uppercase();
+            &*name
+        }
+        None => given,
+    };
+    let port = &shared.metrics.resp;
+    let done = match name {
+        b"FRAZIL.NEXT" => next(shared, session, &words, reply).await,
+        b"INCR" => increment(shared, session, &words, reply).await,
+        b"INCRBY" => increment_by(shared, session, &words, reply).await,
+        _ => {
+            let before = reply.bytes.len();
+            other(shared, session, name, &words, reply);
+            // It has its own words for an error.
+            if reply.bytes.get(before) == Some(&b'-') {
+                return port.refused("ERR");
+            }
+            Ok(())
+        }
+    };
+    match done {
+        Ok(()) => port.answered(),
+        Err(refusal) => {
+            port.refused(refusal.code);
+            refusal.write_resp(&mut reply.bytes);
+        }
+    }
+}
+
+/// `FRAZIL.NEXT name [COUNT n]`: IDs as strings; with COUNT exactly so many in an array.
+async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
+    if words.len() != 2 && !(words.len() == 4 && words.is(2, "COUNT")) {
+        return Err(syntax("FRAZIL.NEXT name [COUNT n]"));
+    }
+    let name = shared.name(session.token.as_ref(), Right::Mint, words.text(1))?;
+    if words.len() == 2 {
+        reply.number(mint::one(name, shared.limits.wait).await?);
+        return Ok(());
+    }
+    let count = shared.count("COUNT", words.text(3))?;
+    let ids = mint::many(name, count, shared.limits.wait).await?;
+    reply.array(ids.len());
+    ids.into_iter().for_each(|id| reply.number(id));
+    Ok(())
+}
+
+/// `INCR name`: an ID as an integer, as a counter of Redis gives it.
+async fn increment(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
+    if words.len() != 2 {
+        return Err(syntax("INCR name"));
+    }
+    single(shared, session, words, reply).await
+}
+
+async fn single(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
+    let name = shared.name(session.token.as_ref(), Right::Mint, words.text(1))?;
+    reply.integer(mint::one(name, shared.limits.wait).await?);
+    Ok(())
+}
+
+/// `INCRBY name n`: the last one of n numbers of a segment in a row, which are the client's; `INCRBY name 1` is an INCR.
+async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
+    if words.len() != 3 {
+        return Err(syntax("INCRBY name n"));
+    }
+    // What many libraries send for an INCR.
+    if words.get(2) == Some(b"1") {
+        return single(shared, session, words, reply).await;
+    }
+    let name = shared.name(session.token.as_ref(), Right::Lease, words.text(1))?;
+    if !name.is_segment() {
+        return Err(Refusal::unknown(format!(
+            "{} is no segment, whose numbers come in a row: FRAZIL.NEXT {} COUNT n",
+            name.name, name.name
+        )));
+    }
+    let count = shared.count("n", words.text(2))?;
+    let run = mint::in_a_row(name, count, shared.limits.wait).await?;
+    if run.step != 1 {
+        let why =
+            format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, run.step, name.name);
+        return Err(Error::new(ErrorKind::OutOfRange, why).into());
+    }
+    reply.integer(run.last());
+    Ok(())
+}
+
+fn syntax(form: &str) -> Refusal {
+    Error::new(ErrorKind::Spec, format!("the command is: {form}")).into()
+}
+
+fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>, reply: &mut Reply) {
+    match name {
+        b"HELLO" => hello(shared, session, words, reply),
+        b"AUTH" => {
+            let secret = match words.len() {
+                2 => words.get(1),
+                3 => words.get(2),
+                _ => return wrong_arguments(name, reply),
+            };
+            if log_in(shared, session, secret.unwrap_or_default(), reply) {
+                reply.simple("OK");
+            }
+        }
+        b"QUIT" => {
+            session.is_over = true;
+            reply.simple("OK");
+        }
+        b"RESET" => {
+            *session = Session::new(session.id);
+            reply.is_3 = false;
+            reply.simple("RESET");
+        }
+        // As in Redis, nothing else is for who has not logged in.
+        _ if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) => {
+            reply.error("NOAUTH Authentication required.");
+        }
+        b"PING" => match (words.len(), words.get(1)) {
+            (1, _) => reply.simple("PONG"),
+            (2, Some(text)) => reply.bulk(text),
+            _ => wrong_arguments(name, reply),
+        },
+        b"ECHO" => match (words.len(), words.get(1)) {
+            (2, Some(text)) => reply.bulk(text),
+            _ => wrong_arguments(name, reply),
+        },
+        b"SELECT" => match (words.len(), words.get(1)) {
+            (2, Some(b"0")) => reply.simple("OK"),
+            (2, _) => reply.error("ERR DB index is out of range: there is one, 0"),
+            _ => wrong_arguments(name, reply),
+        },
+        b"CLIENT" => client(session, words, reply),
+        b"COMMAND" => {
+            if words.is(1, "COUNT") {
+                reply.integer(COMMANDS.len() as i64)
+            } else if words.is(1, "DOCS") {
+                reply.map(0)
+            } else {
+                reply.array(0)
+            }
+        }
+        b"INFO" => reply.bulk(info().as_bytes()),
+        b"CONFIG" if words.is(1, "GET") && words.len() > 2 => config(words, reply),
+        b"GET" | b"MGET" | b"GETEX" | b"GETSET" => reply.error("ERR reading mints nothing: INCR name, or FRAZIL.NEXT name [COUNT n]"),
+        _ => {
+            let short: String = String::from_utf8_lossy(name).chars().take(64).collect();
+            reply.error(&format!("ERR unknown command '{short}': {}", COMMANDS.join(", ")));
+        }
+    }
+}
+
+const COMMANDS: [&str; 14] = [
+    "FRAZIL.NEXT",
+    "INCR",
+    "INCRBY",
+    "AUTH",
+    "CLIENT",
+    "COMMAND",
+    "CONFIG GET",
+    "ECHO",
+    "HELLO",
+    "INFO",
+    "PING",
+    "QUIT",
+    "RESET",
+    "SELECT",
+];
+
+fn wrong_arguments(name: &[u8], reply: &mut Reply) {
+    let name = String::from_utf8_lossy(name).to_lowercase();
+    reply.error(&format!("ERR wrong number of arguments for '{name}' command"));
+}
+
+fn log_in(shared: &Shared, session: &mut Session, secret: &[u8], reply: &mut Reply) -> bool {
+    if !shared.gate.is_closed() {
+        reply.error("ERR Client sent AUTH, but no tokens are set");
+        return false;
+    }
+    let token = fingerprint(secret);
+    if !shared.gate.knows(&token) {
+        reply.error("WRONGPASS the token is not known");
+        return false;
+    }
+    session.token = Some(token);
+    true
+}
+
+/// `HELLO [2|3 [AUTH user token] [SETNAME name]]`
+fn hello(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
+    let is_3 = match words.get(1) {
+        None => reply.is_3,
+        Some(b"2") => false,
+        Some(b"3") => true,
+        Some(_) => return reply.error("NOPROTO unsupported protocol version"),
+    };
+    let mut at = 2;
+    let mut label = None;
+    while at < words.len() {
+        if words.is(at, "AUTH") && at + 2 < words.len() {
+            if !log_in(shared, session, words.get(at + 2).unwrap_or_default(), reply) {
+                return;
+            }
+            at += 3;
+        } else if words.is(at, "SETNAME") && at + 1 < words.len() {
+            label = words.get(at + 1);
+            at += 2;
+        } else {
+            return reply.error("ERR Syntax error in HELLO option");
+        }
+    }
+    if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
+        return reply
+            .error("NOAUTH HELLO must be called with the client already authenticated, otherwise: HELLO <proto> AUTH <user> <token>");
+    }
+    if !label.is_none_or(|label| session.set_label(label)) {
+        return reply.error(LONG_LABEL);
+    }
+    reply.is_3 = is_3;
+    reply.map(7);
+    for (key, value) in [("server", "frazil"), ("version", env!("CARGO_PKG_VERSION"))] {
+        reply.bulk(key.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    for (key, value) in [("proto", if is_3 { 3 } else { 2 }), ("id", session.id as i64)] {
+        reply.bulk(key.as_bytes());
+        reply.integer(value);
+    }
+    for (key, value) in [("mode", "standalone"), ("role", "master")] {
+        reply.bulk(key.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+    reply.bulk(b"modules");
+    reply.array(0);
+}
+
+/// The settings that programs ask for before they begin.
+fn config(words: &Words<'_>, reply: &mut Reply) {
+    let asked: Vec<_> = SETTINGS.iter().filter(|(key, _)| (2..words.len()).any(|n| words.is(n, key))).collect();
+    reply.map(asked.len());
+    for (key, value) in asked {
+        reply.bulk(key.as_bytes());
+        reply.bulk(value.as_bytes());
+    }
+}
+
+const SETTINGS: [(&str, &str); 3] = [("appendonly", "no"), ("databases", "1"), ("save", "")];
+
+const LONG_LABEL: &str = "ERR the connection's name is longer than 64 bytes";
+
+/// What libraries say of themselves, and ask of a connection.
+fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
+    if words.is(1, "ID") {
+        reply.integer(session.id as i64);
+    } else if words.is(1, "SETNAME") && words.len() == 3 {
+        if session.set_label(words.get(2).unwrap_or_default()) { reply.simple("OK") } else { reply.error(LONG_LABEL) }
+    } else if words.is(1, "GETNAME") {
+        if session.label().is_empty() { reply.null() } else { reply.bulk(session.label()) }
+    } else if words.is(1, "SETINFO") && words.len() == 4 {
+        reply.simple("OK");
+    } else {
+        reply.error("ERR unknown subcommand of CLIENT: ID, SETNAME, GETNAME, SETINFO");
+    }
+}
+
+fn info() -> String {
+    // Libraries look for this name, and for the server's version.
+    format!(
+        "# Server\r\nserver_name:frazil\r\nredis_version:{0}\r\nfrazil_version:{0}\r\nredis_mode:standalone\r\nrole:master\r\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}

@@ -1,0 +1,170 @@
+//! Requests: an array of strings, or a line of words as a person types it.
+
+use std::ops::Range;
+
+/// The most that one request may have, in bytes and in words; no command needs a hundredth of it.
+const LONGEST: usize = 64 * 1024;
+const MOST_WORDS: usize = 1024;
+
+/// What breaks a connection: where the next request begins cannot be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken(pub &'static str);
+
+/// Finds the first request in what has come. Its words are put into `words`, as places in `bytes`; none for an empty request.
+///
+/// Returns how many bytes it has, or `None` if it is not there whole.
+///
+/// # Errors
+/// [`Broken`].
+pub fn parse(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
+    words.clear();
+    match bytes.first() {
+        None => Ok(None),
+        Some(b'*') => array(bytes, words),
+        Some(_) => line(bytes, words),
+    }
+}
+
+fn array(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
+    let Some((count, mut at)) = number(bytes, 1, "invalid multibulk length")? else { return Ok(None) };
+    if count > MOST_WORDS as i64 {
+        return Err(Broken("invalid multibulk length"));
+    }
+    for _ in 0..count {
+        match bytes.get(at) {
+            None => return Ok(None),
+            Some(b'$') => {}
+            Some(_) => return Err(Broken("expected '$'")),
+        }
+        let Some((length, start)) = number(bytes, at + 1, "invalid bulk length")? else { return Ok(None) };
+        let length = usize::try_from(length).ok().filter(|length| start + length + 2 <= LONGEST).ok_or(Broken("invalid bulk length"))?;
+        let end = start + length;
+        match bytes.get(end..end + 2) {
+            None => return Ok(None),
+            Some(b"\r\n") => {}
+            Some(_) => return Err(Broken("a string is longer than it says")),
+        }
+        words.push(start..end);
+        at = end + 2;
+    }
+    Ok(Some(at))
+}
+
+/// A number that ends with its line, and where the next line begins.
+fn number(bytes: &[u8], at: usize, broken: &'static str) -> Result<Option<(i64, usize)>, Broken> {
+    // A sign, and more digits than any length here has.
+    const LONGEST_NUMBER: usize = 12;
+    let rest = &bytes[at..];
+    let Some(end) = rest.iter().take(LONGEST_NUMBER).position(|&byte| byte == b'\r') else {
+        return if rest.len() < LONGEST_NUMBER { Ok(None) } else { Err(Broken(broken)) };
+    };
+    let digits = rest[..end].strip_prefix(b"-").unwrap_or(&rest[..end]);
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(Broken(broken));
+    }
+    let text = std::str::from_utf8(&rest[..end]).map_err(|_| Broken(broken))?;
+    let value = text.parse().map_err(|_| Broken(broken))?;
+    match rest.get(end + 1) {
+        None => Ok(None),
+        Some(b'\n') => Ok(Some((value, at + end + 2))),
+        Some(_) => Err(Broken(broken)),
+    }
+}
+
+fn line(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, Broken> {
+    let Some(end) = bytes.iter().take(LONGEST).position(|&byte| byte == b'\n') else {
+        return if bytes.len() < LONGEST { Ok(None) } else { Err(Broken("too big inline request")) };
+    };
+    let mut start = None;
+    for (at, byte) in bytes[..=end].iter().enumerate() {
+        match (byte.is_ascii_whitespace(), start) {
+            (false, None) => start = Some(at),
+            (true, Some(from)) => {
+                words.push(from..at);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if words.len() > MOST_WORDS {
+        return Err(Broken("too big inline request"));
+    }
+    Ok(Some(end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    type Parsed<'a> = Option<(usize, Vec<&'a [u8]>)>;
+
+    fn parsed(bytes: &[u8]) -> Result<Parsed<'_>, Broken> {
+        let mut words = vec![];
+        let found = parse(bytes, &mut words)?;
+        Ok(found.map(|length| (length, words.into_iter().map(|word| &bytes[word]).collect())))
+    }
+
+    fn encode(words: &[Vec<u8>]) -> Vec<u8> {
+        let mut out = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            out.extend(format!("${}\r\n", word.len()).bytes());
+            out.extend(word);
+            out.extend(b"\r\n");
+        }
+        out
+    }
+
+    #[test]
+    fn requests() {
+        let (get, a) = (b"GET".as_slice(), b"a".as_slice());
+        assert_eq!(parsed(b"*2\r\n$3\r\nGET\r\n$1\r\na\r\n*1"), Ok(Some((20, vec![get, a]))));
+        assert_eq!(parsed(b" GET  a \r\nx"), Ok(Some((10, vec![get, a]))));
+        for empty in [b"*0\r\n".as_slice(), b"*-1\r\n", b"\r\n", b"\n"] {
+            assert_eq!(parsed(empty), Ok(Some((empty.len(), vec![]))));
+        }
+        for broken in [
+            b"*x\r\n".as_slice(),
+            b"*1025\r\n",
+            b"*99999999999999\r\n",
+            b"*1\rx",
+            b"*1\r\n+OK\r\n",
+            b"*1\r\n$-1\r\n",
+            b"*1\r\n$65536\r\n",
+            b"*1\r\n$1\r\nab\r\n",
+            b"*\r\n",
+        ] {
+            assert!(parsed(broken).is_err(), "{:?}", broken.escape_ascii().to_string());
+        }
+        assert!(parsed(&[b'a'; LONGEST]).is_err());
+        assert!(parsed(&[[b'a', b' '].repeat(MOST_WORDS + 1), vec![b'\n']].concat()).is_err());
+    }
+
+    proptest! {
+        /// Whatever comes: no panic, no word outside of the request, and no request longer than what came.
+        #[test]
+        fn any_bytes(bytes in prop_oneof![
+            vec(any::<u8>(), 0..64),
+            // What is nearly right reaches further.
+            vec(prop_oneof![Just(b"*".to_vec()), Just(b"$".to_vec()), Just(b"\r\n".to_vec()), Just(b"-1".to_vec()), Just(b"1".to_vec()),
+                Just(b"2".to_vec()), Just(b"3".to_vec()), Just(b"99999999999".to_vec()), vec(any::<u8>(), 0..4)], 0..24).prop_map(|parts| parts.concat()),
+        ]) {
+            let mut words = vec![];
+            if let Ok(Some(length)) = parse(&bytes, &mut words) {
+                prop_assert!(0 < length && length <= bytes.len());
+                prop_assert!(words.iter().all(|word| word.start <= word.end && word.end < length));
+            }
+        }
+
+        /// What a client sends is read as it was meant, however it is cut.
+        #[test]
+        fn a_request_and_its_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), cut: prop::sample::Index, more in vec(any::<u8>(), 0..4)) {
+            let whole = encode(&words);
+            prop_assert_eq!(parsed(&whole[..cut.index(whole.len())]), Ok(None));
+            let wanted: Vec<_> = words.iter().map(Vec::as_slice).collect();
+            let longer = [whole.clone(), more].concat();
+            prop_assert_eq!(parsed(&longer), Ok(Some((whole.len(), wanted))));
+        }
+    }
+}

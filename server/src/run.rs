@@ -1,0 +1,172 @@
+//! The life of the process: open, serve, drain, give back.
+
+use crate::config::Config;
+use crate::listen::{self, Bound, Door};
+use crate::names::{Name, Plan};
+use crate::shared::Shared;
+use crate::stop::{self, Stop};
+use crate::{admin, http, log, resp};
+use frazil::{Error, ErrorKind, Result, Wait};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+
+/// How long requests that are under way may take when the server ends ...
+const DRAIN: Duration = Duration::from_secs(20);
+/// ... and then the stores, to be told that numbers are given back.
+const GIVING_BACK: Duration = Duration::from_secs(5);
+/// What else may still run when all is done: a start that was interrupted.
+const REST: Duration = Duration::from_millis(100);
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// What keeps it from serving: an address, a store, a node number.
+pub fn run(config: Config) -> Result<()> {
+    log::listen();
+    let runtime = runtime(config.threads)?;
+    let outcome = runtime.block_on(serve(config));
+    runtime.shutdown_timeout(REST);
+    // No request is under way any more; here a store may be waited for.
+    if let Err(error) = frazil::close_all(GIVING_BACK) {
+        log::warning("not.given.back", &[("code", error.kind().name()), ("text", &error.to_string())]);
+    }
+    outcome
+}
+
+fn runtime(threads: usize) -> Result<Runtime> {
+    // A single thread hands nothing over to another one.
+    let mut builder = if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
+    builder.worker_threads(threads).enable_all().build().map_err(internal)
+}
+
+fn internal(error: std::io::Error) -> Error {
+    Error::new(ErrorKind::Internal, format!("the operating system refuses what the server needs: {error}"))
+}
+
+async fn serve(config: Config) -> Result<()> {
+    let mut signals = Signals::new()?;
+    let (ends, stop) = stop::channel();
+    // The operator's port answers to the last.
+    let (_never, no_stop) = stop::channel();
+    let shared = Arc::new(Shared::new(config.limits, config.gate));
+    // Addresses first: what is wrong with them shows at once.
+    let [http, resp, admin] = [config.http, config.resp, config.admin].map(|address| address.map(listen::bind).transpose());
+    let (http, resp, admin) = (http?, resp?, admin?);
+    if let Some(bound) = admin {
+        start(bound, &shared, no_stop, Protocol::Admin)?;
+    }
+    let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
+    shared.serve(names?);
+    if let Some(bound) = http {
+        start(bound, &shared, stop.clone(), Protocol::Http)?;
+    }
+    if let Some(bound) = resp {
+        start(bound, &shared, stop.clone(), Protocol::Resp)?;
+    }
+    drop(stop);
+    log::info("ready", &[("names", &shared.names().len().to_string())]);
+    signals.unless_ended(&shared, std::future::pending::<()>()).await;
+    shared.end();
+    log::info("draining", &[]);
+    ends.stop();
+    let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
+    if !matches!(drained, Some(Ok(()))) {
+        log::warning("cut.off", &[("text", "requests were under way for too long, or a second signal came")]);
+    }
+    log::info("ended", &[]);
+    Ok(())
+}
+
+/// Opens all names side by side, on threads that may wait for stores. Whoever gives this future up ends the waits.
+async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
+    struct GivenUp(Arc<AtomicBool>);
+    impl Drop for GivenUp {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let given_up = GivenUp(Arc::default());
+    let mut openings = JoinSet::new();
+    for plan in plans {
+        let given_up = Arc::clone(&given_up.0);
+        openings.spawn_blocking(move || plan.open(Wait::until(Duration::MAX, &|| given_up.load(Ordering::Relaxed))));
+    }
+    let mut names = vec![];
+    while let Some(opened) = openings.join_next().await {
+        names.push(opened.map_err(|error| Error::new(ErrorKind::Internal, format!("opening a name failed: {error}")))??);
+    }
+    Ok(names)
+}
+
+#[derive(Clone, Copy)]
+enum Protocol {
+    Http,
+    Resp,
+    Admin,
+}
+
+fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<()> {
+    let listener = bound.listen()?;
+    let (name, full, port) = match protocol {
+        Protocol::Http => ("http", http::FULL, &shared.metrics.http),
+        Protocol::Resp => ("resp", resp::FULL, &shared.metrics.resp),
+        Protocol::Admin => ("admin", http::FULL, &shared.metrics.admin),
+    };
+    log::info("listening", &[("protocol", name), ("address", &listener.local_addr().map_err(internal)?.to_string())]);
+    let (port, door) = (Arc::clone(port), Door { most: shared.limits.connections, full });
+    let shared = Arc::clone(shared);
+    let connection = move |stream: TcpStream, stop: Stop| {
+        let shared = Arc::clone(&shared);
+        async move {
+            match protocol {
+                Protocol::Http => http::serve(stream, stop, move |request| http::answer(Arc::clone(&shared), request)).await,
+                Protocol::Resp => resp::serve(stream, stop, shared).await,
+                Protocol::Admin => http::serve(stream, stop, move |request| admin::answer(Arc::clone(&shared), request)).await,
+            }
+        }
+    };
+    tokio::spawn(listen::serve(listener, door, stop, port, connection));
+    Ok(())
+}
+
+/// What the operator tells the process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        let of = |kind| signal(kind).map_err(internal);
+        Ok(Signals { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())?, hang_up: of(SignalKind::hangup())? })
+    }
+
+    /// What some work gives, or `None` if SIGTERM or SIGINT comes first. SIGHUP has the tokens read again meanwhile.
+    async fn unless_ended<T>(&mut self, shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|context| {
+            if self.terminate.poll_recv(context).is_ready() || self.interrupt.poll_recv(context).is_ready() {
+                return std::task::Poll::Ready(None);
+            }
+            while self.hang_up.poll_recv(context).is_ready() {
+                reload(shared);
+            }
+            work.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+}
+
+fn reload(shared: &Shared) {
+    match shared.gate.reload() {
+        Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
+        Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),
+    }
+}

@@ -1,0 +1,178 @@
+//! What may be set, in three places: flags, then the environment, then a file.
+
+use clap::{Args, FromArgMatches};
+use frazil::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const PREFIX: &str = "FRAZIL_SERVER_";
+/// Lines of NAME=SPEC.
+const NAMES: &str = "FRAZIL_SERVER_NAMES";
+
+/// The same in all three places.
+#[derive(Args, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// What is served: a name, and what `Snowflake::open` takes; or `segment`, `tickets`, `buffered`, and what those take
+    #[arg(value_name = "NAME=SPEC")]
+    #[serde(skip)]
+    pub names: Vec<String>,
+    #[arg(skip)]
+    #[serde(rename = "names")]
+    pub named: BTreeMap<String, String>,
+    /// A TOML file with any of these settings, and the names in its table [names]
+    #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+    /// Serve HTTP/1.1 and HTTP/2 here; `:8080` is this machine alone [127.0.0.1:8080, unless --resp is given]
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<String>,
+    /// Serve Redis' protocol here
+    #[arg(long, value_name = "ADDRESS")]
+    pub resp: Option<String>,
+    /// Serve /healthz, /readyz and /metrics here
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<String>,
+    /// A TOML file of tokens, read again on SIGHUP; with it nobody is served without one
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// Listen beyond this machine without tokens
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub insecure: Option<bool>,
+    /// The most IDs of one request [10000]
+    #[arg(long, value_name = "N")]
+    pub max_count: Option<usize>,
+    /// The longest that a request waits for IDs [1000]
+    #[arg(long, value_name = "MS")]
+    pub max_wait_ms: Option<u64>,
+    /// The most connections of each port [10000]
+    #[arg(long, value_name = "N")]
+    pub max_connections: Option<usize>,
+    /// Threads that serve [one for each processor]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+}
+
+impl Settings {
+    /// With what the environment and the file say where the flags say nothing.
+    ///
+    /// # Errors
+    /// `SPEC` for a file or a variable that cannot be understood.
+    pub fn with_defaults(self) -> Result<Self> {
+        let flags = self.with_names("the command line")?;
+        let mut settings = flags.over(Settings::from_environment()?);
+        if let Some(path) = settings.config.take() {
+            settings = settings.over(Settings::from_file(&path)?);
+        }
+        Ok(settings)
+    }
+
+    /// The variables as flags, so that both are read alike.
+    fn from_environment() -> Result<Self> {
+        let command = Settings::augment_args(clap::Command::new("environment").no_binary_name(true));
+        let mut flags = vec![];
+        for argument in command.get_arguments() {
+            let Some(long) = argument.get_long() else { continue };
+            let variable = PREFIX.to_owned() + &long.to_uppercase().replace('-', "_");
+            let Some(value) = std::env::var_os(&variable) else { continue };
+            if argument.get_num_args().is_some_and(|count| count.max_values() == 0) {
+                match value.to_str() {
+                    Some("true") => flags.push(OsString::from(format!("--{long}"))),
+                    Some("false") => {}
+                    _ => return Err(spec_error(format!("{variable} is neither true nor false"))),
+                }
+                continue;
+            }
+            let mut flag = OsString::from(format!("--{long}="));
+            flag.push(value);
+            flags.push(flag);
+        }
+        let told = |error: clap::Error| spec_error(format!("the environment, as flags: {}", first_line(&error.to_string())));
+        let matches = command.try_get_matches_from(flags).map_err(told)?;
+        let mut settings = Settings::from_arg_matches(&matches).map_err(told)?;
+        let names = std::env::var_os(NAMES).map(|names| names.into_string().map_err(|_| spec_error(format!("{NAMES} is not UTF-8"))));
+        let names = names.transpose()?.unwrap_or_default();
+        settings.names = names.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        settings.with_names(NAMES)
+    }
+
+    fn from_file(path: &std::path::Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{}: {error}", path.display())))?;
+        // Its error shows the line, which may hold a password: only its place is told.
+        toml::from_str(&text).map_err(|error| spec_error(format!("{}{}: {}", path.display(), place(&text, &error), error.message())))
+    }
+
+    /// Splits each NAME=SPEC.
+    fn with_names(mut self, source: &str) -> Result<Self> {
+        for line in std::mem::take(&mut self.names) {
+            let Some((name, spec)) = line.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace)) else {
+                return Err(spec_error(format!(
+                    "{source}: what is served is given as NAME=SPEC, for example 'orders=standard store=local'"
+                )));
+            };
+            if self.named.insert(name.to_owned(), spec.to_owned()).is_some() {
+                return Err(spec_error(format!("{source}: the name {name} is given twice")));
+            }
+        }
+        Ok(self)
+    }
+
+    /// These, and below them others. Each name is a setting of its own.
+    fn over(self, below: Settings) -> Self {
+        let mut named = below.named;
+        named.extend(self.named);
+        Settings {
+            names: vec![],
+            named,
+            config: self.config.or(below.config),
+            http: self.http.or(below.http),
+            resp: self.resp.or(below.resp),
+            admin: self.admin.or(below.admin),
+            tokens: self.tokens.or(below.tokens),
+            insecure: self.insecure.or(below.insecure),
+            max_count: self.max_count.or(below.max_count),
+            max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
+            max_connections: self.max_connections.or(below.max_connections),
+            threads: self.threads.or(below.threads),
+        }
+    }
+}
+
+pub fn spec_error(why: String) -> Error {
+    Error::new(ErrorKind::Spec, why)
+}
+
+/// The line of a file that an error is about.
+pub fn place(text: &str, error: &toml::de::Error) -> String {
+    let line = |at: usize| text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
+    error.span().map_or_else(String::new, |span| format!(":{}", line(span.start)))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_flags_are_well_formed() {
+        super::super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_goes_before_the_file_and_each_name_alone() {
+        let read = |text: &str| toml::from_str::<Settings>(text).unwrap();
+        let flags = Settings { http: Some(":1".into()), names: vec!["a=standard node=1".into()], ..Settings::default() };
+        let file = read("http = ':2'\nresp = ':3'\nmax-count = 5\n[names]\na = 'twitter'\nb = 'leaf worker=1'");
+        let settings = flags.with_names("flags").unwrap().over(file);
+        assert_eq!([settings.http, settings.resp].map(Option::unwrap), [":1", ":3"]);
+        assert_eq!(settings.max_count, Some(5));
+        assert_eq!([&settings.named["a"], &settings.named["b"]], ["standard node=1", "leaf worker=1"]);
+        assert!(toml::from_str::<Settings>("htpp = ':2'").is_err());
+    }
+}

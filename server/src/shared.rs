@@ -1,0 +1,85 @@
+//! What all connections have in common.
+
+use crate::config::Limits;
+use crate::metrics::Metrics;
+use crate::names::Name;
+use crate::refusal::{Refusal, Result};
+use crate::tokens::{Fingerprint, Gate, Right};
+use frazil::{Error, ErrorKind, did_you_mean};
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub struct Shared {
+    pub limits: Limits,
+    pub gate: Gate,
+    pub metrics: Metrics,
+    /// Sorted; there once all are open.
+    names: OnceLock<Vec<Arc<Name>>>,
+    ending: AtomicBool,
+}
+
+impl Shared {
+    pub fn new(limits: Limits, gate: Gate) -> Self {
+        Shared { limits, gate, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
+    }
+
+    pub fn serve(&self, mut names: Vec<Name>) {
+        names.sort_by(|a, b| a.name.cmp(&b.name));
+        // It is called once.
+        let _ = self.names.set(names.into_iter().map(Arc::new).collect());
+    }
+
+    pub fn names(&self) -> &[Arc<Name>] {
+        self.names.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// From now on it is not ready; what is open is answered.
+    pub fn end(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+
+    /// Why no request should be sent here now.
+    pub fn not_ready(&self) -> Option<String> {
+        if self.ending.load(Ordering::Acquire) {
+            return Some("the server ends".to_owned());
+        }
+        let Some(names) = self.names.get() else {
+            return Some("node numbers and ranges are not there yet".to_owned());
+        };
+        let empty: Vec<_> = names.iter().filter(|name| !name.is_ready()).map(|name| name.name.as_str()).collect();
+        (!empty.is_empty()).then(|| format!("no IDs of: {}", empty.join(", ")))
+    }
+
+    /// What a request names, if it may.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED`, `FORBIDDEN`; `UNKNOWN_KEY` for a name that is not served.
+    pub fn name(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Result<&Arc<Name>> {
+        self.gate.check(fingerprint, right, name)?;
+        let names = self.names();
+        let Ok(at) = names.binary_search_by(|served| served.name.as_str().cmp(name)) else {
+            let short: String = name.chars().take(64).collect();
+            let near = did_you_mean(name, names.iter().map(|served| served.name.as_str()));
+            return Err(Refusal::unknown(format!("{short:?} is not served here{near}")));
+        };
+        Ok(&names[at])
+    }
+
+    /// How many IDs are asked for.
+    ///
+    /// # Errors
+    /// `WRONG_TYPE` for what is no number, `OUT_OF_RANGE`.
+    pub fn count(&self, key: &str, text: &str) -> Result<usize> {
+        let most = self.limits.count;
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            let short: String = text.chars().take(32).collect();
+            return Err(Error::new(ErrorKind::WrongType, format!("{key}={short:?} is not a whole number: 1 to {most}")).into());
+        }
+        text.parse().ok().filter(|count| (1..=most).contains(count)).ok_or_else(|| {
+            let short: String = text.chars().take(32).collect();
+            Error::new(ErrorKind::OutOfRange, format!("{key}={short} is out of range: 1 to {most}")).into()
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Who may do what: tokens with rights on names, of a file that is read again when the operator says so.
+
+use crate::refusal::{Refusal, Result as Answer};
+use crate::settings::{place, spec_error};
+use arc_swap::ArcSwap;
+use frazil::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// A shorter one may be guessed.
+const SHORTEST: usize = 16;
+/// Stands for all names.
+const ALL: &str = "*";
+/// A secret that stands in the environment.
+const ENV: &str = "env:";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// To have IDs minted.
+    Mint,
+    /// To take ranges of numbers, which the client gives out itself.
+    Lease,
+    /// To read what is counted.
+    Admin,
+}
+
+/// What is kept of a token: the same for two that are the same, and nothing can be read from it.
+pub type Fingerprint = [u8; 32];
+
+pub fn fingerprint(secret: &[u8]) -> Fingerprint {
+    Sha256::digest(secret).into()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    secret: String,
+    #[serde(default)]
+    mint: BTreeSet<String>,
+    #[serde(default)]
+    lease: BTreeSet<String>,
+    #[serde(default)]
+    admin: bool,
+}
+
+pub struct Token {
+    /// What the operator calls it.
+    pub label: String,
+    fingerprint: Fingerprint,
+    mint: BTreeSet<String>,
+    lease: BTreeSet<String>,
+    admin: bool,
+}
+
+impl Token {
+    pub fn may(&self, right: Right, name: &str) -> bool {
+        let covers = |names: &BTreeSet<String>| names.contains(name) || names.contains(ALL);
+        match right {
+            Right::Mint => covers(&self.mint),
+            Right::Lease => covers(&self.lease),
+            Right::Admin => self.admin,
+        }
+    }
+}
+
+/// All tokens of a file.
+#[derive(Default)]
+pub struct Tokens(Vec<Token>);
+
+impl Tokens {
+    fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{shown}: {error}")))?;
+        // Its own text would show the line, and with it the secret.
+        let parsed: BTreeMap<String, Entry> = toml::from_str(&text).map_err(|error| {
+            let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false";
+            spec_error(format!("{shown}{}: {form}", place(&text, &error)))
+        })?;
+        let mut tokens = vec![];
+        for (label, entry) in parsed {
+            let secret = match entry.secret.strip_prefix(ENV) {
+                None => entry.secret,
+                Some(variable) => std::env::var(variable).map_err(|_| {
+                    Error::new(ErrorKind::Spec, format!("{shown}: [{label}] secret=env:{variable}: there is no such variable in UTF-8"))
+                })?,
+            };
+            if secret.len() < SHORTEST {
+                let why = format!("{shown}: the secret of [{label}] has {} bytes: at least {SHORTEST}", secret.len());
+                return Err(Error::new(ErrorKind::OutOfRange, why));
+            }
+            let fingerprint = fingerprint(secret.as_bytes());
+            tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin });
+        }
+        let mut seen = BTreeMap::new();
+        for token in &tokens {
+            if let Some(other) = seen.insert(token.fingerprint, &token.label) {
+                return Err(spec_error(format!("{shown}: [{other}] and [{}] have the same secret", token.label)));
+            }
+        }
+        if tokens.is_empty() {
+            return Err(spec_error(format!("{shown}: there is no token in it, so nobody could be served")));
+        }
+        Ok(Tokens(tokens))
+    }
+
+    /// The token of a fingerprint. Takes as long whichever it is, and where there is none: all are compared, and each in constant time.
+    pub fn find(&self, fingerprint: &Fingerprint) -> Option<&Token> {
+        let mut found = None;
+        for token in &self.0 {
+            if bool::from(token.fingerprint.ct_eq(fingerprint)) {
+                found = Some(token);
+            }
+        }
+        found
+    }
+}
+
+/// What lets requests in, or not.
+pub struct Gate {
+    path: Option<PathBuf>,
+    tokens: ArcSwap<Tokens>,
+}
+
+impl Gate {
+    /// Without a file it is open.
+    ///
+    /// # Errors
+    /// `SPEC`, `OUT_OF_RANGE` for what is wrong with the file.
+    pub fn new(path: Option<PathBuf>) -> Result<Self> {
+        let tokens = path.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
+        Ok(Gate { path, tokens: ArcSwap::from_pointee(tokens) })
+    }
+
+    /// Reads the file again; where it is wrong the tokens stay as they were.
+    ///
+    /// # Errors
+    /// As [`new`](Gate::new).
+    pub fn reload(&self) -> Result<usize> {
+        let Some(path) = &self.path else { return Ok(0) };
+        let tokens = Tokens::read(path)?;
+        let count = tokens.0.len();
+        self.tokens.store(Arc::new(tokens));
+        Ok(count)
+    }
+
+    /// Whether a token is needed.
+    pub fn is_closed(&self) -> bool {
+        self.path.is_some()
+    }
+
+    /// The names that tokens have rights on.
+    pub fn names(&self) -> BTreeSet<String> {
+        let tokens = self.tokens.load();
+        tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease)).filter(|name| *name != ALL).cloned().collect()
+    }
+
+    /// Whether there is such a token.
+    pub fn knows(&self, fingerprint: &Fingerprint) -> bool {
+        self.tokens.load().find(fingerprint).is_some()
+    }
+
+    /// # Errors
+    /// `UNAUTHORIZED` without a token that is known, `FORBIDDEN` without the right. Neither tells whether the name is served.
+    pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Answer<()> {
+        if !self.is_closed() {
+            return Ok(());
+        }
+        let tokens = self.tokens.load();
+        let Some(token) = fingerprint.and_then(|fingerprint| tokens.find(fingerprint)) else {
+            return Err(Refusal::unauthorized("a token is needed, and the one that was given, if any, is not known"));
+        };
+        if token.may(right, name) {
+            return Ok(());
+        }
+        let wanted = match right {
+            Right::Mint => format!("the right to mint {name:?}"),
+            Right::Lease => format!("the right to lease ranges of {name:?}"),
+            Right::Admin => "the right admin".to_owned(),
+        };
+        Err(Refusal::forbidden(format!("the token {:?} has not {wanted}", token.label)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Tokens> {
+        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("frazil-tokens-{}-{number}.toml", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let tokens = Tokens::read(&path);
+        std::fs::remove_file(path).unwrap();
+        tokens
+    }
+
+    #[test]
+    fn a_token_has_the_rights_it_was_given() {
+        let tokens =
+            read("[shop]\nsecret='0123456789abcdef'\nmint=['a']\n[ops]\nsecret='fedcba9876543210'\nlease=['*']\nadmin=true").unwrap();
+        let find = |secret: &[u8]| tokens.find(&fingerprint(secret));
+        let (shop, ops) = (find(b"0123456789abcdef").unwrap(), find(b"fedcba9876543210").unwrap());
+        assert!(shop.may(Right::Mint, "a") && !shop.may(Right::Mint, "b") && !shop.may(Right::Lease, "a") && !shop.may(Right::Admin, "a"));
+        assert!(ops.may(Right::Lease, "b") && ops.may(Right::Admin, "") && !ops.may(Right::Mint, "b"));
+        assert!(find(b"0123456789abcdeg").is_none() && find(b"").is_none());
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_and_shows_no_secret() {
+        for text in [
+            "",
+            "[a]\nsecret='s3cret'",
+            "[a]\nsecret='s3cret-s3cret-s3cret'\nmints=['a']",
+            "[a]\nsecret='s3cret-s3cret-s3cret'\n[b]\nsecret='s3cret-s3cret-s3cret'",
+            "[a]\nsecret='s3cret-s3cret-s3cret",
+            "[a]\nsecret='env:FRAZIL_TEST_NO_SUCH_VARIABLE'",
+        ] {
+            let error = read(text).err().unwrap().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+        }
+    }
+}

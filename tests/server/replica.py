@@ -1,0 +1,112 @@
+"""A running frazil-server, and what clients send it."""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+
+import redis
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from servers import process
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+PROGRAM = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/frazil-server"
+PATIENCE_S = 60
+
+
+class Replica:
+    """A server with names as given; it ends with the `with` block."""
+
+    def __init__(self, folder, *arguments, env=None):
+        self.reserved = {protocol: process.reserve_port() for protocol in ("http", "resp", "admin")}
+        self.ports = {protocol: process.port_of(reserved) for protocol, reserved in self.reserved.items()}
+        addresses = [f"--{protocol}=:{port}" for protocol, port in self.ports.items()]
+        self.command = [PROGRAM, *addresses, *arguments]
+        self.log = folder / f"server-{self.ports['http']}.log"
+        self.env = os.environ | (env or {})
+        self.running = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        if self.running.poll() is None:
+            self.running.kill()
+        self.running.wait()
+        for reserved in self.reserved.values():
+            reserved.close()
+
+    def start(self):
+        self.running = process.spawn(self.command, self.log, env=self.env)
+        assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
+        assert self.running.poll() is None, self.log.read_text()
+
+    def is_ready(self):
+        try:
+            return self.ask("GET", "/readyz", port="admin")[0] == 200
+        except OSError:
+            return False
+
+    def signal(self, number):
+        os.kill(self.running.pid, number)
+
+    def end(self):
+        """Ends it as an operator does; its exit status."""
+        self.signal(signal.SIGTERM)
+        return self.running.wait(PATIENCE_S)
+
+    def events(self):
+        """What it has logged."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def connection(self, port="http"):
+        return http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
+
+    def ask(self, method, path, headers=None, body=None, port="http"):
+        """A request on a connection of its own: the status, the headers, the body."""
+        connection = self.connection(port)
+        try:
+            connection.request(method, path, body=body, headers=headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, method, path, **options):
+        """The same, for an answer in JSON."""
+        status, _, body = self.ask(method, path, **options)
+        return status, json.loads(body)
+
+    def ids(self, name, count):
+        """So many IDs, as a program would have them."""
+        status, body = self.json("POST", f"/v1/{name}/next?n={count}")
+        assert status == 200, body
+        return [int(number) for number in body["ids"]]
+
+    def redis(self, **options):
+        # It would try again for seconds what is refused.
+        return redis.Redis(port=self.ports["resp"], socket_timeout=PATIENCE_S, **({"retry": None} | options))
+
+    def raw(self, data, port="resp"):
+        """What comes back for bytes, until the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.ports[port]), timeout=PATIENCE_S) as connection:
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: connection.recv(65536), b""))
+            except OSError:
+                # It was closed while there was more to read: the answer may be lost.
+                return b""
+
+
+def run(*arguments, env=None):
+    """Runs the program to its end."""
+    return subprocess.run(
+        [PROGRAM, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False, env=os.environ | (env or {})
+    )

@@ -1,0 +1,248 @@
+"""The life of a server: settings, tokens, counters, its end; and two of them on one store."""
+
+import collections
+import concurrent.futures
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import uuid
+
+import frazil
+import pytest
+import redis
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from replica import PATIENCE_S, PROGRAM, ROOT, Replica, process, run
+
+POSTGRESQL = os.environ.get("FRAZIL_TEST_POSTGRESQL")
+SHOP, OPERATOR, OTHER = (f"{label}-{uuid.uuid4()}" for label in ("shop", "operator", "other"))
+
+
+def bearer(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_file(tmp_path):
+    file = tmp_path / "server.toml"
+    file.write_text('http = ":1001"\nresp = ":1002"\nadmin = ":1003"\n[names]\na = "standard node=1"\nb = "standard node=2"\n')
+    env = {"FRAZIL_SERVER_HTTP": ":2001", "FRAZIL_SERVER_RESP": ":2002", "FRAZIL_SERVER_NAMES": "b=standard node=3\nc=standard node=4"}
+    told = run("check", "--config", file, "--http=:3001", "c=segment store=memory", env=env)
+    assert told.returncode == 0, told.stderr
+    addresses = ["http   127.0.0.1:3001", "resp   127.0.0.1:2002", "admin  127.0.0.1:1003"]
+    names = ["name   a snowflake: standard node=1", "name   b snowflake: standard node=3", "name   c segment: c store=memory"]
+    assert [line for line in told.stdout.splitlines() if not line.startswith("tokens")] == addresses + names
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        ([], "nothing to serve"),
+        (["a=standard node=1", "--http=0.0.0.0:0"], "--tokens"),
+        (["a=standard node=1", "--admin=[::]:0"], "--insecure"),
+        (["a=standard node=5000"], "node=5000"),
+        (["a=standard nod=5"], "did you mean node"),
+        (["a=segment step=5"], "store"),
+        (["a=buffered standard node=1 size=0"], "size=0"),
+        (["a=standard node=1", "--max-count=0"], "max-count=0"),
+        (["a=standard node=1", "--tokens=/no/such/file"], "/no/such/file"),
+    ],
+)
+def test_what_is_wrong_is_told_before_the_start(arguments, told):
+    for command in (["check", *arguments], arguments):
+        ended = run(*command)
+        assert ended.returncode != 0 and told in ended.stderr, ended.stderr
+
+
+def test_everyone_is_served_where_that_is_wanted():
+    for insecure in ({"FRAZIL_SERVER_INSECURE": "true"}, None):
+        arguments = [] if insecure else ["--insecure"]
+        told = run("check", "a=standard node=1", "--http=0.0.0.0:8080", *arguments, env=insecure)
+        assert told.returncode == 0 and "0.0.0.0:8080" in told.stdout, told.stderr
+
+
+def write_tokens(file, mint):
+    shop = f'[shop]\nsecret = "env:SHOP"\nmint = {json.dumps(mint)}\n'
+    file.write_text(f'{shop}[operator]\nsecret = "{OPERATOR}"\nlease = ["*"]\nadmin = true\n')
+
+
+def test_tokens(tmp_path):
+    file = tmp_path / "tokens.toml"
+    write_tokens(file, ["orders"])
+    names = ["orders=standard node=1", "invoice=segment store=memory"]
+    with Replica(tmp_path, *names, f"--tokens={file}", env={"SHOP": SHOP}) as server:
+
+        def status(path, token=None, method="POST", port="http"):
+            return server.ask(method, path, bearer(token) if token else {}, port=port)[0]
+
+        assert [status("/v1/orders/next", token) for token in (None, OTHER, SHOP, OPERATOR)] == [401, 401, 200, 403]
+        # Who may not, does not learn what there is.
+        assert [status(f"/v1/{name}/next", SHOP) for name in ("invoice", "none")] == [403, 403]
+        assert [status("/v1/invoice/ranges", token) for token in (SHOP, OPERATOR)] == [403, 200]
+        assert [status("/metrics", token, "GET", "admin") for token in (None, SHOP, OPERATOR)] == [401, 403, 200]
+        assert [status(path, None, "GET", "admin") for path in ("/healthz", "/readyz")] == [200, 200]
+        assert server.ask("POST", "/v1/orders/next", {"Authorization": "Basic eDp5"})[1]["WWW-Authenticate"] == "Bearer"
+        tinyid = f"/tinyid/id/nextId?bizType=orders&token={OTHER}"
+        assert server.json("GET", tinyid) == (200, {"data": None, "code": 5, "message": "token is error"})
+        assert server.json("GET", tinyid.replace(OTHER, SHOP))[1]["code"] == 200
+
+        with server.redis() as client, pytest.raises(redis.AuthenticationError):
+            client.incr("orders")
+        with server.redis(password=OTHER) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+        with server.redis(password=SHOP, protocol=3) as client:
+            assert client.incr("orders") > 0
+            with pytest.raises(redis.ResponseError, match="shop"):
+                client.incr("invoice")
+            # Rights change under open connections; a file that is wrong changes nothing.
+            file.write_text("[shop]\nsecret = 5")
+            server.signal(signal.SIGHUP)
+            assert process.await_true(lambda: any(event["event"] == "tokens.kept" for event in server.events()), PATIENCE_S)
+            assert client.incr("orders") > 0
+            write_tokens(file, ["invoice"])
+            server.signal(signal.SIGHUP)
+            assert process.await_true(lambda: any(event["event"] == "tokens.read" for event in server.events()), PATIENCE_S)
+            assert client.incr("invoice") == 2
+            with pytest.raises(redis.ResponseError, match="shop"):
+                client.incr("orders")
+        metrics = server.ask("GET", "/metrics", bearer(OPERATOR), port="admin")[2].decode()
+        assert server.end() == 0
+        for secret in (SHOP, OPERATOR, OTHER):
+            assert secret not in server.log.read_text() + metrics
+
+
+def test_what_is_counted(tmp_path):
+    with Replica(tmp_path, "orders=standard store=memory", "invoice=segment store=memory") as server:
+        server.ids("orders", 1000)
+        assert server.ask("POST", "/v1/orders/next?n=0")[0] == 400
+        with server.redis() as client:
+            client.incr("invoice")
+        families = {
+            family.name: family for family in text_string_to_metric_families(server.ask("GET", "/metrics", port="admin")[2].decode())
+        }
+        assert {metric.prometheus.removesuffix("_total") for metric in frazil.METRICS} <= set(families)
+
+        def value(family, **labels):
+            samples = families[family].samples
+            [found] = [s.value for s in samples if labels.items() <= s.labels.items() and not s.name.endswith(("_bucket", "_sum"))]
+            return found
+
+        assert value("frazil_issued", name="orders") == 1000 and value("frazil_issued", name="invoice") == 1
+        assert value("frazil_lease_left_seconds", name="orders") > 0 and value("frazil_range_left", name="invoice") > 0
+        assert value("frazil_server_requests", protocol="http", code="OK") == 1
+        assert value("frazil_server_requests", protocol="http", code="OUT_OF_RANGE") == 1
+        assert value("frazil_server_request_seconds", protocol="http") == 2
+
+
+def test_one_connection_too_many(tmp_path):
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections=2") as server:
+        with contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(server.redis()) for _ in range(2)]
+            assert all(client.ping() for client in clients)
+            assert server.raw(b"PING\r\n") in (b"-ERR max number of clients reached\r\n", b"")
+            assert all(client.ping() for client in clients)
+        assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
+
+
+def test_the_end(tmp_path):
+    """Not ready; no new connection; what is under way is answered; the node number is given back."""
+    layout = "layout='time:41@3s node:4 sequence:4 epoch:2025-01-01' exhausted=wait:60s rollback=error"
+    spec = f"orders={layout} node=3 store=file:{tmp_path}"
+    with Replica(tmp_path, spec, "--max-wait-ms=60000") as server:
+        idle = server.redis()
+        assert idle.ping()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            # More than there are in this tick and the next one.
+            waiting = pool.submit(server.ids, "orders", 33)
+            assert process.await_true(
+                lambda: b'_connections{protocol="http"} 1' in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S
+            )
+            server.signal(signal.SIGTERM)
+            assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
+            assert server.ask("GET", "/healthz", port="admin")[0] == 200
+            for port in ("http", "resp"):
+                with pytest.raises(ConnectionRefusedError):
+                    socket.create_connection(("127.0.0.1", server.ports[port]))
+            assert not waiting.done()
+            assert len(set(waiting.result())) == 33
+        assert server.running.wait(PATIENCE_S) == 0
+        assert [event["event"] for event in server.events()][-2:] == ["draining", "ended"]
+        # Nobody has to wait for the bound of a number that was given back.
+        frazil.Snowflake(spec.removeprefix("orders=")).close()
+        with pytest.raises(redis.ConnectionError):
+            idle.ping()
+
+
+def test_two_replicas_and_kill_9(tmp_path):
+    """Clients of two protocols on two replicas, one of which is killed again and again: no ID twice."""
+    assert POSTGRESQL, "run by tests/server/run.sh"
+    names = [f"orders=standard store={POSTGRESQL} namespace=server", f"invoice=segment store={POSTGRESQL} step=50"]
+    seen = collections.defaultdict(list)
+    over = threading.Event()
+
+    def over_http(server, name):
+        while not over.is_set():
+            try:
+                seen[name, "http", server].append(server.ids(name, 200))
+            except (OSError, AssertionError):
+                over.wait(0.01)
+
+    def over_redis(server, name):
+        while not over.is_set():
+            try:
+                with server.redis() as client:
+                    while not over.is_set():
+                        ids = client.execute_command("FRAZIL.NEXT", name, "COUNT", 200)
+                        seen[name, "resp", server].append(list(map(int, ids)))
+            except redis.RedisError:
+                over.wait(0.01)
+
+    with Replica(tmp_path, *names) as steady, Replica(tmp_path, *names) as killed:
+        jobs = [(ask, server, name) for ask in (over_http, over_redis) for server in (steady, killed) for name in ("orders", "invoice")]
+        clients = [threading.Thread(target=ask, args=(server, name)) for ask, server, name in jobs]
+        for client in clients:
+            client.start()
+        for wanted in (5, 10, 15):
+
+            def minted(wanted=wanted):
+                return all(len(seen[name, protocol, killed]) >= wanted for name in ("orders", "invoice") for protocol in ("http", "resp"))
+
+            assert process.await_true(minted, PATIENCE_S)
+            killed.signal(signal.SIGKILL)
+            killed.running.wait()
+            killed.start()
+        over.set()
+        for client in clients:
+            client.join()
+        assert steady.end() == 0 and killed.end() == 0
+    for name in ("orders", "invoice"):
+        ids = [number for (its, _, _), batches in seen.items() if its == name for batch in batches for number in batch]
+        assert len(ids) == len(set(ids)) > 10_000
+
+
+def test_the_guide(tmp_path):
+    """What it shows runs in its order, on ports of our own."""
+    guide = (ROOT / "docs/server.md").read_text()
+    reserved = [process.reserve_port() for _ in range(3)]
+    for port, ours in zip((8080, 6390, 9090), reserved, strict=True):
+        guide = re.sub(rf"(?<=[ :=]){port}\b", str(process.port_of(ours)), guide)
+
+    def blocks(language):
+        return re.findall(rf"^```{language}\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+
+    (tmp_path / "client.py").write_text(*blocks("py"))
+    settings, tokens = blocks("toml")
+    (tmp_path / "server.toml").write_text(settings)
+    (tmp_path / "tokens.toml").write_text(tokens)
+    env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "DATABASE_URL": POSTGRESQL, "SHOP_TOKEN": SHOP, "OPERATOR_TOKEN": OPERATOR}
+    steps = ["trap 'kill $!; wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
+    command = ["sh", "-ec", "\n".join(steps)]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env=os.environ | env)
+    assert told.returncode == 0, told.stderr
+    assert '{"ready":true}' in told.stdout and '"sequence":' in told.stdout and '"error"' not in told.stdout
+    checked = run("check", "--config", tmp_path / "server.toml", "--tokens", tmp_path / "tokens.toml", env=env)
+    assert checked.returncode == 0 and "tokens required" in checked.stdout, checked.stderr
