@@ -119,8 +119,9 @@ def main(name, folder):
     """A program that waits, and says how that ended."""
     _silence = Silence(Path(folder))
     _ids, call, _ = WAITS[name](_silence)
-    print("ready", flush=True)
     try:
+        # A signal that comes before the call is told of in the same way.
+        print("ready", flush=True)
         call()
     except BaseException as error:  # noqa: BLE001
         print(type(error).__name__, error.__context__, flush=True)
