@@ -122,5 +122,8 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
 /// would not let them go.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;
-    threading.call_method0("get_ident")?.eq(threading.call_method0("main_thread")?.getattr("ident")?)
+    // The public way runs code of Python, where another thread may take the GIL, and with it the interpreter's end.
+    let main = threading.getattr_opt("_main_thread")?.map(|main| main.getattr_opt("_ident")).transpose()?.flatten();
+    let main = main.map_or_else(|| threading.call_method0("main_thread")?.getattr("ident"), Ok)?;
+    threading.call_method0("get_ident")?.eq(main)
 }
