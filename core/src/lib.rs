@@ -99,6 +99,7 @@
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `range` | the IDs of a range of time |
+//! | `json` | an ID's parts as JSON, for the command line and the server |
 //! | `clock`, `policy`, `fork` | what time it is, and how long a tick surely lasts; what to do when it offers no room; did the process fork |
 //! | `generator` | word, gate and lease: the lock-free core |
 //! | `entries` | a map that a process adds to and never takes from |
@@ -125,6 +126,8 @@ mod fork;
 mod generator;
 mod id;
 mod interop;
+#[cfg(feature = "json")]
+mod json;
 mod layout;
 mod lease;
 #[cfg(test)]
@@ -158,6 +161,9 @@ pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;
 pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_at, uuid7_max, uuid7_min};
+#[cfg(feature = "json")]
+#[doc(hidden)]
+pub use json::parts_to_json;
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 #[doc(hidden)]

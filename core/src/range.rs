@@ -11,12 +11,8 @@ use crate::time::show_instant;
 ///
 /// # Errors
 /// `SPEC` where the first is not before the second, and where no ID of the layout has such a time.
-pub fn id_range(layout: &Layout, [from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<(Id, Id)> {
-    if let (Some(from), Some(to)) = (from_ms, to_ms)
-        && from >= to
-    {
-        return Err(spec_error(format!("{from_key}={} is not before {to_key}={}", show_instant(from), show_instant(to))));
-    }
+pub fn id_range(layout: &Layout, keys: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<(Id, Id)> {
+    check_order(keys, from_ms, to_ms)?;
     let (epoch_ms, last_ms) = (layout.epoch_ms(), layout.tick_start_ms(layout.last_tick()));
     // Of the tick that holds the instant. Before the epoch there are none.
     let first = from_ms.filter(|&from| from > epoch_ms).map_or(Ok(Id::from_bits(0)), |from| layout.min_id(from))?;
@@ -30,4 +26,15 @@ pub fn id_range(layout: &Layout, [from_key, to_key]: [&str; 2], from_ms: Option<
         let (from, to) = (show_instant(epoch_ms), show_instant(last_ms));
         spec_error(format!("no ID of the layout has such a time: its time goes from {from} to {to}"))
     })
+}
+
+/// # Errors
+/// `SPEC` where the first is not before the second.
+pub(crate) fn check_order([from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<()> {
+    match from_ms.zip(to_ms) {
+        Some((from, to)) if from >= to => {
+            Err(spec_error(format!("{from_key}={} is not before {to_key}={}", show_instant(from), show_instant(to))))
+        }
+        _ => Ok(()),
+    }
 }

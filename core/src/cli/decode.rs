@@ -7,11 +7,13 @@ use super::{DONE, FAILED, INTERRUPTED};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::{Id, Parts};
+use crate::json::parts_to_json;
 use crate::layout::Layout;
+use crate::range::check_order;
 use crate::spec::{Spec, spec_error};
 use crate::text::TextFormat;
 use crate::time::{parse_duration, parse_instant, show_instant};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::ops::Range;
 
 const DAY_MS: i64 = 86_400_000;
@@ -70,7 +72,7 @@ impl Decoder {
         }
         if self.json {
             for parts in &rows {
-                screen.print(&format!("{}\n", describe(parts)))?;
+                screen.print(&format!("{}\n", parts_to_json(parts)))?;
             }
         } else if !rows.is_empty() {
             screen.table(&table(&self.layout, &rows))?;
@@ -171,7 +173,7 @@ impl Decoder {
     fn print(&self, line: &[u8], number: u64, found: &[Found], screen: &mut Screen<'_>) -> Result<(), Stop> {
         if self.json {
             for found in found {
-                let mut told = describe(&found.parts);
+                let mut told = parts_to_json(&found.parts);
                 told["line"] = json!(number);
                 screen.print(&format!("{told}\n"))?;
             }
@@ -203,12 +205,8 @@ pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> 
     let now = system_ms();
     let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
     let (from_ms, to_ms) = (bound(from)?, bound(to)?);
-    match from_ms.zip(to_ms) {
-        Some((first, end)) if first >= end => {
-            Err(spec_error(format!("{}={} is not before {}={}", from.0, show_instant(first), to.0, show_instant(end))))
-        }
-        _ => Ok((from_ms, to_ms)),
-    }
+    check_order([from.0, to.0], from_ms, to_ms)?;
+    Ok((from_ms, to_ms))
 }
 
 /// An instant as the command line says it: as everywhere, or so long ago.
@@ -247,19 +245,6 @@ fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
 pub(super) fn note(parts: &Parts) -> String {
     let fields: String = parts.fields().map(|(name, value)| format!("{name}={value} ")).collect();
     format!("{} {fields}sequence={}", show_instant(parts.unix_ms()), parts.sequence())
-}
-
-/// The parts as JSON: the ID as text, because a double does not hold it.
-pub(super) fn describe(parts: &Parts) -> Value {
-    let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    json!({
-        "id": parts.id().to_string(),
-        "time": show_instant(parts.unix_ms()),
-        "unix_ms": parts.unix_ms(),
-        "node": parts.node(),
-        "fields": fields,
-        "sequence": parts.sequence(),
-    })
 }
 
 fn table(layout: &Layout, rows: &[Parts]) -> Table {

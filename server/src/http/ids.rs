@@ -6,8 +6,8 @@ use super::form::Form;
 use crate::mint;
 use crate::refusal::Result;
 use crate::tokens::Right;
-use frazil::{Id, TextFormat, id_range, parse_instant, show_instant};
-use serde_json::{Map, json};
+use frazil::{Id, TextFormat, id_range, parse_instant, parts_to_json};
+use serde_json::json;
 
 /// `POST /v1/NAME/next?n=`: exactly n IDs, or an error.
 pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
@@ -39,16 +39,7 @@ pub fn decode(ask: &Ask<'_>, name: &str, id: &str) -> Result<Answer> {
     let layout = ask.name(Right::Mint, name)?.layout()?;
     ask.query(&[])?;
     let parts = layout.decode(Id::parse(id, TextFormat::Decimal)?)?;
-    let fields: Map<_, _> = parts.fields().map(|(name, value)| (name.to_owned(), json!(value))).collect();
-    let told = json!({
-        "id": parts.id().to_string(),
-        "time": show_instant(parts.unix_ms()),
-        "unix_ms": parts.unix_ms(),
-        "node": parts.node(),
-        "fields": fields,
-        "sequence": parts.sequence(),
-    });
-    Ok(json(told.to_string()))
+    Ok(json(parts_to_json(&parts).to_string()))
 }
 
 /// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to, but not including, another one.
