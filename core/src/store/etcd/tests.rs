@@ -4,7 +4,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+/// For answers that come: a busy machine, or a slow disk under the server, may hold one back for many seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn server() -> String {
     std::env::var("FRAZIL_TEST_ETCD").expect("FRAZIL_TEST_ETCD: the URL of an etcd to test with")
@@ -118,13 +119,13 @@ fn a_silent_member_leaves_time_for_the_others() {
     let silent = fake(&[]);
     let started = Instant::now();
     assert_eq!(refused(&silent).kind(), ErrorKind::StoreUnreachable);
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
 
     let good = fake(&[LOGIN, (200, &at("1", 5, ""))]);
     let good = good.rsplit('@').next().unwrap();
     let started = Instant::now();
     connect(&format!("{silent},{good}"), Duration::from_secs(1)).unwrap();
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn an_answer_that_stops_half_way() {
     let url = format!("etcd://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        for _ in 0..50 {
+        for _ in 0..600 {
             // A byte now and then must not stretch the time.
             let _ = stream.write_all(b"H");
             std::thread::sleep(Duration::from_millis(100));
@@ -141,7 +142,7 @@ fn an_answer_that_stops_half_way() {
     });
     let started = Instant::now();
     assert_eq!(refused(&url).kind(), ErrorKind::StoreUnreachable);
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+    assert!(started.elapsed() < PATIENCE / 2, "{:?}", started.elapsed());
 }
 
 #[test]

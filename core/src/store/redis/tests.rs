@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Instant, SystemTime};
 use std::{env, fs, thread};
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[track_caller]
 fn refused(result: Result<impl Sized>, kind: ErrorKind, parts: &[&str]) -> String {
@@ -162,7 +162,7 @@ fn slow_reply() {
     let began = Instant::now();
     let url = impostor(&[b'$'; 1000], Duration::from_millis(20));
     refused(connect(&url, Duration::from_millis(300)), ErrorKind::StoreUnreachable, &["127.0.0.1:", "within 300ms"]);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -689,5 +689,5 @@ fn tls() {
     plain.signal("-STOP");
     let began = Instant::now();
     refused(connect(&url(&plain, "localhost"), Duration::from_millis(400)), ErrorKind::StoreUnreachable, &["within 400ms"]);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }

@@ -18,13 +18,13 @@ fn server(variable: &str) -> String {
 }
 
 fn open(url: &str) -> Box<dyn Store> {
-    connect(url, 10 * SECOND).unwrap()
+    connect(url, 60 * SECOND).unwrap()
 }
 
 fn refused(url: &str) -> Error {
     let begun = Instant::now();
     let error = connect(url, SECOND).map(drop).unwrap_err();
-    assert!(begun.elapsed() < 10 * SECOND, "{error} after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < 60 * SECOND, "{error} after {:?}", begun.elapsed());
     for secret in ["anna", "secret"] {
         assert!(!error.to_string().contains(secret), "{error}");
     }
@@ -126,7 +126,7 @@ fn a_table_that_becomes_unlogged() {
     let url = server("FRAZIL_TEST_POSTGRESQL");
     let schema = "frazil_again";
     let own = format!("{url}{}options=-csearch_path%3D{schema}", if url.contains('?') { '&' } else { '?' });
-    let mut link = Link::connect(url::postgresql(&own).unwrap(), 10 * SECOND).unwrap();
+    let mut link = Link::connect(url::postgresql(&own).unwrap(), 60 * SECOND).unwrap();
     link.ask(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).unwrap();
     link.ask(&format!("CREATE SCHEMA {schema}")).unwrap();
     settings_are_looked_at_again(&own, &["ALTER TABLE frazil SET UNLOGGED"], &["ALTER TABLE frazil SET LOGGED"], "UNLOGGED", link);
@@ -140,7 +140,7 @@ fn looking_makes_no_table() {
     let url = server("FRAZIL_TEST_POSTGRESQL");
     let schema = "frazil_looking";
     let own = format!("{url}{}options=-csearch_path%3D{schema}", if url.contains('?') { '&' } else { '?' });
-    let mut link = Link::connect(url::postgresql(&own).unwrap(), 10 * SECOND).unwrap();
+    let mut link = Link::connect(url::postgresql(&own).unwrap(), 60 * SECOND).unwrap();
     link.ask(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).unwrap();
     link.ask(&format!("CREATE SCHEMA {schema}")).unwrap();
     let mut is_there = || link.ask("SELECT to_regclass('frazil')::text").unwrap()[0][0].is_some();
@@ -167,7 +167,7 @@ fn looking_makes_no_table() {
 fn a_time_limit_of_the_account() {
     let url = server("FRAZIL_TEST_POSTGRESQL");
     let own = format!("{url}{}options=-cstatement_timeout%3D50", if url.contains('?') { '&' } else { '?' });
-    let mut link = Link::connect(url::postgresql(&own).unwrap(), 10 * SECOND).unwrap();
+    let mut link = Link::connect(url::postgresql(&own).unwrap(), 60 * SECOND).unwrap();
     let error = link.ask("SELECT pg_sleep(5)").unwrap_err();
     assert!(error.to_string().contains("statement_timeout") && !error.to_string().contains("locked"), "{error}");
 }
@@ -219,7 +219,7 @@ fn an_identity_that_is_null_differs() {
     use super::Texts;
     let url = server("FRAZIL_TEST_MARIADB");
     let (_, name, server) = namespace(&url, "null");
-    let mut link = Link::connect(url::mysql(&url).unwrap(), 10 * SECOND).unwrap();
+    let mut link = Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap();
     let texts = super::mysql::Mysql { server: "NULL" };
     let swap = swap(&server, Some("0"), Key::Slot(1), Some("start"), "new");
     let rows = link.ask(&texts.swap(&name, &swap, SECOND, SECOND)).unwrap();
@@ -234,7 +234,7 @@ fn commits_that_chain() {
     use super::Texts;
     let url = server("FRAZIL_TEST_MARIADB");
     let (_, name, server) = namespace(&url, "chain");
-    let mut link = Link::connect(url::mysql(&url).unwrap(), 10 * SECOND).unwrap();
+    let mut link = Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap();
     let texts = super::mysql::Mysql { server: "@@server_id" };
     link.ask("SET SESSION completion_type = 'CHAIN'").unwrap();
     for _ in 0..2 {
@@ -289,14 +289,14 @@ fn suite_on_mariadb() {
 #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
 fn more_on_postgresql() {
     let url = server("FRAZIL_TEST_POSTGRESQL");
-    more(&url, || Link::connect(url::postgresql(&url).unwrap(), 10 * SECOND).unwrap());
+    more(&url, || Link::connect(url::postgresql(&url).unwrap(), 60 * SECOND).unwrap());
 }
 
 #[test]
 #[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
 fn more_on_mariadb() {
     let url = server("FRAZIL_TEST_MARIADB");
-    more(&url, || Link::connect(url::mysql(&url).unwrap(), 10 * SECOND).unwrap());
+    more(&url, || Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap());
 }
 
 fn more(url: &str, link: impl Fn() -> Link) {
