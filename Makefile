@@ -1,5 +1,5 @@
 # Each target sets itself up and calls one script.
-.PHONY: help demo example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
+.PHONY: help demo demo-server example-django example-fastapi example-fastify-drizzle example-game-server example-nestjs-prisma check test bench bench-quick frameworks guide soak package install uninstall lint fmt generate
 PREFIX ?= /usr/local
 LIBDIR ?= lib
 # LIBDIR may be given with PREFIX or without.
@@ -10,6 +10,9 @@ help: ## this list
 
 demo: ## three programs in three languages mint at once, one is killed, and their IDs are checked
 	@scripts/demo.sh
+
+demo-server: ## three replicas of frazil-server and six clients, while everything around them breaks; every ID is checked
+	@scripts/demo-server.sh
 
 example-django: ## a message board in Django, REST framework and PostgreSQL with four worker processes: http://127.0.0.1:8000
 	@scripts/example.sh django
@@ -32,13 +35,13 @@ check: ## the core and the Python binding, without servers: the short loop
 test: ## every suite in every language
 	@scripts/test.sh
 
-bench: ## ns per ID beside floors and peers, and the service level
+bench: ## ns per ID beside floors and peers, the service level, and frazil-server
 	@scripts/bench.sh
 
 bench-quick: ## the same within two minutes, once it is built: not a release's build, fewer rounds
 	@scripts/bench.sh --quick
 
-frameworks: ## the adapters with the oldest frameworks that they support, and every application of examples/
+frameworks: ## the adapters with the oldest frameworks that they support, every application of examples/, frazil-server's clients
 	@scripts/frameworks.sh
 
 soak: ## the randomised tests at length: more cases, more preemptions, 30 million IDs

@@ -4,7 +4,7 @@
 # usage: scripts/bench.sh [--quick]: builds as for the demo, fewer rounds, and no service levels
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
-run scripts/setup.sh
+run scripts/setup.sh --bench
 [ "${1:-}" != --quick ] || export FRAZIL_BENCH_QUICK=1
 mkdir -p build/bench
 bench() { # NAME LANGUAGE
@@ -16,5 +16,6 @@ bench 'C and C++' c
 bench Python python
 bench Node node
 bench 'A row in a database, by its key' orm
+bench 'frazil-server, beside redis-server and hyper alone' server
 printf '\n'
 run build/bench-python/bin/python bench/plot.py build/bench build/bench

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The adapters of Python at the oldest versions of the frameworks, and every application of examples/: what `make test` leaves out for its time.
+# The adapters of Python at the oldest versions of the frameworks, every application of examples/, and frazil-server's clients with Go's:
+# what `make test` leaves out for its time.
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
 
 step "Tools, servers, ports and disk space"
-run scripts/setup.sh
+run scripts/setup.sh --frameworks
 step "Builds"
 run python/build.sh
 run node/build.sh
@@ -12,5 +13,7 @@ run c-api/build.sh
 run cargo build --locked -p frazil --features stores,cli
 step "Adapters in Python, with the oldest frameworks"
 run tests/adapters/python/run.sh --oldest
+step "Clients of frazil-server in every language of its guide"
+run tests/server/run.sh -k guide
 step "Examples: applications with four worker processes, one of which is killed; their IDs from the database to the browser"
 run .venv/bin/python -m pytest -q tests/examples

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Makes sure that there is all that a run needs: Debian's packages are installed when we are root, anything else is named.
-# usage: scripts/setup.sh [--check | --demo | --example | --package]: less than `make test` needs, or more
+# usage: scripts/setup.sh [--check | --demo | --demo-server | --example | --bench | --frameworks | --package]: less than `make test`
+# needs, or more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 purpose=${1:---test}
 
-wanted() { # PURPOSE...: whether this run is for one of them; a package is tested as well
-    case " $* " in *" ${purpose#--} "*) true ;; *) [ "$purpose" = --package ] && [[ " $* " = *" test "* ]] ;; esac
+wanted() { # PURPOSE...: whether this run is for one of them; some need all that a test needs as well
+    case " $* " in *" ${purpose#--} "*) true ;; *) [[ "$purpose" =~ ^--(bench|frameworks|package)$ && " $* " = *" test "* ]] ;; esac
 }
 missing=()
 need() { # COMMAND PACKAGE...
@@ -58,7 +59,20 @@ if wanted test; then
     need etcd etcd-server
     [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi
-if wanted example test; then
+if wanted demo-server test; then
+    need curl curl
+    need redis-cli redis-tools
+fi
+if wanted test; then
+    # The clients of frazil-server that its guide shows.
+    need javac default-jdk-headless
+    need php php-cli
+    php -m 2>/dev/null | grep -qx redis || missing+=(php-redis)
+fi
+! wanted bench || need wrk wrk
+# A large one, for one program of the same guide.
+! wanted frameworks || need go golang-go
+if wanted demo-server example test; then
     need setpriv util-linux
     [ -n "$(find /usr/lib/postgresql -name postgres -path '*/bin/*' -print -quit 2>/dev/null)" ] || missing+=(postgresql)
 fi
@@ -95,7 +109,7 @@ if wanted test; then
     tests/adapters/python/newest.sh >/dev/null || absent+=("Python 3.12 or 3.13 as well, in PATH or in pyenv: current frameworks want it")
 fi
 # GB, less where it has been built before.
-case $purpose in --demo | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
+case $purpose in --demo | --demo-server | --example) room=3 ;; --check) room=4 ;; *) room=12 ;; esac
 [ ! -d target ] || room=2
 free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
 [ "$free" -ge $room ] || absent+=("$room GB of free disk space, and in $PWD there are $free")

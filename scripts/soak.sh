@@ -20,6 +20,8 @@ step "loom"
 run env LOOM_MAX_PREEMPTIONS=5 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked --release -p frazil --lib loom
 step "Three languages at once"
 run env FRAZIL_CROSS_IDS=30000000 .venv/bin/python -m pytest -q tests/cross
+step "frazil-server: three replicas behind a balancer, six clients, and everything around them breaks"
+run env FRAZIL_SHOW_IDS=10000000 tests/server/run.sh -rP -k the_show
 step "Faults"
 run env FRAZIL_FAULTS=200 FRAZIL_FAULT_IDS=10000000 FRAZIL_FAULT_WINDOW=60000 FRAZIL_FAULT_RENEW=10000 .venv/bin/python tests/faults
 run env FRAZIL_FAULTS=100 FRAZIL_FAULT_IDS=30000000 .venv/bin/python tests/faults segments

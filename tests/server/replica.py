@@ -15,7 +15,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 from servers import process
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-PROGRAM = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/frazil-server"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+PROGRAM = pathlib.Path(os.environ.get("FRAZIL_TEST_PROGRAM", TARGET / "debug/frazil-server"))
 PATIENCE_S = 60
 
 
