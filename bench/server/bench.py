@@ -27,6 +27,7 @@ SECONDS = 1 if QUICK else 3
 # Requests of a round of redis-benchmark by the depth of its pipeline: some seconds each.
 DEPTHS = {1: 150_000, 16: 1_500_000, 128: 3_000_000}
 BATCH = 1000
+RATES = (2_000, 10_000, 20_000)
 IDLE = 10_000
 PATIENCE_S = 60
 CORES = sorted(os.sched_getaffinity(0))
@@ -132,11 +133,14 @@ def figure(value):
     return f"{value / 1e6:.2f} million" if value >= 1e6 else f"{value:,.0f}"
 
 
-def beside(title, servers, ask, times=1):
-    """A row: of the server and its peer, if there is one."""
-    told = compared(servers, ask)
-    ratio = f"{told[0][1] / told[1][1]:.2f}" if len(told) > 1 else ""
-    row(title, *(figure(times * value) for its in told for value in its), *([""] * (4 - 2 * len(told))), ratio)
+def beside(title, server, peer, ask):
+    """A row: of the server and its peer."""
+    its, others = compared([server, peer], ask)
+    row(title, *map(figure, its), *map(figure, others), f"{its[1] / others[1]:.2f}")
+
+
+def in_batches(title, server, ask):
+    row(title, *(figure(BATCH * value) for value in compared([server], ask)[0]))
 
 
 def speed(program, tools, folder):
@@ -144,27 +148,34 @@ def speed(program, tools, folder):
     redis = Server(folder, "redis-server", redis_server, 1)
     hyper = Server(folder, "hyper", lambda port: [tools / "floor", port], 1)
     with server, redis, hyper:
-        table("requests", "a second", "CPU second", "peer: a second", "CPU second", "ratio by CPU second")
+        table("requests; the peer", "a second", "of CPU", "peer: a second", "of CPU", "ratio, of CPU")
         for depth, count in DEPTHS.items():
             for name in ("orders", "invoice"):
                 ask = by_redis_benchmark(count // (5 if QUICK else 1), 50, depth, "INCR", name)
-                beside(f"`INCR {name}`, pipeline of {depth}; redis-server", [server, redis], ask)
-        beside("HTTP, one ID in JSON; hyper alone", [server, hyper], by_wrk("/v1/orders/next"))
-        table("IDs, in batches of 1,000", "a second", "CPU second", "", "", "")
-        count = 4_000 if QUICK else 20_000
-        beside("`FRAZIL.NEXT wide COUNT 1000`", [server], by_redis_benchmark(count, 8, 1, "FRAZIL.NEXT", "wide", "COUNT", BATCH), BATCH)
+                beside(f"`INCR {name}`, pipeline of {depth}; redis-server", server, redis, ask)
+        beside("HTTP, one ID in JSON; hyper alone", server, hyper, by_wrk("/v1/orders/next"))
+        table("IDs, in batches of 1,000", "a second", "of CPU")
+        ask = by_redis_benchmark(4_000 if QUICK else 20_000, 8, 1, "FRAZIL.NEXT", "wide", "COUNT", BATCH)
+        in_batches("`FRAZIL.NEXT wide COUNT 1000`", server, ask)
         for form in ("application/octet-stream", "text/plain", "application/json"):
-            beside(f"HTTP, `{form}`", [server], by_wrk(f"/v1/wide/next?n={BATCH}", f"--header=Accept: {form}"), BATCH)
-        latency(server, tools)
+            in_batches(f"HTTP, `{form}`", server, by_wrk(f"/v1/wide/next?n={BATCH}", f"--header=Accept: {form}"))
+        cases = [
+            ("HTTP, one ID in JSON", server.ports[0], ONE),
+            ("... hyper alone", hyper.ports[0], ONE),
+            ("`INCR invoice`", server.ports[1], INCR),
+            ("... redis-server", redis.ports[0], INCR),
+        ]
+        latency(tools, cases)
 
 
-def latency(server, tools):
+def latency(tools, cases):
+    """At a steady rate, whoever is late: the server and its peer in turn."""
     table("steady load, 16 connections", "requests a second", "p50, us", "p99, us", "p99.9, us")
-    for rate in (2_000, 10_000, 20_000):
-        for title, port, request in (("HTTP", 0, ONE), ("`INCR`", 1, INCR)):
-            told = [json.loads(load(tools / "pace", server.ports[port], 16, SECONDS, rate, request)) for _ in range(ROUNDS)]
-            reached = statistics.median(each["requests"] / each["seconds"] for each in told)
-            row(title, figure(reached), *(f"{statistics.median(each[at] for each in told):,.0f}" for at in ("p50", "p99", "p999")))
+    for rate in RATES:
+        told = [[json.loads(load(tools / "pace", port, 16, SECONDS, rate, request)) for _, port, request in cases] for _ in range(ROUNDS)]
+        for (title, _, _), its in zip(cases, zip(*told, strict=True), strict=True):
+            reached = statistics.median(each["requests"] / each["seconds"] for each in its)
+            row(title, figure(reached), *(f"{statistics.median(each[at] for each in its):,.0f}" for at in ("p50", "p99", "p999")))
 
 
 def idle(program, tools, folder):

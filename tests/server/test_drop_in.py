@@ -32,9 +32,9 @@ TYPES = ("test", "test_odd", "client", "odd")
 TOKEN = "0f673adf80504e2eaa552f5d791b644c"
 
 
-@pytest.fixture(scope="module")
-def store():
-    with servers.start("mariadb") as store:
+@pytest.fixture(scope="module", params=["mariadb"])
+def store(request):
+    with servers.start(request.param) as store:
         store.sql(LEAF + TINYID)
         yield store
 
