@@ -16,7 +16,7 @@ from servers import process
 from show import Show
 
 TERMINAL = sys.stdout.isatty()
-BOLD, DIM, PLAIN = ("\033[1m", "\033[2m", "\033[0m") if TERMINAL else ("", "", "")
+BOLD, DIM, PLAIN, CLEAR = ("\033[1m", "\033[2m", "\033[0m", "\r\033[K") if TERMINAL else ("", "", "", "")
 REFRESH_S = 0.1
 
 
@@ -42,7 +42,7 @@ class Story:
     """What happens, line by line; on a terminal with a last line that counts."""
 
     def __init__(self):
-        self.since = time.monotonic()
+        self.since = None
         self.show = None
         self.over = threading.Event()
         self.lock = threading.Lock()
@@ -52,12 +52,12 @@ class Story:
 
     def tell(self, text):
         with self.lock:
-            print(f"{chr(13) if TERMINAL else ''}{self.line(text)}{' ' * 8}", flush=True)
+            print(f"{CLEAR}{self.line(text)}", flush=True)
 
     def count(self):
         while TERMINAL and not self.over.wait(REFRESH_S):
             with self.lock:
-                print(f"\r{DIM}{self.line('...')}{PLAIN}", end="", flush=True)
+                print(f"{CLEAR}{DIM}{self.line('...')}{PLAIN}", end="", flush=True)
 
 
 def table(show):
@@ -76,6 +76,7 @@ def main():
         story.show = show = stack.enter_context(Show(store, folder, say=story.tell))
         show_what_a_user_gets(show.balancer.ports)
         print("Meanwhile six clients ask, in four protocols, and everything around them breaks:\n", flush=True)
+        story.since = time.monotonic()
         counting = threading.Thread(target=story.count)
         counting.start()
         try:

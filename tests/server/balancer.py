@@ -33,7 +33,7 @@ class Balancer:
         self._turn = itertools.count()
         self._begun = threading.Event()
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_until_complete, args=[self._serve()], name="balancer", daemon=True)
+        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._serve()), name="balancer", daemon=True)
 
     def __enter__(self):
         self._thread.start()

@@ -10,7 +10,7 @@ import redis
 
 COUNT = 1000
 # Between two requests: the machine is for the servers.
-PAUSE_S = 0.08
+PAUSE_S = 0.12
 RETRY_S = 0.02
 # A balancer ends what nobody answers.
 PATIENCE_S = 60

@@ -13,9 +13,21 @@ from replica import PATIENCE_S, Replica, process
 # Four node numbers for three replicas: one that is lost is soon needed by another one.
 LAYOUT = "time:41@1ms node:2 sequence:12 epoch:2025-01-01"
 NODE_SHIFT = 12
-WINDOW_S = 5
+WINDOW_S = 10
 # Until a frozen replica's lease is over, and anybody may have its number.
 FROZEN_S = WINDOW_S + 1.5
+
+
+class Supervised(Replica):
+    """One that is started again when it ends because the store does not answer: a busy one, or one that is just being restarted."""
+
+    def start(self):
+        while True:
+            self.running = process.spawn(self.command, self.log, env=self.env)
+            assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
+            if self.running.poll() is None:
+                return
+            assert self.events()[-1]["code"] == "STORE_UNREACHABLE", self.log.read_text()
 
 
 class Show:
@@ -25,12 +37,12 @@ class Show:
         """`store` is a server of tests/servers; `say` is told what happens."""
         url = f"store={store.url} namespace=show"
         names = [
-            f"orders=layout='{LAYOUT}' start=zero {url} window={WINDOW_S}s renew=1s",
+            f"orders=layout='{LAYOUT}' start=zero {url} window={WINDOW_S}s renew=2s",
             f"invoice=segment {url} step=50000",
         ]
         self.store, self.say = store, say
         self.stack = contextlib.ExitStack()
-        self.replicas = [Replica(folder, *names) for _ in range(3)]
+        self.replicas = [Supervised(folder, *names) for _ in range(3)]
         self.balancer = Balancer([replica.ports for replica in self.replicas])
         self.clients = [client(self.balancer.ports) for client in ALL]
         self.faults = collections.Counter()
