@@ -20,7 +20,7 @@ mod imp {
     use std::ffi::{c_int, c_void};
     use std::ptr;
 
-    /// `struct _pthread_cleanup_buffer` of glibc, whose first, second and last word musl's `struct __ptcb` has in the same order, and no more.
+    /// `struct _pthread_cleanup_buffer` of glibc. musl's `struct __ptcb` begins with the same two words, and ends with a third.
     #[repr(C)]
     struct Handler {
         call: Option<extern "C" fn(*mut c_void)>,
