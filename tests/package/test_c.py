@@ -311,7 +311,7 @@ def test_make_install(project, packages):
     assert [path for path in installed.rglob("*") if not path.is_dir()] == []
 
 
-CONAN = '''
+CONAN = """
 import runpy, shutil, sys, types
 tools = {"errors": ["ConanInvalidConfiguration"], "tools.build": ["cross_building"], "tools.files": ["rm", "rmdir"], "tools.layout": ["basic_layout"]}
 sys.modules["conan"] = types.SimpleNamespace(ConanFile=object)
@@ -322,7 +322,7 @@ sys.modules["conan.tools.files"].copy = lambda recipe, every, source, to: shutil
 recipe = runpy.run_path(sys.argv[1] + "/conanfile.py")["Frazil"]()
 recipe.recipe_folder, recipe.export_sources_folder = sys.argv[1:]
 recipe.export_sources()
-'''
+"""
 
 
 def test_the_conan_recipe_exports_what_cargo_reads(tmp_path):
