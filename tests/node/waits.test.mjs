@@ -92,10 +92,10 @@ test('process.exit and worker.terminate wait for no call', async () => {
 test('worker.terminate ends a wait in place', async () => {
   for (const call of ['next({ maxWaitMs: Infinity })', 'fill(new BigInt64Array(8), { maxWaitMs: 1e7 })']) {
     const program = `const { Snowflake } = require(${JSON.stringify(addon)})
-      const ids = new Snowflake('layout="time:31@1h node:20 sequence:2 epoch:2025-01-01" exhausted=wait:2h start=zero', { node: 1, detached: true })
-      ids.batch(4)
+      const hour = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'
+      const ids = new Snowflake(hour, { namespace: 'terminated', maxWaitMs: 30000 })
       require('node:worker_threads').parentPort.postMessage('waits')
-      ids.${call}`
+      for (;;) ids.${call}`
     const worker = new Worker(program, { eval: true })
     await once(worker, 'message')
     assert.equal(await inTime(worker.terminate(), call), 1)
