@@ -1,7 +1,10 @@
 //! The core's errors as Python exceptions, one class for each kind, and the guard that turns a panic
 //! into one of them.
 
-use crate::end::held;
+mod end;
+
+pub(crate) use end::held;
+
 use frazil::{Error, ErrorKind};
 use pyo3::exceptions::{
     PyConnectionError, PyException, PyLookupError, PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,

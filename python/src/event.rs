@@ -1,6 +1,6 @@
 //! Events become records of the logger `frazil`.
 
-use crate::end::held;
+use crate::error::held;
 use crate::wait;
 use frazil::{Event, Level};
 use pyo3::exceptions::PyException;

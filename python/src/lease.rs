@@ -1,8 +1,7 @@
 //! `Lease`: a leased node number and how it stands; and giving numbers back.
 
 use crate::convert;
-use crate::end::held;
-use crate::error::{exception, guard};
+use crate::error::{exception, guard, held};
 use crate::next::{Ids, Mint};
 
 use crate::wait::{Call, Limit, finish, timeout};

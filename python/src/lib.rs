@@ -1,7 +1,6 @@
 //! `frazil._frazil`, the native part of the Python package: conversion only; the core decides.
 
 mod convert;
-mod end;
 mod error;
 mod event;
 mod layout;
@@ -33,7 +32,7 @@ fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
 #[pymodule(gil_used = false)]
 fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // A thread may import it while the interpreter ends.
-    end::held(|| fill(module))
+    error::held(|| fill(module))
 }
 
 fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,8 +3,7 @@
 //! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go.
 
 use crate::convert;
-use crate::end::held;
-use crate::error::{OrRaise, exception, guard, guard_short, refuse};
+use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 
 use crate::wait::{Call, Limit, finish, timeout};
 use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};

@@ -1,8 +1,7 @@
 //! `ObjectId`, MongoDB's.
 
 use crate::convert::{self, unix_ms, wrong_type};
-use crate::end::held;
-use crate::error::{OrRaise, guard, guard_short, refuse};
+use crate::error::{OrRaise, guard, guard_short, held, refuse};
 use frazil::ErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};

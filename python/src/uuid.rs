@@ -1,8 +1,7 @@
 //! UUIDs, as the standard library's `uuid.UUID`.
 
 use crate::convert::{self, unix_ms, wrong_type};
-use crate::end::held;
-use crate::error::{OrRaise, guard, guard_short};
+use crate::error::{OrRaise, guard, guard_short, held};
 use frazil::ErrorKind;
 use pyo3::ffi;
 use pyo3::prelude::*;

@@ -2,8 +2,7 @@
 //!
 //! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
 
-use crate::end::held;
-use crate::error::{exception, guard};
+use crate::error::{exception, guard, held};
 use crate::next::Ids;
 use frazil::{ErrorKind, Pending, Wait};
 use pyo3::PyTypeCheck;
