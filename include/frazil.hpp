@@ -570,7 +570,8 @@ struct lease {
 };
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
-/// SIGTERM; from a thread, not from within a signal handler. Errors: would_block where a store has not been told in time.
+/// SIGTERM; from a thread, not from within a signal handler. It waits for what was closed or destroyed before, too. Errors: would_block where
+/// a store has not been told in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
 
 /// Something that happened to the generators of this process: on_event(). Its texts hold no secret, and are valid during the call of the hook.

@@ -48,7 +48,10 @@ if (!targets.includes(target)) {
 }
 const platforms = targets.map(packageOf)
 const optionalDependencies = Object.fromEntries(platforms.map(({ name, version }) => [name, version]))
-pack(write({ ...main, optionalDependencies }, readFileSync(join(here, 'README.md')), main.files))
+// npm knows no file of the repository.
+const files = `${main.homepage.replace('#readme', '')}/blob/main/`
+const readme = readFileSync(join(here, 'README.md'), 'utf8').replaceAll('](../', `](${files}`)
+pack(write({ ...main, optionalDependencies }, readme, main.files))
 for (const manifest of platforms) {
   const readme = `# ${manifest.name}\n\n${manifest.description}. Install [frazil](https://www.npmjs.com/package/frazil), which takes it along.\n`
   const to = write(manifest, readme, licences)

@@ -119,6 +119,22 @@ fn close_all_waits_for_each_number_of_one_store() {
 }
 
 #[test]
+fn close_all_waits_for_what_was_closed_before() {
+    if std::env::var_os("FRAZIL_TEST_CLOSE_BEFORE").is_none() {
+        return in_own_process("close_all_waits_for_what_was_closed_before", "FRAZIL_TEST_CLOSE_BEFORE");
+    }
+    let folder = Folder::new("before");
+    let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
+    let locked = folder.lock();
+    // Its keeper has begun to give the number back, and nobody has the generator any more.
+    drop(ids);
+    assert_eq!(frazil::close_all(Duration::from_millis(50)).expect_err("the store was not told").kind(), ErrorKind::WouldBlock);
+    drop(locked);
+    assert_eq!(frazil::close_all(LONG), Ok(()));
+    assert_eq!(frazil::close_all(Duration::ZERO), Ok(()));
+}
+
+#[test]
 fn two_polled_opens_of_one_segment_both_open() {
     let folder = Folder::new("twice");
     let spec = Spec::parse(&format!("orders wait=20s {}", folder.store())).unwrap();

@@ -7,7 +7,7 @@ use crate::convert;
 use crate::error::{Instance, OrThrow, catch, guard, refusal};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
-use crate::wait::{Form, NOW, later, max_wait, now_or_later};
+use crate::wait::{Form, NOW, held_up, later, max_wait, now_or_later};
 use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
@@ -168,7 +168,7 @@ pub(crate) fn renew<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unkno
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
     let ids = next::this::<M>(env, this)?;
     let asked = max_wait(env, options, Form::InPlace)?;
-    let closed = ids.0.try_close(asked.unwrap_or(EVENT_LOOP_PATIENCE).into());
+    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_PATIENCE), |wait| ids.0.try_close(wait));
     // Who says how long wants to know.
     if asked.is_some() { closed.or_throw(env) } else { Ok(()) }
 }

@@ -8,7 +8,7 @@ pub(crate) mod ahead;
 use crate::convert::{self, Wrapped, bigint_of};
 use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
-use crate::wait::{Form, NOW, in_place, max_wait, now_or_later};
+use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
 use ahead::Pieces;
 use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, TextFormat, Wait, batch_in_pieces};
 use napi::bindgen_prelude::*;
@@ -117,7 +117,7 @@ unsafe fn big_int_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_call
         Unknown::from_raw_unchecked(env, options)
     };
     guard_raw(env, |env| {
-        let id = ids.try_next_id(in_place(env, options)?.into()).or_throw(env)?;
+        let id = held_up(env, in_place(env, options)?, |wait| ids.try_next_id(wait)).or_throw(env)?;
         // SAFETY: as the caller says.
         Ok(unsafe { bigint_of(env.raw(), id.get()) })
     })
@@ -147,7 +147,7 @@ pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: 
 /// The next ID, as decimal text or in a format, for a call with options.
 pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFormat>, options: Unknown<'_>) -> Result<String> {
     let ids = self::this::<M>(env, this)?;
-    let id = ids.0.try_next_id(in_place(env, options)?.into()).or_throw(env)?;
+    let id = held_up(env, in_place(env, options)?, |wait| ids.0.try_next_id(wait)).or_throw(env)?;
     Ok(format.map_or_else(|| id.to_string(), |format| id.text(format)))
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFor
 pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<V> {
     let ids = self::this::<M>(env, this)?;
     let (count, max_wait) = (convert::count(env, count)?, in_place(env, options)?);
-    let ids = ids.0.try_batch(count, max_wait.into()).or_throw(env)?;
+    let ids = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait)).or_throw(env)?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())
 }
 
@@ -173,7 +173,8 @@ pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, o
     // The options first: reading them may run JavaScript, which may detach the buffer.
     let max_wait = in_place(env, options)?;
     let buffer = bigint64s(env, buffer)?;
-    ids.0.try_fill(buffer, max_wait.into()).map_err(|error| thrown(env, &error, error.to_string(), Some(error.written())))?;
+    let filled = held_up(env, max_wait, |wait| ids.0.try_fill(buffer, wait));
+    filled.map_err(|error| thrown(env, &error, error.to_string(), Some(error.written())))?;
     Ok(buffer.len() as f64)
 }
 

@@ -6,7 +6,7 @@ use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
+use frazil::{ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
 use napi::bindgen_prelude::*;
 use napi::{ValueType, sys};
 use napi_derive::napi;
@@ -64,7 +64,7 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::InPlace)?;
-        let opened = open_in_place(env, || Numbers::open(supply, spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE)))?;
+        let opened = open_in_place(env, max_wait, |wait| Numbers::open(supply, spec, wait))?;
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, &format!("{supply:?}")))?)))
     })
 }

@@ -5,7 +5,7 @@ use crate::error::{OrThrow, guard, would_block};
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, Wait};
+use frazil::{Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi::sys;
 use napi_derive::napi;
@@ -55,7 +55,7 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
         let (spec, max_wait) = convert::spec(env, spec, options, Form::InPlace)?;
-        let opened = open_in_place(env, || Snowflake::open_spec(spec, max_wait.unwrap_or(EVENT_LOOP_PATIENCE)))?;
+        let opened = open_in_place(env, max_wait, |wait| Snowflake::open_spec(spec, wait))?;
         Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, "Snowflake"))?)))
     })
 }

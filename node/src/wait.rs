@@ -80,6 +80,33 @@ pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
     Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_PATIENCE))
 }
 
+/// Makes a call that waits in place. What ends its environment, as `worker.terminate()` and `process.exit()` do, waits for this thread: it ends
+/// the wait, too.
+pub(crate) fn held_up<T>(env: &Env, max_wait: Duration, call: impl FnOnce(Wait<'_>) -> T) -> T {
+    struct Raw(sys::napi_env);
+    // SAFETY: the wait asks on the thread that waits, which is the environment's.
+    unsafe impl Sync for Raw {}
+
+    if max_wait <= EVENT_LOOP_PATIENCE {
+        return call(max_wait.into());
+    }
+    let raw = Raw(env.raw());
+    let is_ending = || {
+        let Raw(env) = &raw;
+        let (mut value, mut scope) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: on the environment's thread, in a call. What might run JavaScript is refused from the moment on in which the environment
+        // is to end, whatever thread says so.
+        unsafe {
+            sys::napi_open_handle_scope(*env, &mut scope);
+            sys::napi_get_boolean(*env, true, &mut value);
+            let status = sys::napi_coerce_to_bool(*env, value, &mut value);
+            sys::napi_close_handle_scope(*env, scope);
+            status != sys::Status::napi_ok
+        }
+    };
+    call(Wait::until(max_wait, &is_ending))
+}
+
 fn duration(env: &Env, value: Unknown<'_>) -> Result<Duration> {
     const ALLOWED: &str = "0 or more milliseconds, Infinity too";
     if value.get_type()? != ValueType::Number {
@@ -146,8 +173,12 @@ pub(crate) fn heard(event: Event) {
 }
 
 /// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
-pub(crate) fn open_in_place<T>(env: &Env, open: impl FnOnce() -> frazil::Result<T>) -> Result<frazil::Result<T>> {
-    let opened = open();
+pub(crate) fn open_in_place<T>(
+    env: &Env,
+    max_wait: Option<Duration>,
+    open: impl FnOnce(Wait<'_>) -> frazil::Result<T>,
+) -> Result<frazil::Result<T>> {
+    let opened = held_up(env, max_wait.unwrap_or(EVENT_LOOP_PATIENCE), open);
     HEARD.take().into_iter().try_for_each(|event| event::show(env, &event, true))?;
     Ok(opened)
 }

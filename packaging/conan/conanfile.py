@@ -34,11 +34,13 @@ class Frazil(ConanFile):
 
     def export_sources(self):
         root, here = self._root(), Path(self.export_sources_folder)
-        for folder in ("core", "c-api", "include", "python/src", "node/src"):
+        # Cargo reads the manifests of all members of the workspace, and looks for their sources.
+        [members] = re.findall(r"^members = \[(.*)\]", load(self, root / "Cargo.toml"), re.MULTILINE)
+        members = re.findall(r'"(.+?)"', members)
+        for folder in ("core", "c-api", "include", *(f"{member}/src" for member in members)):
             copy(self, "*", root / folder, here / folder)
-        # Cargo reads the manifests of all members of the workspace.
         files = ["Cargo.toml", "Cargo.lock", "LICENSE-MIT", "LICENSE-APACHE", "node/build.rs"]
-        for file in [*files, *(f"{member}/Cargo.toml" for member in ("python", "node"))]:
+        for file in [*files, *(f"{member}/Cargo.toml" for member in members)]:
             shutil.copy(root / file, here / file)
 
     def layout(self):

@@ -1,6 +1,10 @@
 //! The core's errors as Python exceptions, one class for each kind, and the guard that turns a panic
 //! into one of them.
 
+mod end;
+
+pub(crate) use end::held;
+
 use frazil::{Error, ErrorKind};
 use pyo3::exceptions::{
     PyConnectionError, PyException, PyLookupError, PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,
@@ -108,7 +112,8 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         Ok(PyErr::from_value(exception))
     };
-    build().unwrap_or_else(|error: PyErr| error)
+    // A class is Python's, and so is what its collector may run meanwhile.
+    held(build).unwrap_or_else(|error: PyErr| error)
 }
 
 /// Refuses what only this binding can see: a wrong type, a number that no integer of the core holds.
@@ -128,30 +133,18 @@ impl<T> OrRaise<T> for frazil::Result<T> {
     }
 }
 
-/// Runs the body of an entry; a panic in it is raised as `InternalError`.
+/// Runs the body of an entry; a panic in it is raised as `InternalError`. The interpreter's end may come meanwhile.
 #[inline(always)]
 pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock
-    // of its store panics again.
-    let body = || {
-        let hang = HangAtTheEnd;
-        let result = body();
-        std::mem::forget(hang);
-        result
-    };
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(py, &*panic)))
+    held(|| guard_short(py, body))
 }
 
-/// Holds a thread for ever that CPython ends: before 3.14 it unwinds a thread that asks for the GIL while the interpreter ends, which
-/// `catch_unwind` would make an abort. Later versions hang it themselves.
-pub(crate) struct HangAtTheEnd;
-
-impl Drop for HangAtTheEnd {
-    fn drop(&mut self) {
-        while !std::thread::panicking() {
-            std::thread::park();
-        }
-    }
+/// The same for a body that runs no code of Python, or sees to that itself: for the hot calls, a tenth of whose price it would be.
+#[inline(always)]
+pub(crate) fn guard_short<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock
+    // of its store panics again.
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(py, &*panic)))
 }
 
 #[cold]

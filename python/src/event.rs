@@ -1,13 +1,12 @@
 //! Events become records of the logger `frazil`.
 
-use crate::error::HangAtTheEnd;
+use crate::error::held;
 use crate::wait;
 use frazil::{Event, Level};
 use pyo3::exceptions::PyException;
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use std::time::Duration;
 
 /// How long the interpreter's end, and a fork, wait for a handler that is being called.
@@ -22,7 +21,7 @@ pub(crate) fn log(py: Python<'_>) -> PyResult<()> {
     LOG.get_or_try_init(py, || py.import("frazil._events")?.getattr("log").map(Bound::unbind))?;
     frazil::on_event(|event| {
         // An interpreter that is on its way out lets nobody in.
-        Python::try_attach(|py| record(py, event).unwrap_or_else(|error| raised(py, error)));
+        held(|| Python::try_attach(|py| record(py, event).unwrap_or_else(|error| raised(py, error))));
     });
     // Windows does not fork.
     let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? else { return Ok(()) };
@@ -37,23 +36,8 @@ fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
     for (name, value) in &event.fields {
         fields.set_item(name, value)?;
     }
-    let arguments = (event.level >= Level::Warning, &event.text, event.name, fields).into_pyobject(py)?;
-    call(LOG.get(py).expect("it is there before the first event").bind(py), &arguments)
-}
-
-/// Calls a function in a thread that may outlive the interpreter, and then hangs.
-fn call(function: &Bound<'_, PyAny>, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
-    type Call = unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
-
-    let py = function.py();
-    // SAFETY: the same function, of which it is said that it may unwind.
-    let call: Call = unsafe { std::mem::transmute(ffi::PyObject_CallObject as *const ()) };
-    let hang = HangAtTheEnd;
-    // SAFETY: the thread is attached, and both are borrowed; what comes back is a reference of ours, or null with an exception.
-    let result = unsafe { call(function.as_ptr(), arguments.as_ptr()) };
-    std::mem::forget(hang);
-    // SAFETY: as above.
-    unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(drop)
+    let log = LOG.get(py).expect("it is there before the first event");
+    log.call1(py, (event.level >= Level::Warning, &event.text, event.name, fields)).map(drop)
 }
 
 /// What a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.

@@ -1,7 +1,7 @@
 //! `Lease`: a leased node number and how it stands; and giving numbers back.
 
 use crate::convert;
-use crate::error::{exception, guard};
+use crate::error::{exception, guard, held};
 use crate::next::{Ids, Mint};
 
 use crate::wait::{Call, Limit, finish, timeout};
@@ -188,7 +188,7 @@ pub(crate) fn give_back<I: Ids>(ids: &I) {
     }
     // A destructor runs wherever the last reference goes, also while an exception is on its way, which what is called here would
     // take for its own.
-    let dropped = Python::try_attach(|py| {
+    let drop_it = |py: Python<'_>| {
         // SAFETY: the thread is attached; the three are kept for the call below, or null.
         let on_its_way = unsafe {
             let (mut class, mut value, mut trace) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
@@ -200,9 +200,9 @@ pub(crate) fn give_back<I: Ids>(ids: &I) {
         py.detach(|| drop(ids.try_close(patience)));
         // SAFETY: the thread is attached, and the three are what the call above gave.
         unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
-    });
+    };
     // An interpreter that is on its way out lets nobody wait.
-    if dropped.is_none() {
+    if held(|| Python::try_attach(drop_it)).is_none() {
         drop(ids.try_close(Duration::ZERO));
     }
 }

@@ -31,6 +31,11 @@ fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
 /// 64-bit, time-ordered, globally unique IDs.
 #[pymodule(gil_used = false)]
 fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // A thread may import it while the interpreter ends.
+    error::held(|| fill(module))
+}
+
+fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     // Before all else: classes that a subinterpreter has made are nobody's once it is gone.
     only_in_the_main_interpreter(py)?;
@@ -67,9 +72,9 @@ fn _frazil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     once(py)
 }
 
-/// The interpreter's end.
+/// At the interpreter's exit.
 #[pyfunction]
-fn end(py: Python<'_>) -> PyResult<()> {
+fn exit(py: Python<'_>) -> PyResult<()> {
     lease::close_all(py)?;
     event::end(py);
     Ok(())
@@ -87,8 +92,8 @@ fn once(py: Python<'_>) -> PyResult<()> {
         next::export::<Snowflake>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next ID. Waits as the policies say.")?;
         next::export::<Numbers>(py, c"next($self, /, *, timeout=None)\n--\n\nThe next number. Waits as the spec says.")?;
         // What it does at the program's end comes after what the program registers from here on.
-        let end = wrap_pyfunction!(end, py)?;
-        py.import("atexit")?.call_method1("register", (end,)).map(drop)
+        let exit = wrap_pyfunction!(exit, py)?;
+        py.import("atexit")?.call_method1("register", (exit,)).map(drop)
     })
     .map(drop)
 }

@@ -3,7 +3,7 @@
 //! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go.
 
 use crate::convert;
-use crate::error::{OrRaise, exception, guard, refuse};
+use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 
 use crate::wait::{Call, Limit, finish, timeout};
 use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
@@ -90,7 +90,7 @@ pub(crate) fn next_id<I: Ids>(py: Python<'_>, ids: &I) -> PyResult<Id> {
 #[inline(never)]
 fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
     match error.kind() {
-        ErrorKind::WouldBlock => next_within(py, ids, None),
+        ErrorKind::WouldBlock => held(|| next_within(py, ids, None)),
         _ => Err(exception(py, error)),
     }
 }
@@ -218,7 +218,7 @@ unsafe extern "C" fn text<M: Mint>(ids: *mut ffi::PyObject, format: *mut ffi::Py
     let py = unsafe { Python::assume_attached() };
     // SAFETY: the method descriptor has checked that `ids` is of the class, and both live through the call.
     let (ids, format) = unsafe { (Borrowed::from_ptr(py, ids).cast_unchecked::<M>(), Borrowed::from_ptr(py, format)) };
-    let text = guard(py, || {
+    let text = guard_short(py, || {
         let format = convert::text_format(&format)?;
         convert::id_text(py, next_id(py, &**ids.get().ids())?, format)
     });
@@ -244,7 +244,7 @@ unsafe extern "C" fn next<M: Mint>(
     let ids = unsafe { Borrowed::from_ptr(py, ids).cast_unchecked::<M>() };
     let ids = &**ids.get().ids();
     if count == 0 && names.is_null() {
-        int_or_raise(py, guard(py, || next_id(py, ids)))
+        int_or_raise(py, guard_short(py, || next_id(py, ids)))
     } else {
         // SAFETY: these are what CPython gave.
         unsafe { next_with(py, ids, arguments, count, names) }

@@ -1,7 +1,7 @@
 //! `Segment`, `Tickets`, `Buffered`: numbers that a thread prepares ahead. What they have in common is `Numbers`.
 
 use crate::convert;
-use crate::error::{OrRaise, exception, guard};
+use crate::error::{OrRaise, exception, guard, guard_short};
 use crate::layout::Layout;
 use crate::lease;
 use crate::next::{self, Mint, next_id};
@@ -175,7 +175,7 @@ impl Numbers {
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &*self.0)?.get()))
+        guard_short(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __iter__<'py>(numbers: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -183,7 +183,7 @@ impl Numbers {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &*self.0)?.get()))
+        guard_short(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __enter__<'py>(numbers: &Bound<'py, Self>) -> Bound<'py, Self> {

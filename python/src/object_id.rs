@@ -1,7 +1,7 @@
 //! `ObjectId`, MongoDB's.
 
 use crate::convert::{self, unix_ms, wrong_type};
-use crate::error::{OrRaise, guard, refuse};
+use crate::error::{OrRaise, guard, guard_short, held, refuse};
 use frazil::ErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
@@ -18,9 +18,9 @@ impl ObjectId {
     #[new]
     #[pyo3(signature = (value = None, /))]
     fn new(py: Python<'_>, value: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        guard(py, || match value {
+        guard_short(py, || match value {
             None => Ok(ObjectId(frazil::ObjectId::new().or_raise(py)?)),
-            Some(value) => parse(value),
+            Some(value) => held(|| parse(value)),
         })
     }
 

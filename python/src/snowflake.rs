@@ -3,7 +3,7 @@
 pub(crate) mod pickled;
 
 use crate::convert;
-use crate::error::{OrRaise, guard};
+use crate::error::{OrRaise, guard, guard_short};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
 use crate::next::{self, Mint, next_id};
@@ -190,7 +190,7 @@ impl Snowflake {
     }
 
     fn __call__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &*self.0)?.get()))
+        guard_short(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __iter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {
@@ -198,7 +198,7 @@ impl Snowflake {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<i64> {
-        guard(py, || Ok(next_id(py, &*self.0)?.get()))
+        guard_short(py, || Ok(next_id(py, &*self.0)?.get()))
     }
 
     fn __enter__<'py>(ids: &Bound<'py, Self>) -> Bound<'py, Self> {

@@ -1,7 +1,7 @@
 //! UUIDs, as the standard library's `uuid.UUID`.
 
 use crate::convert::{self, unix_ms, wrong_type};
-use crate::error::{OrRaise, guard};
+use crate::error::{OrRaise, guard, guard_short, held};
 use frazil::ErrorKind;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -13,17 +13,17 @@ use std::ptr::NonNull;
 /// `uuid4()`: a new version 4 UUID, 122 random bits from the operating system.
 #[pyfunction]
 pub(crate) fn uuid4(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    guard(py, || object(py, frazil::uuid4().or_raise(py)?))
+    guard_short(py, || object(py, frazil::uuid4().or_raise(py)?))
 }
 
 /// `uuid7(time=None, /)`: a new version 7 UUID, the time in ms and random bits; strictly increasing within the process, unless a time is given.
 #[pyfunction]
 #[pyo3(signature = (time=None, /))]
 pub(crate) fn uuid7<'py>(py: Python<'py>, time: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-    guard(py, || {
+    guard_short(py, || {
         let id = match time {
             None => frazil::uuid7(),
-            Some(time) => frazil::uuid7_at(unix_ms("time", time)?),
+            Some(time) => frazil::uuid7_at(held(|| unix_ms("time", time))?),
         };
         object(py, id.or_raise(py)?)
     })
@@ -61,9 +61,10 @@ fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 /// A `uuid.UUID`, put together without its constructor, whose Python code takes seven times as long as all the rest.
 fn object(py: Python<'_>, id: frazil::Uuid) -> PyResult<Bound<'_, PyAny>> {
     static MAKER: PyOnceLock<Option<Maker>> = PyOnceLock::new();
-    match MAKER.get_or_try_init(py, || Maker::new(py))? {
+    // Importing the module, and the constructor, run code of Python.
+    match MAKER.get_or_try_init(py, || held(|| Maker::new(py)))? {
         Some(maker) => maker.object(py, id),
-        None => class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes()))),
+        None => held(|| class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes())))),
     }
 }
 

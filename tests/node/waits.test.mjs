@@ -89,6 +89,19 @@ test('process.exit and worker.terminate wait for no call', async () => {
   assert.ok(Date.now() - began < LIMIT)
 })
 
+test('worker.terminate ends a wait in place', async () => {
+  for (const call of ['next({ maxWaitMs: Infinity })', 'fill(new BigInt64Array(8), { maxWaitMs: 1e7 })']) {
+    const program = `const { Snowflake } = require(${JSON.stringify(addon)})
+      const hour = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'
+      const ids = new Snowflake(hour, { namespace: 'terminated', maxWaitMs: 30000 })
+      require('node:worker_threads').parentPort.postMessage('waits')
+      for (;;) ids.${call}`
+    const worker = new Worker(program, { eval: true })
+    await once(worker, 'message')
+    assert.equal(await inTime(worker.terminate(), call), 1)
+  }
+})
+
 test('calls that are told while their worker ends do no harm', async () => {
   const program = `
     const { Snowflake } = require(${JSON.stringify(addon)})

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tomllib
 
@@ -308,6 +309,25 @@ def test_make_install(project, packages):
     mints(project / "app", LD_LIBRARY_PATH=str(library.parent))
     run("make", "-C", ROOT, "uninstall", *variables)
     assert [path for path in installed.rglob("*") if not path.is_dir()] == []
+
+
+CONAN = """
+import runpy, shutil, sys, types
+tools = {"errors": ["ConanInvalidConfiguration"], "tools.build": ["cross_building"], "tools.files": ["rm", "rmdir"], "tools.layout": ["basic_layout"]}
+sys.modules["conan"] = types.SimpleNamespace(ConanFile=object)
+for module, names in tools.items():
+    sys.modules["conan." + module] = types.SimpleNamespace(**dict.fromkeys(names))
+sys.modules["conan.tools.files"].load = lambda recipe, path: path.read_text()
+sys.modules["conan.tools.files"].copy = lambda recipe, every, source, to: shutil.copytree(source, to, dirs_exist_ok=True)
+recipe = runpy.run_path(sys.argv[1] + "/conanfile.py")["Frazil"]()
+recipe.recipe_folder, recipe.export_sources_folder = sys.argv[1:]
+recipe.export_sources()
+"""
+
+
+def test_the_conan_recipe_exports_what_cargo_reads(tmp_path):
+    run(sys.executable, "-c", CONAN, ROOT / "packaging/conan", tmp_path)
+    assert '"name":"frazil-c"' in run("cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version=1", cwd=tmp_path)
 
 
 def test_conan(tmp_path, packages):

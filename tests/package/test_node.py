@@ -81,6 +81,12 @@ def test_npm_installs_frazil_and_the_package_of_this_platform(installed, platfor
         assert {"LICENSE-MIT", "LICENSE-APACHE"} < set(manifest["files"])
 
 
+def test_npm_shows_no_link_to_a_file_that_it_has_not(installed):
+    links = re.findall(r"\]\(([^)]+)\)", (installed / "node_modules/frazil/README.md").read_text())
+    assert "https://github.com/frazil/frazil/blob/main/docs/layouts.md" in links
+    assert all(link.startswith(("https://", "#")) for link in links)
+
+
 def test_the_loader_names_every_package(installed):
     frazil = installed / "node_modules/frazil"
     named = re.findall(r"case '(.*)':\n +return require\('frazil-(.*)'\)", (frazil / "native.js").read_text())

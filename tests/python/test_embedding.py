@@ -271,3 +271,53 @@ running.wait()
 """
     for many in [1_000_000, 10_000] * 4:
         assert in_new_process(f"many = {many}\n{code}") == ""
+
+
+# What runs code of Python while frazil is called, or is run by a thread of frazil's own.
+RUN_PYTHON = {
+    "zone": "ids.layout.min_id(datetime.datetime(2026, 1, 1, tzinfo=Zone()))",
+    "option": "frazil.Snowflake('standard', node=2, epoch=datetime.datetime(2026, 1, 1, tzinfo=Zone()))",
+    "settle": "Loop().run_until_complete(wait())",
+    "wake": "woken = True; Loop().run_until_complete(wait())",
+    "log": "logging.getLogger('frazil').addFilter(end); frazil.Snowflake('standard', store='memory')",
+}
+
+
+@pytest.mark.parametrize("call", RUN_PYTHON.values(), ids=RUN_PYTHON)
+def test_a_thread_that_the_interpreter_ends_in_a_call_ends_nothing_else(call):
+    said = in_new_process(f"""
+import asyncio, ctypes, datetime, logging, threading, time, frazil
+ended, woken = threading.Event(), False
+
+def end(*_):
+    # As CPython before 3.14, which lets the GIL go before.
+    ended.set()
+    ctypes.CDLL(None).pthread_exit(None)
+
+class Zone(datetime.tzinfo):
+    utcoffset = end
+
+class Future(asyncio.Future):
+    set_result = end
+
+class Loop(asyncio.SelectorEventLoop):
+    def create_future(self):
+        return super().create_future() if woken else Future(loop=self)
+
+    def call_soon_threadsafe(self, *what):
+        return end() if woken else super().call_soon_threadsafe(*what)
+
+async def wait():
+    await ids.batch_async(10_000)
+
+logging.getLogger("frazil").setLevel(logging.INFO)
+ids = frazil.Snowflake("standard", node=1)
+def call():
+    global woken
+    {call}
+threading.Thread(target=call, daemon=True).start()
+assert ended.wait(60)
+time.sleep(0.2)
+print(ids.next() > 0)
+""")
+    assert said == "True\n"

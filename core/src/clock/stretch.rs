@@ -48,6 +48,11 @@ impl Stretch {
         Stretch(tick << Self::UNIT)
     }
 
+    /// The tick whose number it is; of counts it says nothing.
+    pub(crate) fn tick(self) -> u64 {
+        self.0 >> Self::UNIT
+    }
+
     #[inline(always)]
     pub(crate) fn is_of_counts(self) -> bool {
         self.0 & Self::LENGTH != 0

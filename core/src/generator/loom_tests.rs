@@ -12,6 +12,7 @@ use crate::fork;
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
+use crate::snowflake::Snowflake;
 use crate::wait::Wait;
 use loom::sync::Arc;
 use loom::thread;
@@ -27,12 +28,16 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 
 /// Four or so IDs a tick: its end is near.
 fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generator> {
+    Arc::new(bare_generator(sequence_bits, bound, exhausted))
+}
+
+fn bare_generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Generator {
     let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
     let lease = Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound);
     let generator = Generator::fixed(layout, policies, Clock::manual(), lease, 0, 0);
     generator.set_time(10).expect("a manual clock");
-    Arc::new(generator)
+    generator
 }
 
 fn lease(node: u64, bound: u64) -> Lease {
@@ -149,6 +154,41 @@ fn loom_next_while_the_clock_moves() {
             "a tick of eight has room for all, and for claims that are discarded: no false rollback or exhaustion"
         );
         assert_unique([mine, theirs].concat());
+    });
+}
+
+/// The clock shows a later tick, and goes back.
+fn roll_back(ids: &Generator) {
+    ids.set_time(20).expect("a manual clock");
+    ids.set_time(10).expect("a manual clock");
+}
+
+#[test]
+fn loom_a_late_caller_opens_no_gate_to_a_clock_that_went_back() {
+    model(|| {
+        let ids = generator(1, UNBOUNDED, Reaction::Ahead(Some(5)));
+        assert_eq!(mint(&ids, 2).len(), 2, "the tick is used up");
+        let other = Arc::clone(&ids);
+        let thread = thread::spawn(move || mint(&other, 1));
+        roll_back(&ids);
+        thread.join().unwrap();
+        assert_eq!(next_id(&ids).map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
+    });
+}
+
+#[test]
+fn loom_a_block_is_not_used_after_the_clock_went_back() {
+    model(|| {
+        let ids = Snowflake::over(bare_generator(1, UNBOUNDED, Reaction::Ahead(Some(5))));
+        assert_eq!(mint(ids.generator(), 2).len(), 2, "the tick is used up");
+        let mut mine = ids.local();
+        let thread = thread::spawn(move || {
+            let _ = mine.next_id();
+            mine
+        });
+        roll_back(ids.generator());
+        let mut mine = thread.join().unwrap();
+        assert_eq!(mine.next_id().map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
     });
 }
 

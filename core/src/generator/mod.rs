@@ -245,7 +245,7 @@ impl Generator {
                     if words.entered {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
-                    let stretch = self.open_gate(lease, limit, &reading, now);
+                    let stretch = self.open_gate(lease, limit, &reading, now, seen);
                     wait.go_on();
                     return Ok(Claimed { lease, words, stretch });
                 }
@@ -270,13 +270,18 @@ impl Generator {
     }
 
     /// Lets the fast path issue words up to `limit` in the tick `now` of a reading, unless it may already.
-    fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64) -> Stretch {
+    fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Stretch {
         let (stretch, last) = lease.gate();
         if last == limit.min(lease.bound()) && self.clock.showed(stretch, reading, now) {
             return stretch;
         }
         let stretch = self.clock.stretch(reading, now, self.layout.tick_start_ms(now + 1));
         lease.open_gate(stretch, limit);
+        // The clock may have shown a later tick since the reading, and gone back: then the gate is not open to that. Whoever shows one from here
+        // on closes the gate, or opens it anew, after this.
+        if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {
+            lease.close_gate();
+        }
         stretch
     }
 

@@ -6,7 +6,7 @@
 
 use super::contract::Contract;
 use super::entry::Entry;
-use super::keeper::{Keeper, Keepers, State};
+use super::keeper::{Keeper, Keepers, State, locked};
 use super::process::Home;
 use super::seat::Found;
 use crate::error::{Error, ErrorKind, Result};
@@ -108,6 +108,19 @@ impl Visit {
         })?
     }
 
+    /// The same at each seat that nobody has open any more.
+    fn leave_all(keepers: &Arc<Keepers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
+        let mut visits = Vec::new();
+        for keeper in locked(&keepers.map).values() {
+            let mut state = keeper.lock();
+            let left: Vec<_> = state.seats.iter().filter(|seat| !seat.is_open()).map(|seat| (seat.number, seat.contract.clone())).collect();
+            let visit = |(number, contract)| (Visit::new(keepers, keeper, &mut state, number, Wish::Leave, wait), contract);
+            visits.extend(left.into_iter().map(visit));
+            keeper.stir(&mut state);
+        }
+        visits
+    }
+
     fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
         let found = state.seat(seat);
         found.enter(&wish, keepers.process.time.mono_ms());
@@ -146,6 +159,18 @@ impl Visit {
     /// Looks until there is an answer, or until the patience is over.
     fn answer(&self, patience: &Patience<'_>, contract: &Contract) -> Result<Answer> {
         self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.keeper.lock().seat(self.seat).reason())))
+    }
+
+    /// Waits until the number is given back, and no longer than the store may take.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    fn until_left(&self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
+        let patience = Patience::new(wait, contract.call_timeout());
+        match self.wait(&patience)? {
+            None if !patience.is_over() => Err(patience.over(contract, None)),
+            _ => Ok(()),
+        }
     }
 
     /// # Errors
@@ -279,18 +304,13 @@ pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn close(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    let contract = contract_of(entry);
-    let patience = Patience::new(wait, contract.call_timeout());
     let Ok(Some(visit)) = keepers_of(entry).map(|keepers| Visit::leave(&keepers, entry, wait)) else { return Ok(()) };
-    match visit.wait(&patience)? {
-        None if !patience.is_over() => Err(patience.over(contract, None)),
-        _ => Ok(()),
-    }
+    visit.until_left(contract_of(entry), wait)
 }
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
-/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together; where one
-/// is not told in time, the record's bound protects what was issued. Later calls on these generators are
+/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together, also for what was
+/// closed or dropped before; where one is not told in time, the record's bound protects what was issued. Later calls on these generators are
 /// `CLOSED`; a ring gives out what it has prepared first. Nothing else is closed: given numbers and segments have nothing to give back. Call it from a thread, not
 /// from within a signal handler.
 ///
@@ -309,11 +329,9 @@ pub(super) fn close(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
 pub fn close_all(max_wait: Duration) -> Result<()> {
     let (keepers, wait) = (Home::ThisProcess.keepers()?, Wait::from(max_wait).begun());
     keepers.drop_spares();
-    let entries = keepers.entries();
-    entries.iter().for_each(|entry| entry.retire());
-    // All are under way before the first is waited for.
-    entries.iter().for_each(|entry| drop(close(entry, &Wait::from(Duration::ZERO))));
-    entries.iter().try_for_each(|entry| close(entry, &wait))
+    keepers.entries().iter().for_each(|entry| entry.retire());
+    // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
+    Visit::leave_all(&keepers, &wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, &wait))
 }
 
 /// Gives the number back, so that the next use takes another.

@@ -5,6 +5,7 @@ use crate::clock::{Counts, Stretch};
 use crate::error::Result;
 use crate::generator::{Claimed, Lease};
 use crate::id::Id;
+use crate::policy::Reaction;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ pub struct Local {
     /// The words of the block in later ticks: a policy may run ahead of the clock.
     later: Range<u64>,
     node_bits: u64,
-    /// For how long the tick lasts in which the block was claimed; the same in counts; and the highest tick that the clock had shown.
+    /// For how long the tick lasts in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
     stretch: Stretch,
     counts: Counts,
     seen: u64,
@@ -116,8 +117,10 @@ impl Local {
     /// Another block.
     fn claim(&mut self) -> Result<()> {
         self.count();
-        // Read before the claim: if the block is another lease's, or was called back meanwhile, the next call claims anew.
+        // Read before the claim: if the block is another lease's, or was called back, or the clock has shown a later tick meanwhile, the next
+        // call claims anew.
         let before = self.ids.generator().lease.get();
+        let seen = self.ids.generator().seen();
         (self.lease, self.recalls) = (place_of(before), before.recalls());
         (self.left, self.later) = (0, 0..0);
         // Before it is claimed: nobody may be told of more than was issued.
@@ -131,7 +134,10 @@ impl Local {
         let Claimed { lease, words, stretch } = claimed?;
         self.node_bits = lease.node_bits;
         self.later = words.first..words.first + words.count;
-        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), self.ids.generator().seen());
+        // A block of a tick before the highest one is used where the policy goes on after a rollback.
+        let goes_on = matches!(self.ids.generator().policies.rollback, Reaction::Ahead(_));
+        let seen = if goes_on { seen.max(stretch.tick()) } else { stretch.tick() };
+        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), seen);
         Ok(())
     }
 }

@@ -454,3 +454,13 @@ impl fmt::Debug for Snowflake {
         write!(f, "Snowflake({})", self.spec)
     }
 }
+
+#[cfg(all(test, loom))]
+impl Snowflake {
+    /// A handle on a generator of a test's own.
+    pub(crate) fn over(generator: Generator) -> Self {
+        let (layout, entry) = (generator.layout.clone(), Entry::new(generator, true, String::new(), None));
+        let spec = Spec::parse("standard node=1").expect("a good spec");
+        Snowflake { entry: Arc::new(entry), layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
 
-use crate::error::{exception, guard};
+use crate::error::{exception, guard, held};
 use crate::next::Ids;
 use frazil::{ErrorKind, Pending, Wait};
 use pyo3::PyTypeCheck;
@@ -141,10 +141,12 @@ impl Queue {
             drop(ended);
             // The loop takes all that are there when it comes to it.
             if is_first {
-                Python::try_attach(|py| {
-                    if let Err(error) = self.wake.call0(py) {
-                        error.write_unraisable(py, None);
-                    }
+                held(|| {
+                    Python::try_attach(|py| {
+                        if let Err(error) = self.wake.call0(py) {
+                            error.write_unraisable(py, None);
+                        }
+                    })
                 });
             }
         }
