@@ -95,11 +95,11 @@ impl Session {
                 self.whole = true;
                 Ok(reply)
             }
-            Err(Broken::Io(error)) if self.stream.get_ref().handshaking() && error.get_ref().is_none() => {
+            Err(Broken::Io(error)) => {
                 let (kind, why) = lost(&error);
-                Err((kind, format!("{why}; if it does not speak TLS, write frazil://")))
+                let hint = if self.stream.get_ref().handshaking() { tls_hint(&error) } else { "" };
+                Err((kind, format!("{why}{hint}")))
             }
-            Err(Broken::Io(error)) => Err(lost(&error)),
             Err(Broken::Foreign) => Err(no_server()),
         }
     }
@@ -150,6 +150,24 @@ fn dial(scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<d
     })
 }
 
+/// What to do where TLS does not come to stand.
+#[cfg(feature = "tls")]
+fn tls_hint(error: &io::Error) -> &'static str {
+    use rustls::{CertificateError, Error};
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        None | Some(Error::InvalidMessage(_)) => "; if it does not speak TLS, write frazil://",
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; set SSL_CERT_FILE to the PEM file of the authority that signed its certificate"
+        }
+        Some(_) => "",
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn tls_hint(_error: &io::Error) -> &'static str {
+    ""
+}
+
 #[cfg(not(feature = "tls"))]
 fn dial(_scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<dyn Stream>, Failure> {
     Ok(Box::new(Timed::dial(host, port, deadline).map_err(|error| lost(&error))?))
@@ -174,7 +192,7 @@ fn lost(error: &io::Error) -> Failure {
 
 /// Something answers, but not as a frazil-server does.
 pub(super) fn no_server() -> Failure {
-    let why = "it answers as no frazil-server would: name the host and port of a frazil-server's --resp";
+    let why = "it answers as no frazil-server would: name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
     (ErrorKind::StoreUnsuitable, why.to_owned())
 }
 
