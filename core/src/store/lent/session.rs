@@ -7,8 +7,9 @@ use super::message::{COMMAND, Question};
 use crate::error::ErrorKind;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-/// More than any answer has.
-const LARGEST: usize = 64 << 20;
+/// More than any answer takes, with so much for each text beside its bytes.
+const LARGEST: usize = 512 << 20;
+const TEXT: usize = 32;
 /// A line: a length, or an error.
 const LONGEST_LINE: usize = 16 << 10;
 
@@ -17,6 +18,8 @@ pub(super) struct Session {
     stream: BufReader<Box<dyn Stream>>,
     /// Whether every question was answered to the end.
     whole: bool,
+    /// Whether one was.
+    answered: bool,
 }
 
 enum Reply {
@@ -24,6 +27,9 @@ enum Reply {
     Texts(Vec<String>),
     Refused(String),
 }
+
+/// After what seems to be another server.
+const WHERE: &str = "; name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
 
 /// Why there is no reply.
 enum Broken {
@@ -43,7 +49,7 @@ impl Session {
         let (name, port) = host.rsplit_once(':').ok_or_else(|| away("the host has no port"))?;
         let port = port.parse().map_err(|_| away("the port is no number"))?;
         let stream = dial(&hosts.scheme, name.trim_matches(['[', ']']), port, deadline)?;
-        let mut session = Session { host: host.to_owned(), stream: BufReader::new(stream), whole: true };
+        let mut session = Session { host: host.to_owned(), stream: BufReader::new(stream), whole: true, answered: false };
         let Some(login) = &hosts.login else { return Ok(session) };
         match session.send(&["AUTH".to_owned(), login.user.expose().to_owned()], deadline)? {
             Reply::Simple => Ok(session),
@@ -92,12 +98,17 @@ impl Session {
         let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
         match sent.map_err(Broken::Io).and_then(|()| self.reply()) {
             Ok(reply) => {
-                self.whole = true;
+                (self.whole, self.answered) = (true, true);
                 Ok(reply)
             }
             Err(Broken::Io(error)) => {
                 let (kind, why) = lost(&error);
-                let hint = if self.stream.get_ref().handshaking() { tls_hint(&error) } else { "" };
+                let hint = match error.kind() {
+                    _ if self.stream.get_ref().handshaking() => tls_hint(&error),
+                    // HTTP's port does so, and one with TLS.
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered => WHERE,
+                    _ => "",
+                };
                 Err((kind, format!("{why}{hint}")))
             }
             Err(Broken::Foreign) => Err(no_server()),
@@ -115,8 +126,8 @@ impl Session {
                 for _ in 0..count {
                     let length = self.line()?;
                     let length = length.strip_prefix('$').and_then(|length| length.parse().ok());
-                    let length = length.filter(|length: &usize| *length < room).ok_or(Broken::Foreign)?;
-                    room -= length;
+                    let length: usize = length.ok_or(Broken::Foreign)?;
+                    room = room.checked_sub(length.saturating_add(TEXT)).ok_or(Broken::Foreign)?;
                     let mut text = vec![0; length + 2];
                     self.stream.read_exact(&mut text)?;
                     let text = text.strip_suffix(b"\r\n").ok_or(Broken::Foreign)?;
@@ -192,8 +203,7 @@ fn lost(error: &io::Error) -> Failure {
 
 /// Something answers, but not as a frazil-server does.
 pub(super) fn no_server() -> Failure {
-    let why = "it answers as no frazil-server would: name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
-    (ErrorKind::StoreUnsuitable, why.to_owned())
+    (ErrorKind::StoreUnsuitable, format!("it answers as no frazil-server would{WHERE}"))
 }
 
 /// An error of the server, or of its store.

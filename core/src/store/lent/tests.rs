@@ -295,6 +295,57 @@ fn a_server_that_takes_over_must_agree() {
     assert_eq!(store.load("takeover", Which::All).unwrap().server, "b");
 }
 
+#[cfg(not(loom))]
+mod words {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn question() -> impl Strategy<Value = Asked> {
+        let node = 0..1_u64 << 62;
+        let record = || proptest::option::of(any::<String>());
+        let key = prop_oneof![Just(Key::Meta), node.clone().prop_map(Key::Slot)];
+        let swap = (record(), any::<String>(), key, record(), any::<String>(), any::<i64>(), any::<i64>());
+        let swap = swap.prop_map(|(meta, server, key, old, new, earliest_ms, latest_ms)| Swap {
+            meta, server, key, old, new, earliest_ms, latest_ms
+        });
+        prop_oneof![
+            Just(Asked::List),
+            (any::<String>(), prop_oneof![Just(Which::All), node.prop_map(Which::One)]).prop_map(|(name, which)| Asked::Load(name, which)),
+            (any::<String>(), swap).prop_map(|(name, swap)| Asked::Swap(name, swap)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn both_ends_mean_the_same(question in question(), ms in any::<u64>()) {
+            let words = question.words(Duration::from_millis(ms));
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            prop_assert_eq!(Asked::parse(&words), Some((question, Duration::from_millis(ms))));
+        }
+
+        #[test]
+        fn and_so_do_answers(server in any::<String>(), time_ms in any::<Option<i64>>(), meta in any::<Option<String>>(),
+                             slots in vec((0..1_u64 << 62, any::<String>()), 0..4), loses_writes in any::<bool>()) {
+            let loaded = Loaded { meta, server, time_ms, slots, loses_writes };
+            prop_assert_eq!(message::loaded(&message::of_loaded(loaded.clone())), Some(loaded));
+        }
+
+        #[test]
+        fn any_words(words in vec(prop_oneof![any::<String>(), "LOAD|SWAP|LIST|meta|-|[+]|[*]|[0-9]{1,20}"], 0..11)) {
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            drop(Asked::parse(&words));
+        }
+    }
+
+    #[test]
+    fn what_came_of_a_swap() {
+        for swapped in [Swapped::Done, Swapped::Differs, Swapped::OutOfTime(-5), Swapped::OutOfTime(i64::MAX)] {
+            assert_eq!(message::swapped(&message::of_swapped(swapped)), Some(swapped));
+        }
+    }
+}
+
 #[cfg(feature = "lend")]
 mod lending {
     use super::*;
