@@ -27,8 +27,9 @@
 //! child is refused. Everything else is an [`Error`].
 //!
 //! # Features
-//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`: the stores' clients; `stores`: all of
-//! them. None is on by default; the file store and `store=memory` are always there.
+//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`, `frazil-server`: the stores' clients;
+//! `stores`: all of them; `tls`: `frazils://` without them. None is on by default; the file store and
+//! `store=memory` are always there.
 //!
 //! # Terms
 //! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that

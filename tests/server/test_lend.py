@@ -90,6 +90,8 @@ def test_rights_are_those_of_the_namespace(tmp_path):
             # A path is no namespace, whoever asks.
             with pytest.raises(redis.ResponseError, match="is not a name"):
                 client.execute_command("FRAZIL.STORE", "LOAD", "../shop", 1000, "*")
+        with server.redis() as client, pytest.raises(redis.AuthenticationError):
+            client.execute_command("FRAZIL.STORE", "LIST", 1000)
         assert server.ask("GET", "/readyz", port="admin")[0] == 200
         # A right that is taken away ends open connections' questions, too.
         tokens.write_text(f'[operator]\nsecret = "{OPERATOR}"\n{everything}')

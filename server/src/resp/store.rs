@@ -31,6 +31,10 @@ fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
 
 /// The namespaces that stand in what is lent, and that the client may use.
 async fn list(shared: &Shared, session: &Session, words: &[&str]) -> Result<Vec<String>> {
+    // Whoever is not known has nothing asked of the store.
+    if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
+        return Err(Refusal::unauthorized("a token is needed"));
+    }
     let mut places = vec![];
     for name in shared.names() {
         let Some(lent) = name.lent() else { continue };
