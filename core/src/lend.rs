@@ -132,7 +132,8 @@ impl Lender {
             self.keep(store);
         } else {
             // What ended one connection has most likely ended the others.
-            self.locked().clear();
+            let others = std::mem::take(&mut *self.locked());
+            drop(others);
         }
         answer
     }

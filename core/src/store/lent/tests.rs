@@ -196,8 +196,10 @@ fn answers_that_are_none() {
 #[test]
 fn a_load_finds_the_server_that_answers() {
     let cuts = server(|_| Deed::Cut);
-    let hangs = server(|_| loop {
-        thread::park();
+    let hangs = server(|_| {
+        loop {
+            thread::park();
+        }
     });
     let bereft = server(|_| says("-STORE_UNREACHABLE store=x"));
     let serves = server(|_| texts(&EMPTY));
@@ -219,6 +221,14 @@ fn a_refusal_of_the_store_is_final() {
     refused(load_from(&format!("frazil://{knows},{ignorant}")), ErrorKind::StoreChanged, &["went back"]);
 }
 
+/// Whether a store forgets shows only once it has answered.
+#[test]
+fn disposable_numbers_need_a_store_that_keeps_them() {
+    let place = server(|_| texts(&["id", "5", "forgets", "-"]));
+    let opened = crate::Snowflake::open(&format!("standard lease=disposable store=frazil://{place} namespace=disposable"));
+    refused(opened, ErrorKind::StoreUnsuitable, &["use shared-slots"]);
+}
+
 #[test]
 fn a_swap_is_sent_once() {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -233,9 +243,13 @@ fn a_swap_is_sent_once() {
             deed()
         })
     };
-    let deeds: [fn() -> Deed; 3] = [|| Deed::Cut, || says("-STORE_UNREACHABLE store=x"), || loop {
-        thread::park();
-    }];
+    let deeds: [fn() -> Deed; 3] = [
+        || Deed::Cut,
+        || says("-STORE_UNREACHABLE store=x"),
+        || loop {
+            thread::park();
+        },
+    ];
     for deed in deeds {
         let url = format!("frazil://{},{}", counting(deed), counting(deed));
         let mut store = connect(&url, SHORT).unwrap();
@@ -307,7 +321,13 @@ mod words {
         let key = prop_oneof![Just(Key::Meta), node.clone().prop_map(Key::Slot)];
         let swap = (record(), any::<String>(), key, record(), any::<String>(), any::<i64>(), any::<i64>());
         let swap = swap.prop_map(|(meta, server, key, old, new, earliest_ms, latest_ms)| Swap {
-            meta, server, key, old, new, earliest_ms, latest_ms
+            meta,
+            server,
+            key,
+            old,
+            new,
+            earliest_ms,
+            latest_ms,
         });
         prop_oneof![
             Just(Asked::List),
@@ -532,7 +552,8 @@ mod lending {
     fn a_store_that_hangs_is_told_of_in_time() {
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let place = lends(&format!("zookeeper://{}", silent.local_addr().unwrap()));
-        let told = refused(connect(&format!("frazil://{place}"), 5 * SHORT).unwrap().load("shop", Which::All), ErrorKind::StoreUnreachable, &[]);
+        let told =
+            refused(connect(&format!("frazil://{place}"), 5 * SHORT).unwrap().load("shop", Which::All), ErrorKind::StoreUnreachable, &[]);
         assert!(told.contains("its own store: ") && told.contains("zookeeper://"), "{told}");
     }
 }
