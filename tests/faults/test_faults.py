@@ -11,7 +11,6 @@ from .restarts import FailoverRun, RestartRun
 from .run import LAYOUT, STORES, Run, run
 from .segments import SEGMENTS, TABLES, SegmentRun
 
-
 # What stands behind a server that lends its store is run at length by itself.
 FEW = {"frazil": {"faults": 11, "at_least": 300_000}, "segments:frazil": {"faults": 5, "at_least": 300_000}}
 

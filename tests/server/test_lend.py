@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 
 import frazil
@@ -60,7 +59,10 @@ def test_rights_are_those_of_the_namespace(tmp_path):
     names = ["shop=lend store=env:STORE", "stock=lend store=env:STORE", "invoice=segment store=memory"]
     with Replica(tmp_path, *names, f"--tokens={tokens}", env={"STORE": store}) as server:
         pod, operator = url(server, token=POD), url(server, token=OPERATOR)
-        with frazil.Snowflake(f"{LEASE} store={pod} namespace=shop") as ids, frazil.Segment(f"orders store={pod} namespace=shop") as segment:
+        with (
+            frazil.Snowflake(f"{LEASE} store={pod} namespace=shop") as ids,
+            frazil.Segment(f"orders store={pod} namespace=shop") as segment,
+        ):
             assert ids.next() > 0 and ids.lease.healthy and ids.lease.store == url(server, token="***")
             assert segment.batch(3000) == list(range(1, 3001))
             # The records are the store's own.
@@ -133,7 +135,9 @@ def test_a_pod_goes_on_with_another_replica(tmp_path):
 
         def goes_on():
             before = ids.lease.bound
-            assert process.await_true(lambda: ids.next() and ids.lease.healthy and ids.lease.bound > before, PATIENCE_S), ids.lease.last_error
+            assert process.await_true(lambda: ids.next() and ids.lease.healthy and ids.lease.bound > before, PATIENCE_S), (
+                ids.lease.last_error
+            )
             with frazil.Snowflake(spec) as other:
                 assert other.node != ids.node
             minted.extend(ids.batch(1000))
