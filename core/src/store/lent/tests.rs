@@ -218,7 +218,10 @@ fn a_load_finds_the_server_that_answers() {
 fn a_refusal_of_the_store_is_final() {
     let knows = server(|_| says("-STORE_CHANGED the history went back"));
     let ignorant = server(|_| texts(&EMPTY));
-    refused(load_from(&format!("frazil://{knows},{ignorant}")), ErrorKind::StoreChanged, &["went back"]);
+    let cuts = server(|_| Deed::Cut);
+    for url in [format!("frazil://{knows},{ignorant}"), format!("frazil://{cuts},{knows},{ignorant}")] {
+        refused(load_from(&url), ErrorKind::StoreChanged, &["went back"]);
+    }
 }
 
 /// Whether a store forgets shows only once it has answered.
