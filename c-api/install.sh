@@ -3,7 +3,7 @@
 # usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] [--quiet] [--libdir=DIR] PREFIX
 #   --release: optimised, without debug information and symbols; else a debug build
 #   --demo: with the profile of `make demo`
-#   --lean: without the stores' clients, but for local, file: and memory
+#   --lean: without the stores' clients, but for local, file:, memory and frazil://
 #   --aligned: with what the other bindings have built already, unless it is lean: for tests
 #   --libdir: where the libraries lie below PREFIX: lib, unless given; lib64, lib/x86_64-linux-gnu
 set -eu

@@ -247,7 +247,7 @@ export interface Keys extends Patience {
   epoch?: string | number | bigint | Date | undefined
   /**
    * Where a node number is leased: `'local'`, `'file:DIR'`, `'redis://...'`, `'postgresql://...'`, `'mysql://...'`, `'etcd://...'`,
-   * `'zookeeper://...'`; `'memory'` for tests.
+   * `'zookeeper://...'`, `'frazil://...'`; `'memory'` for tests.
    */
   store?: string | undefined
   /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */

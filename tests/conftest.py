@@ -19,7 +19,7 @@ def pytest_xdist_make_scheduler(config, log):
 
     class ByStore(LoadScopeScheduling):
         def _split_scope(self, nodeid):
-            store = re.search(r"\[(file|redis|postgresql|mariadb|etcd|zookeeper)\]$", nodeid)
+            store = re.search(r"\[(file|redis|postgresql|mariadb|etcd|zookeeper|frazil)\]$", nodeid)
             return store[1] if store else nodeid
 
     return ByStore(config, log)

@@ -82,7 +82,7 @@ enum Command {
 #[derive(Args)]
 struct Nodes {
     /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
-    /// or env:NAME, the variable that holds it
+    /// frazil://..., or env:NAME, the variable that holds it
     #[arg(verbatim_doc_comment)]
     store: String,
     /// The namespace, as in a spec
@@ -114,7 +114,7 @@ struct Nodes {
 #[derive(Args)]
 struct Segment {
     /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
-    /// or env:NAME, the variable that holds it
+    /// frazil://..., or env:NAME, the variable that holds it
     #[arg(verbatim_doc_comment)]
     store: String,
     /// The tag, as in a spec

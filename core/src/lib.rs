@@ -27,8 +27,9 @@
 //! child is refused. Everything else is an [`Error`].
 //!
 //! # Features
-//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`: the stores' clients; `stores`: all of
-//! them. None is on by default; the file store and `store=memory` are always there.
+//! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`, `frazil-server`: the stores' clients;
+//! `stores`: all of them; `tls`: `frazils://` without them. None is on by default; the file store and
+//! `store=memory` are always there.
 //!
 //! # Terms
 //! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
@@ -110,6 +111,7 @@
 //! | `chain` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
+//! | `lend` | the other end of `store=frazil://`, for the server, behind the feature of that name |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `cli` | the command `frazil`, behind the feature of that name |
 
@@ -130,6 +132,8 @@ mod interop;
 mod json;
 mod layout;
 mod lease;
+#[cfg(feature = "lend")]
+mod lend;
 #[cfg(test)]
 mod lite_tables;
 mod nearest;
@@ -166,6 +170,9 @@ pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_
 pub use json::parts_to_json;
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
+#[cfg(feature = "lend")]
+#[doc(hidden)]
+pub use lend::{Lender, Question};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! What the settings mean: addresses, limits, and what is served.
 
+use crate::lend;
 use crate::names::Plan;
 use crate::settings::{Settings, spec_error};
 use crate::tokens::Gate;
@@ -45,7 +46,11 @@ impl Config {
             return Err(spec_error("nothing to serve: give NAME=SPEC, for example 'orders=standard store=local'".to_owned()));
         }
         let gate = Gate::new(settings.tokens)?;
-        if let Some(name) = gate.names().into_iter().find(|name| !plans.iter().any(|plan| plan.name == *name)) {
+        if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && resp.is_none()) {
+            return Err(spec_error(format!("{} is lent, which takes Redis' protocol: give --resp", plan.name)));
+        }
+        let served = |name: &String| plans.iter().any(|plan| plan.name == *name || plan.name == lend::ALL);
+        if let Some(name) = gate.names().into_iter().find(|name| !served(name)) {
             let near = did_you_mean(&name, plans.iter().map(|plan| plan.name.as_str()));
             return Err(Error::new(ErrorKind::UnknownKey, format!("a token has a right on {name:?}, which is not served here{near}")));
         }

@@ -10,6 +10,7 @@
 //! | `refusal` | an error, as each protocol tells it |
 //! | `tokens` | who may do what |
 //! | `names` | what is served: a name, and its generator or numbers |
+//! | `lend` | a store that is lent to processes that have the library, and no way to the store |
 //! | `mint` | IDs without holding up the event loop |
 //! | `metrics` | what is counted |
 //! | `shared` | what all connections have in common |
@@ -20,6 +21,7 @@
 mod admin;
 mod config;
 mod http;
+mod lend;
 mod listen;
 mod log;
 mod metrics;

@@ -1,7 +1,8 @@
-//! What is served: a name, and the generator or the numbers behind it.
+//! What is served: a name, and the generator, the numbers or the store behind it.
 
+use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
-use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
+use frazil::{Error, ErrorKind, Id, Layout, Lender, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 
 /// As a segment's tag, which is the name.
@@ -10,9 +11,15 @@ const LONGEST: usize = 64;
 /// A name that is to be served.
 pub struct Plan {
     pub name: String,
-    /// `None`: a generator.
-    supply: Option<Supply>,
+    kind: Kind,
     spec: Spec,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Snowflake,
+    Numbers(Supply),
+    Store,
 }
 
 impl Plan {
@@ -22,38 +29,50 @@ impl Plan {
     /// `SPEC` and what else is wrong with the line; the text begins with the name.
     pub fn new(name: String, line: &str) -> Result<Self> {
         let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-        if name.is_empty() || name.len() > LONGEST || !name.bytes().all(good) {
+        let line = line.trim();
+        let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let kind = match first {
+            "segment" => Kind::Numbers(Supply::Segment),
+            "tickets" => Kind::Numbers(Supply::Tickets),
+            "buffered" => Kind::Numbers(Supply::Buffered),
+            "lend" => Kind::Store,
+            _ => Kind::Snowflake,
+        };
+        let is_all = kind == Kind::Store && name == lend::ALL;
+        if !is_all && (name.is_empty() || name.len() > LONGEST || !name.bytes().all(good)) {
             let short: String = name.chars().take(LONGEST).collect();
             return Err(Error::new(ErrorKind::Spec, format!("{short:?} is not a name: 1 to {LONGEST} of a-z A-Z 0-9 . _ -")));
         }
-        let line = line.trim();
-        let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let supply = match first {
-            "segment" => Some(Supply::Segment),
-            "tickets" => Some(Supply::Tickets),
-            "buffered" => Some(Supply::Buffered),
-            _ => None,
-        };
-        let line = match supply {
-            None => line.to_owned(),
-            Some(Supply::Buffered) => rest.to_owned(),
+        let line = match kind {
+            Kind::Snowflake => line.to_owned(),
+            Kind::Store | Kind::Numbers(Supply::Buffered) => rest.to_owned(),
             // The name is the tag.
-            Some(_) => format!("{name} {rest}"),
+            Kind::Numbers(_) => format!("{name} {rest}"),
         };
         let named = |error: Error| Error::new(error.kind(), format!("{name}: {error}"));
         let spec = Spec::parse(&line).map_err(named)?;
-        frazil::check_spec(&spec, supply).map_err(named)?;
-        Ok(Plan { name, supply, spec })
+        let checked = match kind {
+            Kind::Snowflake => frazil::check_spec(&spec, None),
+            Kind::Numbers(supply) => frazil::check_spec(&spec, Some(supply)),
+            Kind::Store => Lender::new(&spec).map(drop),
+        };
+        checked.map_err(named)?;
+        Ok(Plan { name, kind, spec })
     }
 
-    /// Opens it: leases a node number, or takes the first range. May wait for minutes, so not on a thread that serves.
+    pub fn is_lent(&self) -> bool {
+        self.kind == Kind::Store
+    }
+
+    /// Opens it: leases a node number, takes the first range, or connects to the store. May wait for minutes, so not on a thread that serves.
     ///
     /// # Errors
-    /// As `Snowflake::open` and `Numbers::open`; the text begins with the name.
+    /// As `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
     pub fn open(self, wait: Wait<'_>) -> Result<Name> {
-        let source = match self.supply {
-            None => Snowflake::open_spec(self.spec, wait).map(Source::Snowflake),
-            Some(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
+        let source = match self.kind {
+            Kind::Snowflake => Snowflake::open_spec(self.spec, wait).map(Source::Snowflake),
+            Kind::Numbers(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
+            Kind::Store => Lent::open(&self.spec).map(Source::Store),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
         Ok(Name { name: self.name, source })
@@ -62,11 +81,12 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.supply {
-            None => "snowflake",
-            Some(Supply::Segment) => "segment",
-            Some(Supply::Tickets) => "tickets",
-            Some(Supply::Buffered) => "buffered",
+        let kind = match self.kind {
+            Kind::Snowflake => "snowflake",
+            Kind::Numbers(Supply::Segment) => "segment",
+            Kind::Numbers(Supply::Tickets) => "tickets",
+            Kind::Numbers(Supply::Buffered) => "buffered",
+            Kind::Store => "lend",
         };
         write!(f, "{} {kind}: {}", self.name, self.spec)
     }
@@ -75,6 +95,7 @@ impl fmt::Display for Plan {
 enum Source {
     Snowflake(Snowflake),
     Numbers(Supply, Numbers),
+    Store(Lent),
 }
 
 /// A name that is served.
@@ -85,20 +106,35 @@ pub struct Name {
 
 impl Name {
     /// # Errors
-    /// As `Snowflake::try_next_id` and `Numbers::try_next_id`.
+    /// As `Snowflake::try_next_id` and `Numbers::try_next_id`; `UNKNOWN_KEY` for a store.
     pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
         match &self.source {
             Source::Snowflake(ids) => ids.try_next_id(wait).map(Id::get),
             Source::Numbers(_, numbers) => numbers.try_next_id(wait).map(Id::get),
+            Source::Store(_) => Err(self.has_no_ids()),
         }
     }
 
     /// # Errors
-    /// As `Snowflake::try_fill` and `Numbers::try_fill`.
+    /// As `Snowflake::try_fill` and `Numbers::try_fill`; `UNKNOWN_KEY` for a store.
     pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         match &self.source {
             Source::Snowflake(ids) => ids.try_fill(buffer, wait),
             Source::Numbers(_, numbers) => numbers.try_fill(buffer, wait),
+            Source::Store(_) => Err(self.has_no_ids()),
+        }
+    }
+
+    fn has_no_ids(&self) -> Error {
+        let why = format!("{0} is a namespace that is lent: programs with frazil open store=frazil://... namespace={0}", self.name);
+        Error::new(ErrorKind::UnknownKey, why)
+    }
+
+    /// The store, where one is lent under this name.
+    pub fn lent(&self) -> Option<&Lent> {
+        match &self.source {
+            Source::Store(lent) => Some(lent),
+            _ => None,
         }
     }
 
@@ -114,6 +150,7 @@ impl Name {
         let ids = match &self.source {
             Source::Snowflake(ids) => Some(ids),
             Source::Numbers(_, numbers) => numbers.snowflake(),
+            Source::Store(_) => return Err(Refusal::unknown(self.has_no_ids().to_string())),
         };
         ids.map(Snowflake::layout)
             .ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
@@ -126,6 +163,8 @@ impl Name {
             Source::Numbers(_, numbers) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
+            // Its requests are counted, and it has nothing of its own.
+            Source::Store(_) => vec![],
         }
     }
 
@@ -142,6 +181,8 @@ impl Name {
         match &self.source {
             Source::Snowflake(ids) => has_lease(ids),
             Source::Numbers(Supply::Tickets, _) => true,
+            // Another replica would find the same store away.
+            Source::Store(_) => true,
             Source::Numbers(_, numbers) => {
                 let stats = numbers.stats();
                 let there = stats.range_left.unwrap_or(0) + stats.range_ready.unwrap_or(0) > 0;

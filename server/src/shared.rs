@@ -57,13 +57,18 @@ impl Shared {
     /// `UNAUTHORIZED`, `FORBIDDEN`; `UNKNOWN_KEY` for a name that is not served.
     pub fn name(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Result<&Arc<Name>> {
         self.gate.check(fingerprint, right, name)?;
-        let names = self.names();
-        let Ok(at) = names.binary_search_by(|served| served.name.as_str().cmp(name)) else {
+        self.find(name).ok_or_else(|| {
             let short: String = name.chars().take(64).collect();
-            let near = did_you_mean(name, names.iter().map(|served| served.name.as_str()));
-            return Err(Refusal::unknown(format!("{short:?} is not served here{near}")));
-        };
-        Ok(&names[at])
+            let near = did_you_mean(name, self.names().iter().map(|served| served.name.as_str()));
+            Refusal::unknown(format!("{short:?} is not served here{near}"))
+        })
+    }
+
+    /// What is served under a name, whoever asks.
+    pub fn find(&self, name: &str) -> Option<&Arc<Name>> {
+        let names = self.names();
+        let at = names.binary_search_by(|served| served.name.as_str().cmp(name)).ok()?;
+        Some(&names[at])
     }
 
     /// How many IDs are asked for.

@@ -21,7 +21,7 @@ from . import check, workers
 LAYOUT = "time:41@1ms node:4 sequence:12 epoch:2025-01-01"
 # From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
 RECOVERY_S = 45
-STORES = ("file", *servers.KINDS)
+STORES = ("file", *servers.ALL)
 # The stores without a clock.
 CLOCKLESS = ("etcd", "zookeeper")
 # What is no defect under a fixed number: a child has no right to it, and there is nothing to renew.
@@ -85,6 +85,8 @@ class Run:
         self.ends = []
         self.crew = []
         self.server = self.proxy = self.disk = None
+        # What may be broken: a server and the proxy in front of it.
+        self.places = []
 
     def __enter__(self):
         try:
@@ -105,14 +107,19 @@ class Run:
     def start_store(self):
         if self.store == "file":
             self.disk = tempfile.TemporaryDirectory(prefix="frazil-faults-")
-        elif self.store in servers.KINDS:
+        elif self.store in servers.ALL:
             self.server = servers.start(self.store)
             self.proxy = servers.Proxy(self.server.port)
+            self.places = [(self.server, self.proxy)]
+        if self.store == "frazil":
+            # Replicas: each is broken in its turn, and sometimes both.
+            other = self.server.beside()
+            self.places.append((other, servers.Proxy(other.port)))
+            self.places[1][1].counts = self.proxy.counts
 
     def __exit__(self, *_):
-        for part in (self.destroy_crew, self.proxy and self.proxy.stop, self.server and self.server.stop):
-            if part:
-                part()
+        for stop in (self.destroy_crew, *(part.stop for server, proxy in self.places for part in (proxy, server))):
+            stop()
         if self.disk:
             self.disk.cleanup()
 
@@ -130,7 +137,10 @@ class Run:
 
     def url(self):
         """The store as the workers reach it."""
-        return f"file:{self.disk.name}" if self.disk else self.server.url_at(self.proxy.port)
+        if self.disk:
+            return f"file:{self.disk.name}"
+        first, *others = (server.url_at(proxy.port) for server, proxy in self.places)
+        return ",".join([first, *(url.partition("://")[2] for url in others)])
 
     # The faults. Each returns how to end it, and after how many seconds, or None when it is over.
 
@@ -226,6 +236,8 @@ class Run:
         for fault in plan:
             due = max(due + pace * self.random.uniform(0.7, 1.3), time.monotonic())
             self.sleep(due - time.monotonic())
+            if len(self.places) > 1:
+                self.server, self.proxy = self.random.choice(self.places)
             end = fault()
             self.faults[fault.__name__] += 1
             if end:

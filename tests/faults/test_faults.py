@@ -11,10 +11,13 @@ from .restarts import FailoverRun, RestartRun
 from .run import LAYOUT, STORES, Run, run
 from .segments import SEGMENTS, TABLES, SegmentRun
 
+# What stands behind a server that lends its store is run at length by itself.
+FEW = {"frazil": {"faults": 11, "at_least": 300_000}, "segments:frazil": {"faults": 5, "at_least": 300_000}}
+
 
 @pytest.mark.parametrize("store", STORES)
 def test_nothing_repeats_and_everyone_goes_on(store, tmp_path):
-    report = run(store, tmp_path)
+    report = run(store, tmp_path, **FEW.get(store, {}))
     print(report)
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
 
@@ -22,7 +25,7 @@ def test_nothing_repeats_and_everyone_goes_on(store, tmp_path):
 # Each table once; the other pairs in the soak.
 @pytest.mark.parametrize("name", [*SEGMENTS, *TABLES[:2]])
 def test_no_segment_number_repeats(name, tmp_path):
-    report = run(name, tmp_path, of=SegmentRun)
+    report = run(name, tmp_path, of=SegmentRun, **FEW.get(name, {}))
     print(report)
     assert not report.problems, f"what the workers wrote is in {tmp_path}"
 

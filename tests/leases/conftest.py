@@ -8,7 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 import servers
 
-STORES = ("file", *servers.KINDS)
+STORES = ("file", *servers.ALL)
 
 
 def pytest_configure(config):

@@ -41,7 +41,7 @@ def opened(url, namespace):
     return frazil.Snowflake(f"{LAYOUT} {LEASE} store={url} namespace={namespace}")
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 @pytest.mark.parametrize("give_back", ["close", "renew"])
 def test_a_cut_connection_is_made_again(store, namespace, give_back):
     _kind, url, server = store
@@ -52,7 +52,7 @@ def test_a_cut_connection_is_made_again(store, namespace, give_back):
         assert states(url, namespace)[node] == "free"
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 def test_a_dropped_handle_is_given_back_too(store, namespace):
     _kind, url, server = store
     with servers.Proxy(server.port) as proxy:
@@ -65,7 +65,7 @@ def test_a_dropped_handle_is_given_back_too(store, namespace):
             assert time.monotonic() < until, "the thread that asks the store goes on"
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 def test_a_lost_answer_is_asked_for_again(store, namespace):
     _kind, url, server = store
     with servers.Proxy(server.port) as proxy, opened(server.url_at(proxy.port), namespace) as ids:
@@ -76,7 +76,7 @@ def test_a_lost_answer_is_asked_for_again(store, namespace):
 
 
 # A Redis that restarted may have lost writes: no record of the time before is written any more.
-@pytest.mark.stores(*(kind for kind in servers.KINDS if kind != "redis"))
+@pytest.mark.stores(*(kind for kind in servers.ALL if kind != "redis"))
 def test_a_restarted_server_is_told(store, namespace):
     _kind, url, server = store
     ids = opened(url, namespace)
@@ -92,7 +92,7 @@ ENDS = {
 
 
 # At its end a program gives a store half a second: PostgreSQL's login takes most of that where frazil was built without optimization.
-@pytest.mark.stores(*(kind for kind in servers.KINDS if kind != "postgresql"))
+@pytest.mark.stores(*(kind for kind in servers.ALL if kind != "postgresql"))
 @pytest.mark.parametrize("end", ENDS)
 def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
     _kind, url, server = store
@@ -112,7 +112,7 @@ def test_a_program_ends_after_its_connection_was_cut(store, namespace, end):
         assert any(freed(proxy) for _ in range(5))
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 @pytest.mark.parametrize("gone", ["refuses", "is silent"])
 def test_a_store_that_is_gone_is_not_waited_for_longer_than_told(store, namespace, gone):
     _kind, url, server = store

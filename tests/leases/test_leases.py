@@ -95,7 +95,7 @@ def test_a_store_that_forgets_has_no_disposable_numbers(spec):
     assert error.name == "STORE_UNSUITABLE" and "disposable" in str(error), error
 
 
-@pytest.mark.stores("file", *(kind for kind in servers.KINDS if kind != "redis"))
+@pytest.mark.stores("file", *(kind for kind in servers.ALL if kind != "redis"))
 def test_disposable_numbers(spec):
     line = spec.replace(LEASE, "lease=disposable detached=true")
     with frazil.Snowflake(line) as first:
@@ -140,7 +140,7 @@ def test_a_clock_that_is_far_ahead_is_refused(store, spec):
     assert (node == "CLOCK_SKEW" and "leases begin at" in why) if store[0] == "redis" else node in (0, 1), why
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
     server = store[2]
     with frazil.Snowflake(spec, detached=True) as ids:

@@ -110,7 +110,7 @@ def test_a_tag_keeps_its_numbers(store, spec):
     assert error.name == "SEGMENT_MISMATCH" and "increment=3" in str(error) and "increment=1" in str(error), error
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
     kind, url, server = store
     with opened(spec, url) as segment:
@@ -130,7 +130,7 @@ def test_a_restarted_server_is_gone_on_with_but_on_redis(store, spec):
         assert kind != "redis" or after[-1] > N
 
 
-@pytest.mark.stores(*servers.KINDS)
+@pytest.mark.stores(*servers.ALL)
 def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
     _kind, url, server = store
     with opened(spec, url) as segment:
@@ -235,7 +235,7 @@ def test_tickets_outlive_either_server():
             assert len(set(numbers)) == len(numbers)
 
 
-@pytest.mark.parametrize("kind", ["file", *servers.KINDS])
+@pytest.mark.parametrize("kind", ["file", *servers.ALL])
 def test_a_wiped_store_is_noticed_by_whoever_has_seen_more(kind, tmp_path):
     # A server of its own: no process that has seen ZooKeeper's history go back asks that server again.
     with contextlib.ExitStack() as stack:

@@ -256,6 +256,8 @@ def test_the_stores_of_a_build(build, redis, tmp_path, request):
         f"standard store=file:{tmp_path}/nodes": "OK",
         "standard store=local": "OK",
         "standard store=redis://127.0.0.1:1": redis,
+        "standard store=frazil://127.0.0.1:1": "STORE_UNREACHABLE",
+        "standard store=frazils://127.0.0.1:1": redis,
     }
     told = run(tmp_path / "app", *specs, env=os.environ | {"FRAZIL_HOME": str(tmp_path / "home")})
     assert told.split() == list(specs.values())

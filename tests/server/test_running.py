@@ -238,7 +238,13 @@ def test_the_guide(tmp_path):
     settings, tokens = blocks("toml")
     (tmp_path / "server.toml").write_text(settings)
     (tmp_path / "tokens.toml").write_text(tokens)
-    env = {"PATH": f"{PROGRAM.parent}:{os.environ['PATH']}", "DATABASE_URL": POSTGRESQL, "SHOP_TOKEN": SHOP, "OPERATOR_TOKEN": OPERATOR}
+    env = {
+        "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}",
+        "DATABASE_URL": POSTGRESQL,
+        "SHOP_TOKEN": SHOP,
+        "OPERATOR_TOKEN": OPERATOR,
+        "POD_TOKEN": OTHER,
+    }
     steps = ["trap 'kill $!; wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
     command = ["sh", "-ec", "\n".join(steps)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env=os.environ | env)

@@ -9,6 +9,7 @@ main thread: the kernel ends them with the thread that started them.
 """
 
 from .etcd import Etcd
+from .frazil import Frazil
 from .mariadb import Mariadb
 from .postgresql import Postgresql
 from .proxy import Proxy
@@ -16,9 +17,14 @@ from .redis import Redis
 from .server import Failure, Server
 from .zookeeper import Zookeeper
 
-__all__ = ["KINDS", "Etcd", "Failure", "Mariadb", "Postgresql", "Proxy", "Redis", "Server", "Zookeeper", "start", "start_all", "variable"]
+__all__ = [
+    "ALL", "KINDS", "Etcd", "Failure", "Frazil", "Mariadb", "Postgresql", "Proxy", "Redis", "Server", "Zookeeper", "start", "start_all",
+    "variable",
+]  # fmt: skip
 
 KINDS = {kind.name: kind for kind in (Redis, Postgresql, Mariadb, Etcd, Zookeeper)}
+# With the one that lends a store of its own, and is built here.
+ALL = KINDS | {Frazil.name: Frazil}
 
 
 def start(name):
@@ -28,13 +34,13 @@ def start(name):
 
 def start_all(names):
     """Starts servers side by side, and returns them once they all answer."""
-    unknown = [name for name in names if name not in KINDS]
+    unknown = [name for name in names if name not in ALL]
     if unknown:
-        raise Failure(f"no such server: {', '.join(unknown)}; there are: {', '.join(KINDS)}")
+        raise Failure(f"no such server: {', '.join(unknown)}; there are: {', '.join(ALL)}")
     running = []
     try:
         for name in names:
-            running.append(KINDS[name]())
+            running.append(ALL[name]())
         for server in running:
             server.launch()
         for server in running:

@@ -66,7 +66,7 @@ struct Summary {
 
 impl Listing {
     pub(super) fn new(store: String, namespace: String, loaded: Loaded, machine_ms: i64) -> Self {
-        let Loaded { meta, server, time_ms, mut slots } = loaded;
+        let Loaded { meta, server, time_ms, mut slots, .. } = loaded;
         slots.sort_unstable();
         let meta = meta.map(|text| {
             let parsed = Meta::parse(&text).ok();
@@ -339,7 +339,8 @@ mod tests {
     /// What no store's own file can be made to hold by hand.
     fn listing(meta: Option<&str>, slots: &[(u64, &str)]) -> Listing {
         let slots = slots.iter().map(|(node, text)| (*node, (*text).to_owned())).collect();
-        let loaded = Loaded { meta: meta.map(str::to_owned), server: "s1".to_owned(), time_ms: Some(1_735_689_600_000), slots };
+        let (meta, server, time_ms) = (meta.map(str::to_owned), "s1".to_owned(), Some(1_735_689_600_000));
+        let loaded = Loaded { meta, server, time_ms, slots, loses_writes: false };
         Listing::new("file:/x".to_owned(), "default".to_owned(), loaded, 0)
     }
 

@@ -173,7 +173,8 @@ impl Holder {
     /// The write that begins a namespace in which no ID was ever issued: an operator says so.
     #[cfg(feature = "cli")]
     pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
-        Holder::new(terms, fastrand::Rng::new()).establish(loaded, false)
+        let vouched_for = Loaded { loses_writes: false, ..loaded.clone() };
+        Holder::new(terms, fastrand::Rng::new()).establish(&vouched_for)
     }
 
     /// Whether no slot is wanted.
@@ -259,7 +260,7 @@ impl Holder {
         match (state, reply) {
             (State::Release(_), _) => {}
             (state, Err(error)) => self.unknown(state, error, now),
-            (state, Ok(Reply::Loaded(loaded, loses_writes))) => self.loaded(state, &loaded, loses_writes, now),
+            (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, &loaded, now),
             (state, Ok(Reply::Swapped(swapped))) => self.swapped(state, swapped, now),
         }
     }
@@ -282,8 +283,8 @@ impl Holder {
         };
     }
 
-    fn loaded(&mut self, state: State, loaded: &Loaded, loses_writes: bool, now: Now) {
-        match self.establish(loaded, loses_writes) {
+    fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
+        match self.establish(loaded) {
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // What was being taken belongs to the incarnation before.

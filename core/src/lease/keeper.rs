@@ -383,7 +383,7 @@ impl State {
 impl Call {
     pub(super) fn make(&self, line: &Line) -> Result<Reply> {
         let ask = |store: &mut dyn Store| match &self.what {
-            Do::Load(which) => store.load(&self.namespace, *which).map(|loaded| Reply::Loaded(loaded, store.loses_writes())),
+            Do::Load(which) => store.load(&self.namespace, *which).map(Reply::Loaded),
             Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Rest(_) => unreachable!("a rest is no call"),
         };

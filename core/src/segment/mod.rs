@@ -16,7 +16,7 @@ mod table;
 
 #[cfg(feature = "cli")]
 pub(crate) use operator::begin;
-#[cfg(feature = "cli")]
+#[cfg(any(feature = "cli", feature = "lend"))]
 pub(crate) use plan::check_name;
 pub(crate) use plan::{Plan, Way, parse_number};
 #[cfg(feature = "cli")]

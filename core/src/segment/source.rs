@@ -106,7 +106,7 @@ impl Source for Tagged {
 
     fn begin(&mut self) -> Result<()> {
         let (loaded, None) = self.load()? else { return Ok(()) };
-        if self.line.call_for_tag(&self.place(), self.timeout, |store| Ok(store.loses_writes()))? {
+        if loaded.loses_writes {
             return Err(self.missing());
         }
         let first = self.first(&loaded)?;

@@ -140,7 +140,7 @@ impl Store for Etcd {
         }
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
         let (_, answer) = self.ask(&reading(vec![all]))?;

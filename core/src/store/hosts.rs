@@ -84,6 +84,20 @@ impl Hosts {
         Err(self.error((telling.unwrap_or(ErrorKind::StoreUnreachable), texts.join("; "))))
     }
 
+    /// From now on a host is tried before the others.
+    #[cfg(feature = "frazil-server")]
+    pub(super) fn begin_with(&mut self, host: &str) {
+        let at = self.hosts.iter().position(|known| known == host);
+        self.hosts.rotate_left(at.unwrap_or(0));
+    }
+
+    /// From now on a host is tried after the others.
+    #[cfg(feature = "frazil-server")]
+    pub(super) fn end_with(&mut self, host: &str) {
+        self.begin_with(host);
+        self.hosts.rotate_left(1);
+    }
+
     /// An error that names the store.
     pub(super) fn error(&self, (kind, text): Failure) -> Error {
         Error::new(kind, format!("{}: {text}", self.shown))

@@ -47,7 +47,7 @@ impl Store for Memory {
                 Which::All => namespace.slots.iter().map(|(node, text)| (*node, text.clone())).collect(),
                 Which::One(node) => namespace.slots.get(&node).map(|text| (node, text.clone())).into_iter().collect(),
             };
-            Loaded { meta: namespace.meta.clone(), server: String::new(), time_ms: None, slots }
+            Loaded { meta: namespace.meta.clone(), slots, ..Loaded::default() }
         }))
     }
 
@@ -68,7 +68,7 @@ impl Store for Memory {
         }))
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let namespaces = NAMESPACES.lock().expect("no code panics while it holds this lock");
         Ok(namespaces.iter().filter(|(_, namespace)| namespace.meta.is_some()).map(|(name, _)| name.clone()).collect())

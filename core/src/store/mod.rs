@@ -9,24 +9,30 @@ mod etcd;
 mod file;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 mod history;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
+#[cfg(feature = "frazil-server")]
+mod lent;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(test)]
-#[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper"))]
+#[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod sigpipe;
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod socket;
 #[cfg(feature = "sql")]
 mod sql;
+#[cfg(any(feature = "redis", feature = "frazil-server"))]
+mod stream;
 #[cfg(test)]
 mod suite;
 mod table;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
 
+#[cfg(feature = "lend")]
+pub(crate) use lent::message;
 pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::{Error, ErrorKind, Result, shown};
@@ -52,6 +58,8 @@ pub(crate) struct Loaded {
     pub(crate) time_ms: Option<i64>,
     /// Those of the slots asked for that have a record.
     pub(crate) slots: Vec<(u64, String)>,
+    /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
+    pub(crate) loses_writes: bool,
 }
 
 /// The name of a record in a namespace.
@@ -124,13 +132,8 @@ pub(crate) trait Store: Send {
     ///
     /// # Errors
     /// `STORE_*`, naming the address.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>>;
-
-    /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
-    fn loses_writes(&self) -> bool {
-        false
-    }
 }
 
 /// A store's address, as the spec names it.
@@ -147,6 +150,8 @@ enum Kind {
     Sql,
     Etcd,
     ZooKeeper,
+    Lent,
+    LentByTls,
 }
 
 const KINDS: &[(&str, Kind)] = &[
@@ -163,6 +168,8 @@ const KINDS: &[(&str, Kind)] = &[
     ("etcd://", Kind::Etcd),
     ("etcds://", Kind::Etcd),
     ("zookeeper://", Kind::ZooKeeper),
+    ("frazil://", Kind::Lent),
+    ("frazils://", Kind::LentByTls),
 ];
 
 impl Kind {
@@ -174,6 +181,8 @@ impl Kind {
             Kind::Sql => cfg!(feature = "sql"),
             Kind::Etcd => cfg!(feature = "etcd"),
             Kind::ZooKeeper => cfg!(feature = "zookeeper"),
+            Kind::Lent => cfg!(feature = "frazil-server"),
+            Kind::LentByTls => cfg!(all(feature = "frazil-server", feature = "tls")),
         }
     }
 }
@@ -230,14 +239,20 @@ impl Address {
         self.kind().is_ok_and(|kind| kind == Kind::Memory)
     }
 
-    /// Whether the store may forget what it has acknowledged.
+    /// Whether it is a store that a server lends.
+    #[cfg(feature = "lend")]
+    pub(crate) fn is_lent(&self) -> bool {
+        self.kind().is_ok_and(|kind| matches!(kind, Kind::Lent | Kind::LentByTls))
+    }
+
+    /// Whether the store may forget what it has acknowledged, as far as its address tells.
     pub(crate) fn forgets(&self) -> bool {
         self.kind().is_ok_and(|kind| kind == Kind::Redis)
     }
 
-    /// Whether the store tells the time.
+    /// Whether the store surely tells the time: what a server lends may have no clock.
     pub(crate) fn has_clock(&self) -> bool {
-        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper))
+        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper | Kind::Lent | Kind::LentByTls))
     }
 
     fn kind(&self) -> Result<Kind> {
@@ -256,7 +271,7 @@ impl Address {
                 return Error::new(ErrorKind::Spec, why);
             }
             let why = format!(
-                "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://"
+                "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://, frazil[s]://"
             );
             Error::new(ErrorKind::Spec, why)
         })
@@ -300,6 +315,8 @@ impl Address {
             Kind::Etcd => etcd::connect(text, timeout),
             #[cfg(feature = "zookeeper")]
             Kind::ZooKeeper => zookeeper::connect(text, timeout),
+            #[cfg(feature = "frazil-server")]
+            Kind::Lent | Kind::LentByTls => lent::connect(text, timeout),
             #[allow(unreachable_patterns, reason = "with every feature on, no kind is left")]
             _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
         }
@@ -350,6 +367,6 @@ mod tests {
     fn which_stores_have_a_clock() {
         let has_clock = |store: &str| Address::parse(store).unwrap().has_clock();
         assert!(["local", "file:/x", "redis://h", "rediss://h", "postgresql://h/d", "mysql://h/d"].into_iter().all(has_clock));
-        assert!(!["memory", "etcd://h", "etcds://h", "zookeeper://h"].into_iter().any(has_clock));
+        assert!(!["memory", "etcd://h", "etcds://h", "zookeeper://h", "frazil://h", "frazils://h"].into_iter().any(has_clock));
     }
 }

@@ -39,7 +39,7 @@ use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
 use address::Target;
-#[cfg(feature = "cli")]
+#[cfg(feature = "list")]
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use wire::Wire;
@@ -204,7 +204,7 @@ impl Store for Redis {
             }
         }
         let meta = meta.map(|record| self.text(namespace, "the namespace", record)).transpose()?;
-        Ok(Loaded { meta, server, time_ms: Some(time_ms), slots })
+        Ok(Loaded { meta, server, time_ms: Some(time_ms), slots, loses_writes: true })
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
@@ -225,11 +225,7 @@ impl Store for Redis {
         }
     }
 
-    fn loses_writes(&self) -> bool {
-        true
-    }
-
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let mut names = HashSet::new();
         let mut cursor = "0".to_owned();

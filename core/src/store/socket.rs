@@ -41,16 +41,16 @@ impl Deadline {
     }
 }
 
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
+#[cfg(any(feature = "redis", feature = "zookeeper", feature = "frazil-server"))]
 pub(super) use timed::Timed;
 
-#[cfg(any(feature = "redis", feature = "zookeeper"))]
+#[cfg(any(feature = "redis", feature = "zookeeper", feature = "frazil-server"))]
 mod timed {
     use super::Deadline;
     use socket2::{Domain, SockAddr, Socket, Type};
     use std::io::{self, Read, Write};
     use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-    use std::sync::mpsc;
+    use std::sync::{Arc, Condvar, Mutex, PoisonError};
     use std::thread;
     use std::time::Duration;
 
@@ -139,15 +139,19 @@ mod timed {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(vec![(ip, port).into()]);
         }
-        let (sender, receiver) = mpsc::sync_channel(1);
-        let host = host.to_owned();
+        // A channel would be a good part of a lean library.
+        let answer = Arc::new((Mutex::new(None), Condvar::new()));
+        let (host, tells) = (host.to_owned(), Arc::clone(&answer));
         thread::Builder::new().name("frazil-resolve".into()).spawn(move || {
-            let found = (host.as_str(), port).to_socket_addrs().map(|places| places.collect());
-            // Nobody listens any more if it took too long.
-            drop(sender.send(found));
+            let found: io::Result<Vec<_>> = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+            // Nobody waits any more if it took too long.
+            *tells.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+            tells.1.notify_one();
         })?;
-        let late = |_| Err(io::Error::new(io::ErrorKind::TimedOut, "the host's name was not found in time"));
-        receiver.recv_timeout(deadline.left()?).unwrap_or_else(late)
+        let found = answer.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = answer.1.wait_timeout_while(found, deadline.left()?, |found| found.is_none());
+        let found = waited.unwrap_or_else(PoisonError::into_inner).0.take();
+        found.unwrap_or_else(|| Err(io::Error::new(io::ErrorKind::TimedOut, "the host's name was not found in time")))
     }
 
     #[cfg(test)]

@@ -309,7 +309,7 @@ fn namespaces(connect: Connect<'_>) {
         let loaded = store.load(name, Which::All).unwrap();
         assert_eq!((loaded.meta, loaded.slots), (Some(format!("meta of {name}")), vec![(1, name.clone())]));
     }
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     {
         let listed = store.namespaces().unwrap();
         assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");

@@ -184,7 +184,7 @@ impl Store for ZooKeeper {
                     continue;
                 }
                 let slots = nodes.into_iter().zip(slots).filter_map(|(node, found)| Some((node, found?.text))).collect();
-                return Ok(Loaded { meta: first.map(|meta| meta.text), server: String::new(), time_ms: None, slots });
+                return Ok(Loaded { meta: first.map(|meta| meta.text), slots, ..Loaded::default() });
             }
         })
     }
@@ -234,7 +234,7 @@ impl Store for ZooKeeper {
         })
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         self.with(|store, turn| {
             let names = store.children(turn, &store.root)?;

@@ -16,7 +16,7 @@ import frazil
 
 _MISSING = """settings.FRAZIL {}. It is the spec line of this project's IDs, or a dict of the same keys:
   FRAZIL = "standard store=local"              one machine, any number of processes
-  FRAZIL = "standard store=postgresql://..."   several machines; also redis://, mysql://, etcd://, zookeeper://
+  FRAZIL = "standard store=postgresql://..."   several machines; also redis://, mysql://, etcd://, zookeeper://, frazil://
   FRAZIL = "standard node=7"                   a single process, and no other has the number 7"""
 
 _lock = threading.Lock()

@@ -2,6 +2,7 @@
 
 use super::reply::Reply;
 use super::session::Session;
+use super::store;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
@@ -55,6 +56,10 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         b"FRAZIL.NEXT" => next(shared, session, &words, reply).await,
         b"INCR" => increment(shared, session, &words, reply).await,
         b"INCRBY" => increment_by(shared, session, &words, reply).await,
+        b"FRAZIL.STORE" => {
+            let words: Vec<_> = (1..words.len()).map(|n| words.text(n)).collect();
+            store::answer(shared, session, &words, reply).await
+        }
         _ => {
             let before = reply.bytes.len();
             other(shared, session, name, &words, reply);
@@ -196,8 +201,9 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
     }
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "FRAZIL.NEXT",
+    "FRAZIL.STORE",
     "INCR",
     "INCRBY",
     "AUTH",

@@ -5,6 +5,7 @@ mod connection;
 mod parse;
 mod reply;
 mod session;
+mod store;
 
 pub use connection::serve;
 

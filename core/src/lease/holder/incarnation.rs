@@ -26,12 +26,17 @@ pub(super) struct Incarnation {
 
 impl Holder {
     /// Holds the meta record against what is known; `Some` is what has to be written first.
-    pub(super) fn establish(&mut self, loaded: &Loaded, loses_writes: bool) -> Result<Option<Swap>> {
+    pub(super) fn establish(&mut self, loaded: &Loaded) -> Result<Option<Swap>> {
+        // Of most addresses that is known before; what a server lends shows only here.
+        if loaded.loses_writes && self.terms.disposable {
+            let why = "lease=disposable needs a store that forgets nothing, and this one may lose writes in a failover: use shared-slots";
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        }
         let Some(text) = &loaded.meta else {
             let known = self.incarnation.is_some();
             let since_ms = match (loaded.time_ms, known) {
                 (None, true) => return Err(changed("it was wiped: stop all processes that used it, and start them again")),
-                (Some(time_ms), known) if loses_writes || known => time_ms + BEGINNING_MS,
+                (Some(time_ms), known) if loaded.loses_writes || known => time_ms + BEGINNING_MS,
                 _ => 0,
             };
             return Ok(Some(self.begin(loaded, None, since_ms)));

@@ -56,8 +56,7 @@ pub(crate) enum Do {
 /// What came of it.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// With whether the store may lose writes.
-    Loaded(Loaded, bool),
+    Loaded(Loaded),
     Swapped(Swapped),
 }
 

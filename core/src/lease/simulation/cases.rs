@@ -80,7 +80,7 @@ impl Lab {
         }
         let now_ms = BEGIN_MS + self.at as i64;
         Ok(match &call.what {
-            Do::Load(which) => Reply::Loaded(self.store.load(*which, now_ms), false),
+            Do::Load(which) => Reply::Loaded(self.store.load(*which, now_ms)),
             Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(self.store.swap(swap, now_ms)),
             Do::Rest(_) => unreachable!("a rest is no call"),
         })

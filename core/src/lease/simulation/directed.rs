@@ -58,7 +58,7 @@ fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64,
                 at = wake.max(at + 1);
                 continue;
             }
-            Do::Load(which) => Reply::Loaded(store.load(which, true_ms), store.loses_writes()),
+            Do::Load(which) => Reply::Loaded(store.load(which, true_ms)),
             Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(store.swap(&swap, true_ms)),
         };
         holder.done(Ok(reply), now);
@@ -163,7 +163,7 @@ fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
     let later = now(5_000, 3_600_000);
     let Do::Load(Which::One(_)) = first.step(later) else { panic!("the record is read") };
     let loaded = store.load(Which::One(first.grant().unwrap().node), BEGIN_MS);
-    first.done(Ok(Reply::Loaded(loaded, false)), later);
+    first.done(Ok(Reply::Loaded(loaded)), later);
     assert!(matches!(first.step(later), Do::Load(Which::All)), "the others' bounds are looked at");
 }
 
@@ -510,7 +510,7 @@ fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
         holder.seek();
         holder.reseed(fastrand::Rng::with_seed(entropy));
         let Do::Load(which) = holder.step(now) else { panic!("it reads first") };
-        holder.done(Ok(Reply::Loaded(store.load(which, true_ms), false)), now);
+        holder.done(Ok(Reply::Loaded(store.load(which, true_ms))), now);
         let Do::Swap(swap) = holder.step(now) else { panic!("it takes a number") };
         swaps.push(swap);
     }

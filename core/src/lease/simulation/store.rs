@@ -78,16 +78,13 @@ impl SimStore {
         self.kind != Kind::Clockless
     }
 
-    pub(super) fn loses_writes(&self) -> bool {
-        self.kind == Kind::Lossy
-    }
-
     pub(super) fn load(&self, which: Which, true_ms: i64) -> Loaded {
         let asked = |node: &u64| which == Which::All || which == Which::One(*node);
         Loaded {
             meta: self.records.meta.clone(),
             server: self.server(),
             time_ms: self.has_clock().then_some(true_ms + self.skew_ms),
+            loses_writes: self.kind == Kind::Lossy,
             slots: self.records.slots.iter().filter(|(node, _)| asked(node)).map(|(node, text)| (*node, text.clone())).collect(),
         }
     }

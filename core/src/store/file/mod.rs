@@ -241,7 +241,7 @@ impl Space<'_> {
             let Some(slots) = self.slots(which)? else { return Ok(None) };
             if self.read(Key::Meta)?.as_ref() == Some(&before) {
                 let meta = self.meta(before)?.map(|record| record.text);
-                return Ok(Some(Loaded { meta, server: String::new(), time_ms: Some(time_ms), slots }));
+                return Ok(Some(Loaded { meta, time_ms: Some(time_ms), slots, ..Loaded::default() }));
             }
             if Instant::now() > self.deadline {
                 return Err(refusal::error(self.dir, ErrorKind::StoreUnreachable, "the meta record is written all the time"));
@@ -341,7 +341,7 @@ impl Store for FileStore {
         self.within(namespace, |space| space.load(which))
     }
 
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in self.dir.read_dir().refuse(&self.dir, &self.dir)? {

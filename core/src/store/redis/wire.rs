@@ -4,14 +4,13 @@
 //! reply's last byte; the crate packs the commands and parses the replies.
 
 use super::super::socket::{Deadline, Timed};
+use super::super::stream::{Stream, session};
 use super::address::Target;
 use super::refusal;
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, ConnectionAddr, Parser, Value};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use std::io::{self, Read, Write};
-use std::sync::Arc;
+use rustls::StreamOwned;
+use std::io::{self, Read};
 use std::time::Duration;
 
 /// A connection. After a failure it is of no use: a late reply must not answer the next request.
@@ -36,7 +35,8 @@ impl Wire {
         let failed = |error| refusal::io(&address, timeout, &error);
         let stream: Box<dyn Stream> = match target.place() {
             ConnectionAddr::Tcp(host, port) => {
-                let session = if target.tls { Some(session(host, &address)?) } else { None };
+                let no_tls = |(kind, why)| Error::new(kind, format!("store={address}: {why}"));
+                let session = if target.tls { Some(session(host).map_err(no_tls)?) } else { None };
                 let timed = Timed::dial(host, *port, deadline).map_err(failed)?;
                 match session {
                     Some(session) => Box::new(StreamOwned::new(session, timed)),
@@ -98,32 +98,6 @@ impl Wire {
     }
 }
 
-/// A [`Timed`] socket, or TLS on one.
-trait Stream: Read + Write + Send {
-    fn timed(&mut self) -> &mut Timed;
-
-    /// Whether TLS is not yet agreed on.
-    fn handshaking(&self) -> bool {
-        false
-    }
-}
-
-impl Stream for Timed {
-    fn timed(&mut self) -> &mut Timed {
-        self
-    }
-}
-
-impl Stream for StreamOwned<ClientConnection, Timed> {
-    fn timed(&mut self) -> &mut Timed {
-        &mut self.sock
-    }
-
-    fn handshaking(&self) -> bool {
-        self.conn.is_handshaking()
-    }
-}
-
 /// Keeps the error that the parser would wrap out of reach.
 struct Remembering<'a> {
     stream: &'a mut dyn Stream,
@@ -138,25 +112,4 @@ impl Read for Remembering<'_> {
             kind.into()
         })
     }
-}
-
-/// TLS that trusts the system's roots. The provider is named here: the process-wide default may be
-/// missing or belong to the program.
-fn session(host: &str, address: &str) -> Result<ClientConnection> {
-    let name = ServerName::try_from(host.to_owned())
-        .map_err(|_| Error::new(ErrorKind::Spec, format!("store={address}: no certificate can be made out to such a host name")))?;
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    roots.add_parsable_certificates(found.certs);
-    if roots.is_empty() {
-        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
-        let mend = "install ca-certificates, or set SSL_CERT_FILE to a PEM file";
-        let text = format!("store={address}: this machine has no root certificates to check the server's with{why}: {mend}");
-        return Err(Error::new(ErrorKind::StoreUnreachable, text));
-    }
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map(|config| config.with_root_certificates(roots).with_no_client_auth())
-        .and_then(|config| ClientConnection::new(Arc::new(config), name))
-        .map_err(|error| refusal::tls(address, &error))
 }

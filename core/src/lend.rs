@@ -1,0 +1,156 @@
+//! A store that a server lends, to `store=frazil://` of other processes: each question is passed on, and nothing is kept.
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::segment::check_name;
+use crate::spec::{Spec, check_namespace, spec_error};
+use crate::store::message::{self, Question as Asked};
+use crate::store::{Address, Store};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Connections that are kept for the next question.
+const KEPT: usize = 8;
+/// Nobody needs to wait for longer.
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// A question of a process about the store that a server lends it.
+pub struct Question {
+    asked: Asked,
+    limit: Duration,
+}
+
+impl Question {
+    /// Understands the words after the command.
+    ///
+    /// # Errors
+    /// `SPEC` for what is no question. A namespace's name may become a part of keys and paths: what is none is refused here.
+    pub fn parse(words: &[&str]) -> Result<Self> {
+        let form = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
+        let (asked, waits) = Asked::parse(words).ok_or_else(|| spec_error(form.to_owned()))?;
+        if let Asked::Load(place, _) | Asked::Swap(place, _) = &asked {
+            // Of node numbers, or of a tag.
+            place.split_once('~').map_or_else(|| check_namespace(place), |(namespace, tag)| check_name(namespace, tag))?;
+        }
+        if let Asked::Swap(_, swap) = &asked
+            && let Some(text) = [Some(&swap.new), swap.old.as_ref(), swap.meta.as_ref()].into_iter().flatten().find(|text| !is_record(text))
+        {
+            return Err(spec_error(format!("{} is no record", shown(text))));
+        }
+        // The rest is for the way, there and back.
+        Ok(Question { asked, limit: (waits - waits / 4).min(LONGEST) })
+    }
+
+    /// The namespace that it is about, of which a tag's place is a part; `None` where it asks for their names.
+    pub fn namespace(&self) -> Option<&str> {
+        match &self.asked {
+            Asked::Load(place, _) | Asked::Swap(place, _) => place.split('~').next(),
+            Asked::List => None,
+        }
+    }
+
+    /// How long the answer may take.
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+}
+
+/// One line of text, with nothing that stands for bytes that are none.
+fn is_record(text: &str) -> bool {
+    !text.chars().any(|c| (c.is_control() && c != '\t') || c == char::REPLACEMENT_CHARACTER)
+}
+
+/// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
+pub struct Lender {
+    address: Address,
+    kept: Mutex<Vec<Box<dyn Store>>>,
+}
+
+impl Lender {
+    /// Reads `store=...`; nothing is asked yet.
+    ///
+    /// # Errors
+    /// `SPEC`, `UNKNOWN_KEY`, `STORE_NOT_BUILT`; `STORE_UNSUITABLE` for a store that cannot be lent.
+    pub fn new(spec: &Spec) -> Result<Self> {
+        spec.check_keys_among(&["store"])?;
+        let store = spec.value("store")?.filter(|_| spec.first_word().is_none());
+        let store = store.ok_or_else(|| spec_error("what is lent is given as store=STORE, and nothing else".to_owned()))?;
+        let address = Address::parse(&store)?;
+        let refuse = |why: &str| Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address} cannot be lent: {why}")));
+        if address.is_memory() {
+            return refuse("it ends with the process, and would hand out again what was given; use file:DIR, or a server's store");
+        }
+        // Each server on the way would take a part of the time, and have rights of its own.
+        if address.is_lent() {
+            return refuse("it is lent itself; name the store that stands behind it");
+        }
+        Ok(Lender { address, kept: Mutex::default() })
+    }
+
+    /// Connects once, so that what is wrong shows at the start.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the store without its credentials.
+    pub fn check(&self, limit: Duration) -> Result<()> {
+        self.keep(self.address.connect(limit)?);
+        Ok(())
+    }
+
+    /// Answers a question, in as many texts as it takes. Blocks for as long as told, so not on a thread that serves.
+    ///
+    /// # Errors
+    /// `STORE_*`, naming the store without its credentials. Then it is not known whether a swap was done.
+    pub fn answer(&self, question: &Question, limit: Duration) -> Result<Vec<String>> {
+        match &question.asked {
+            Asked::Load(place, which) => self.read(limit, |store| store.load(place, *which)).map(message::of_loaded),
+            Asked::List => self.read(limit, |store| store.namespaces()),
+            Asked::Swap(place, swap) => self.ask(limit, self.take(), |store| store.swap(place, swap)).map(message::of_swapped),
+        }
+    }
+
+    /// Asks again where the connection had ended since it was used last.
+    fn read<T>(&self, limit: Duration, work: impl Fn(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let kept = self.take();
+        let was_kept = kept.is_some();
+        match self.ask(limit, kept, &work) {
+            Err(error) if was_kept && error.kind() == ErrorKind::StoreUnreachable && begun.elapsed() < limit => {
+                self.ask(limit - begun.elapsed(), None, &work)
+            }
+            answer => answer,
+        }
+    }
+
+    fn ask<T>(&self, limit: Duration, kept: Option<Box<dyn Store>>, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let mut store = match kept {
+            Some(store) => store,
+            None => self.address.connect(limit)?,
+        };
+        store.set_timeout(limit.saturating_sub(begun.elapsed()));
+        let answer = work(&mut *store);
+        if answer.is_ok() {
+            self.keep(store);
+        } else {
+            // What ended one connection has most likely ended the others.
+            let others = std::mem::take(&mut *self.locked());
+            drop(others);
+        }
+        answer
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Box<dyn Store>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one that was used last.
+    fn take(&self) -> Option<Box<dyn Store>> {
+        self.locked().pop()
+    }
+
+    fn keep(&self, store: Box<dyn Store>) {
+        let mut kept = self.locked();
+        if kept.len() < KEPT {
+            kept.push(store);
+        }
+    }
+}

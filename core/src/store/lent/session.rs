@@ -1,0 +1,227 @@
+//! A connection to one frazil-server: blocking, and every wait ends at a deadline.
+
+use super::super::hosts::{Failure, Hosts, said};
+use super::super::socket::{Deadline, Timed};
+use super::super::stream::Stream;
+use super::message::{COMMAND, Question};
+use crate::error::ErrorKind;
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+/// More than any answer takes, with so much for each text beside its bytes.
+const LARGEST: usize = 512 << 20;
+const TEXT: usize = 32;
+/// A line: a length, or an error.
+const LONGEST_LINE: usize = 16 << 10;
+
+pub(super) struct Session {
+    host: String,
+    stream: BufReader<Box<dyn Stream>>,
+    /// Whether every question was answered to the end.
+    whole: bool,
+    /// Whether one was.
+    answered: bool,
+}
+
+enum Reply {
+    Simple,
+    Texts(Vec<String>),
+    Refused(String),
+}
+
+/// After what seems to be another server.
+const WHERE: &str = "; name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
+
+/// Why there is no reply.
+enum Broken {
+    Io(io::Error),
+    Foreign,
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Broken::Io(error)
+    }
+}
+
+impl Session {
+    /// Connects, and shows the token.
+    pub(super) fn open(hosts: &Hosts, host: &str, deadline: Deadline) -> Result<Self, Failure> {
+        let (name, port) = host.rsplit_once(':').ok_or_else(|| away("the host has no port"))?;
+        let port = port.parse().map_err(|_| away("the port is no number"))?;
+        let stream = dial(&hosts.scheme, name.trim_matches(['[', ']']), port, deadline)?;
+        let mut session = Session { host: host.to_owned(), stream: BufReader::new(stream), whole: true, answered: false };
+        let Some(login) = &hosts.login else { return Ok(session) };
+        match session.send(&["AUTH".to_owned(), login.user.expose().to_owned()], deadline)? {
+            Reply::Simple => Ok(session),
+            // Another server may repeat what it was told.
+            Reply::Refused(text) if text.contains("no tokens are set") || text.contains("without any password") => {
+                Err((ErrorKind::StoreAuth, "it has no tokens, and was told one: leave out TOKEN@, or start it with --tokens".into()))
+            }
+            Reply::Refused(text) if text.starts_with("WRONGPASS") => {
+                Err((ErrorKind::StoreAuth, "it does not know the token: it must be a secret in the file of its --tokens".into()))
+            }
+            Reply::Refused(text) if text.contains("max number of clients") => Err(full()),
+            Reply::Refused(_) => Err((ErrorKind::StoreAuth, "it refuses the token".into())),
+            Reply::Texts(_) => Err(no_server()),
+        }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether it may be used again.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    pub(super) fn ask(&mut self, question: &Question, deadline: Deadline) -> Result<Vec<String>, Failure> {
+        let left = deadline.left().map_err(|error| lost(&error))?;
+        let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
+        match self.send(&words, deadline)? {
+            Reply::Texts(texts) => Ok(texts),
+            Reply::Refused(text) => Err(refused(&text)),
+            Reply::Simple => Err(no_server()),
+        }
+    }
+
+    fn send(&mut self, words: &[String], deadline: Deadline) -> Result<Reply, Failure> {
+        self.whole = false;
+        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+        for word in words {
+            bytes.extend(format!("${}\r\n", word.len()).bytes());
+            bytes.extend(word.bytes());
+            bytes.extend(b"\r\n");
+        }
+        let stream = self.stream.get_mut();
+        stream.timed().deadline = deadline;
+        let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
+        match sent.map_err(Broken::Io).and_then(|()| self.reply()) {
+            Ok(reply) => {
+                (self.whole, self.answered) = (true, true);
+                Ok(reply)
+            }
+            Err(Broken::Io(error)) => {
+                let (kind, why) = lost(&error);
+                let hint = match error.kind() {
+                    _ if self.stream.get_ref().handshaking() => tls_hint(&error),
+                    // HTTP's port does so, and one with TLS.
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered => WHERE,
+                    _ => "",
+                };
+                Err((kind, format!("{why}{hint}")))
+            }
+            Err(Broken::Foreign) => Err(no_server()),
+        }
+    }
+
+    fn reply(&mut self) -> Result<Reply, Broken> {
+        let line = self.line()?;
+        match line.split_at_checked(1) {
+            Some(("+", _)) => Ok(Reply::Simple),
+            Some(("-", text)) => Ok(Reply::Refused(text.to_owned())),
+            Some(("*", count)) => {
+                let count: usize = count.parse().map_err(|_| Broken::Foreign)?;
+                let (mut texts, mut room) = (Vec::new(), LARGEST);
+                for _ in 0..count {
+                    let length = self.line()?;
+                    let length = length.strip_prefix('$').and_then(|length| length.parse().ok());
+                    let length: usize = length.ok_or(Broken::Foreign)?;
+                    room = room.checked_sub(length.saturating_add(TEXT)).ok_or(Broken::Foreign)?;
+                    let mut text = vec![0; length + 2];
+                    self.stream.read_exact(&mut text)?;
+                    let text = text.strip_suffix(b"\r\n").ok_or(Broken::Foreign)?;
+                    texts.push(String::from_utf8(text.to_vec()).map_err(|_| Broken::Foreign)?);
+                }
+                Ok(Reply::Texts(texts))
+            }
+            _ => Err(Broken::Foreign),
+        }
+    }
+
+    /// Without its end.
+    fn line(&mut self) -> Result<String, Broken> {
+        let mut line = Vec::new();
+        (&mut self.stream).take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
+        match line.strip_suffix(b"\r\n") {
+            Some(text) => String::from_utf8(text.to_vec()).map_err(|_| Broken::Foreign),
+            None if line.ends_with(b"\n") || line.len() == LONGEST_LINE => Err(Broken::Foreign),
+            None => Err(Broken::Io(io::ErrorKind::UnexpectedEof.into())),
+        }
+    }
+}
+
+#[cfg(feature = "tls")]
+fn dial(scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<dyn Stream>, Failure> {
+    let session = if scheme == "frazils" { Some(super::super::stream::session(host)?) } else { None };
+    let timed = Timed::dial(host, port, deadline).map_err(|error| lost(&error))?;
+    Ok(match session {
+        Some(session) => Box::new(rustls::StreamOwned::new(session, timed)),
+        None => Box::new(timed),
+    })
+}
+
+/// What to do where TLS does not come to stand.
+#[cfg(feature = "tls")]
+fn tls_hint(error: &io::Error) -> &'static str {
+    use rustls::{CertificateError, Error};
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        None | Some(Error::InvalidMessage(_)) => "; if it does not speak TLS, write frazil://",
+        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "; set SSL_CERT_FILE to the PEM file of the authority that signed its certificate"
+        }
+        Some(_) => "",
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn tls_hint(_error: &io::Error) -> &'static str {
+    ""
+}
+
+#[cfg(not(feature = "tls"))]
+fn dial(_scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<dyn Stream>, Failure> {
+    Ok(Box::new(Timed::dial(host, port, deadline).map_err(|error| lost(&error))?))
+}
+
+fn away(why: &str) -> Failure {
+    (ErrorKind::StoreUnreachable, why.to_owned())
+}
+
+fn full() -> Failure {
+    away("it has as many connections as its --max-connections allows")
+}
+
+/// A connection that cannot be made, or breaks.
+fn lost(error: &io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => away("it did not answer in time"),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => away("it closed the connection"),
+        _ => (ErrorKind::StoreUnreachable, error.to_string()),
+    }
+}
+
+/// Something answers, but not as a frazil-server does.
+pub(super) fn no_server() -> Failure {
+    (ErrorKind::StoreUnsuitable, format!("it answers as no frazil-server would{WHERE}"))
+}
+
+/// An error of the server, or of its store.
+fn refused(text: &str) -> Failure {
+    let (code, why) = text.split_once(' ').unwrap_or((text, ""));
+    let of_store = || ErrorKind::ALL.iter().find(|kind| kind.name() == code && code.starts_with("STORE_"));
+    match code {
+        "NOAUTH" => (ErrorKind::StoreAuth, "it wants a token: write frazil://TOKEN@host".into()),
+        "NOPERM" => (ErrorKind::StoreAuth, format!("the token has not the right: {why}")),
+        "UNKNOWN_KEY" => (ErrorKind::StoreUnsuitable, why.to_owned()),
+        "ERR" if why.contains("max number of clients") => full(),
+        "ERR" if why.contains("unknown command") => {
+            let why = "it lends no stores: it is an older frazil-server, or none; name the host and port of a newer one's --resp";
+            (ErrorKind::StoreUnsuitable, why.to_owned())
+        }
+        _ => match of_store() {
+            Some(kind) => (*kind, format!("its own store: {why}")),
+            None => (ErrorKind::StoreUnsuitable, format!("it refuses what a store is asked: {}", said(text))),
+        },
+    }
+}

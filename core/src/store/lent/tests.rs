@@ -1,0 +1,562 @@
+//! What a server may answer, by servers that say what they are told; and, where this build has the other end too, a store that is
+//! really lent, by servers that hang, cut connections and die in between. With `FRAZIL_TEST_REDIS` and `FRAZIL_TEST_POSTGRESQL`: the suite.
+
+use super::*;
+use crate::error::Error;
+use crate::store::Key;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// For what is to time out.
+const SHORT: Duration = Duration::from_millis(800);
+
+/// What a server does with a request.
+enum Deed {
+    Reply(String),
+    /// Nobody learns what it would have answered.
+    Cut,
+}
+
+fn texts(texts: &[&str]) -> Deed {
+    let bulks: String = texts.iter().map(|text| format!("${}\r\n{text}\r\n", text.len())).collect();
+    Deed::Reply(format!("*{}\r\n{bulks}", texts.len()))
+}
+
+fn says(line: &str) -> Deed {
+    Deed::Reply(format!("{line}\r\n"))
+}
+
+/// A server of which every connection does as told; returns its place.
+fn server(answer: impl Fn(&[&str]) -> Deed + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    let answer = Arc::new(answer);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let answer = Arc::clone(&answer);
+            thread::spawn(move || serve(&stream.unwrap(), &*answer));
+        }
+    });
+    place
+}
+
+fn serve(mut stream: &TcpStream, answer: &dyn Fn(&[&str]) -> Deed) {
+    let mut reader = BufReader::new(stream);
+    let line = |reader: &mut BufReader<&TcpStream>| {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok().filter(|count| *count > 0).map(|_| line[1..].trim_end().parse::<usize>().unwrap())
+    };
+    while let Some(count) = line(&mut reader) {
+        let mut words = Vec::new();
+        for _ in 0..count {
+            let length = line(&mut reader).unwrap();
+            let mut word = vec![0; length + 2];
+            reader.read_exact(&mut word).unwrap();
+            words.push(String::from_utf8(word[..length].to_vec()).unwrap());
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match answer(&words) {
+            // Whoever asked may have gone.
+            Deed::Reply(reply) => drop(stream.write_all(reply.as_bytes())),
+            Deed::Cut => return drop(stream.shutdown(std::net::Shutdown::Both)),
+        }
+    }
+}
+
+fn nobody() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+fn load_from(url: &str) -> Result<Loaded> {
+    connect(url, TIMEOUT)?.load("shop", Which::All)
+}
+
+#[track_caller]
+fn refused<T>(result: Result<T>, kind: ErrorKind, parts: &[&str]) -> String {
+    let error: Error = result.err().expect("a refusal");
+    assert_eq!(error.kind(), kind, "{error:?}");
+    let text = error.to_string();
+    assert!(parts.iter().all(|part| text.contains(part)) && !text.contains("s3cret"), "{text}");
+    text
+}
+
+/// A swap that no clock refuses.
+fn swap(meta: Option<&str>, key: Key, old: Option<&str>, new: &str) -> Swap {
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let (meta, old) = (owned(meta), owned(old));
+    Swap { meta, server: String::new(), key, old, new: new.to_owned(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
+}
+
+const EMPTY: [&str; 4] = ["one", "5", "keeps", "-"];
+
+#[test]
+fn addresses() {
+    for (url, told) in [
+        ("frazil://user:s3cret@h", "TOKEN"),
+        ("frazil://:s3cret@h", "before the @"),
+        ("frazil://s3cret@h/0", "nothing after the hosts"),
+        ("frazil://s3cret@h?db=1", "nothing after the hosts"),
+        ("frazil://s3cret/x@h", "%2F"),
+        ("frazil://h:0", "host:port"),
+        ("frazil://", "host"),
+    ] {
+        refused(connect(url, TIMEOUT), ErrorKind::Spec, &[told]);
+    }
+    assert_eq!(Hosts::parse("frazil://a,b:7", PORT).unwrap().hosts, ["a:6390", "b:7"]);
+    let shown = crate::store::Address::parse("frazil://s3cret@a,[::1]:6391").unwrap().to_string();
+    assert_eq!(shown, "frazil://***@a,[::1]:6391");
+}
+
+#[test]
+fn what_a_server_answers() {
+    let place = server(|words| match words[..] {
+        ["FRAZIL.STORE", "LOAD", "shop", ms, "*"] => {
+            assert!((1_000..60_000).contains(&ms.parse::<u64>().unwrap()), "{ms}");
+            texts(&["id 1", "5", "forgets", "+meta", "7", "seven", "4611686018427387903", ""])
+        }
+        ["FRAZIL.STORE", "LOAD", "shop", _, "3"] => texts(&["", "*", "keeps", "-"]),
+        ["FRAZIL.STORE", "SWAP", "shop", _, "id", "7", "-", "+meta", "n w", "-5", "6"] => texts(&["late", "9"]),
+        ["FRAZIL.STORE", "SWAP", "shop", _, "", "meta", "+", "+", "x", ..] => texts(&["done"]),
+        ["FRAZIL.STORE", "SWAP", ..] => texts(&["differs"]),
+        _ => says(&format!("-ERR {words:?}")),
+    });
+    let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
+    let loaded = store.load("shop", Which::All).unwrap();
+    let slots = vec![(7, "seven".to_owned()), ((1 << 62) - 1, String::new())];
+    let (meta, server) = (Some("meta".to_owned()), "id 1".to_owned());
+    assert_eq!(loaded, Loaded { meta, server, time_ms: Some(5), slots, loses_writes: true });
+    assert_eq!(store.load("shop", Which::One(3)).unwrap(), Loaded::default());
+    let late = Swap { server: "id".into(), earliest_ms: -5, latest_ms: 6, ..swap(Some("meta"), Key::Slot(7), None, "n w") };
+    assert_eq!(store.swap("shop", &late).unwrap(), Swapped::OutOfTime(9));
+    assert_eq!(store.swap("shop", &swap(Some(""), Key::Meta, Some(""), "x")).unwrap(), Swapped::Done);
+    assert_eq!(store.swap("shop", &swap(Some("m"), Key::Meta, Some("m"), "x")).unwrap(), Swapped::Differs);
+}
+
+#[test]
+fn refusals() {
+    use ErrorKind::*;
+    for (reply, kind, told) in [
+        ("-NOAUTH a token is needed", StoreAuth, "frazil://TOKEN@host"),
+        ("-NOPERM the token \"pod\" has not the right to lease \"shop\"", StoreAuth, "to lease \"shop\""),
+        ("-UNKNOWN_KEY the namespace shop is not lent here: 'shop=lend store=...'", StoreUnsuitable, "shop=lend"),
+        ("-ERR unknown command 'FRAZIL.STORE': INCR, ...", StoreUnsuitable, "older frazil-server"),
+        ("-ERR max number of clients reached", StoreUnreachable, "--max-connections"),
+        ("-STORE_UNREACHABLE store=redis://h did not answer", StoreUnreachable, "its own store: store=redis://h"),
+        ("-STORE_AUTH store=redis://h wants a password", StoreAuth, "its own store: "),
+        ("-STORE_CHANGED the history went back", StoreChanged, "its own store: "),
+        ("-STORE_CORRUPT a record", StoreCorrupt, "its own store: "),
+        ("-STORE_WHATEVER new", StoreUnsuitable, "refuses"),
+        ("-", StoreUnsuitable, "refuses"),
+        ("HTTP/1.1 400 Bad Request", StoreUnsuitable, "--resp"),
+        ("+OK", StoreUnsuitable, "--resp"),
+        (":1", StoreUnsuitable, "--resp"),
+        ("*-1", StoreUnsuitable, "--resp"),
+        ("*9223372036854775807\r\n$9223372036854775807", StoreUnsuitable, "--resp"),
+        ("*1\r\n$2\r\nabc", StoreUnsuitable, "--resp"),
+        ("*1\r\n$4\r\ndone", StoreUnsuitable, "--resp"),
+    ] {
+        let place = server(move |_| says(reply));
+        refused(load_from(&format!("frazil://{place}")), kind, &[told, &place]);
+    }
+    for (reply, told) in [
+        ("-WRONGPASS the token is not known", "does not know the token"),
+        ("-ERR Client sent AUTH, but no tokens are set", "leave out TOKEN@"),
+        ("-ERR unknown command 'AUTH' 's3cret'", "refuses the token"),
+    ] {
+        let place = server(move |words| if words == ["AUTH", "s3cret"] { says(reply) } else { Deed::Cut });
+        // One that refuses the token ends the search: the others have the same file.
+        refused(load_from(&format!("frazil://s3cret@{place},{}", nobody())), ErrorKind::StoreAuth, &[told]);
+    }
+    let place = nobody();
+    refused(load_from(&format!("frazil://s3cret@{place}")), ErrorKind::StoreUnreachable, &["frazil://***@", &place]);
+}
+
+#[test]
+fn answers_that_are_none() {
+    for answer in [
+        &["id", "5", "keeps"][..],
+        &["id", "soon", "keeps", "-"],
+        &["id", "5", "perhaps", "-"],
+        &["id", "5", "keeps", "meta"],
+        &["id", "5", "keeps", "-", "7"],
+        &["id", "5", "keeps", "-", "07", "seven"],
+        &["id", "5", "keeps", "-", "4611686018427387904", "x"],
+    ] {
+        let place = server(move |_| texts(answer));
+        refused(load_from(&format!("frazil://{place}")), ErrorKind::StoreUnsuitable, &["--resp"]);
+    }
+    let place = server(|_| texts(&["perhaps"]));
+    let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
+    refused(store.swap("shop", &swap(None, Key::Meta, None, "x")), ErrorKind::StoreUnsuitable, &["--resp"]);
+}
+
+/// A load goes on to the next server, from one that is not there, that hangs up, that hangs, and that has lost its store.
+#[test]
+fn a_load_finds_the_server_that_answers() {
+    let cuts = server(|_| Deed::Cut);
+    let hangs = server(|_| {
+        loop {
+            thread::park();
+        }
+    });
+    let bereft = server(|_| says("-STORE_UNREACHABLE store=x"));
+    let serves = server(|_| texts(&EMPTY));
+    for other in [nobody(), cuts, hangs, bereft] {
+        for url in [format!("frazil://{other},{serves}"), format!("frazil://{serves},{other}")] {
+            let mut store = connect(&url, 4 * SHORT).unwrap();
+            for _ in 0..3 {
+                assert_eq!(store.load("shop", Which::All).unwrap().server, "one", "{url}");
+            }
+        }
+    }
+}
+
+/// What a server's store refuses another server may not know: etcd's history has gone back, and the other was started since.
+#[test]
+fn a_refusal_of_the_store_is_final() {
+    let knows = server(|_| says("-STORE_CHANGED the history went back"));
+    let ignorant = server(|_| texts(&EMPTY));
+    let cuts = server(|_| Deed::Cut);
+    for url in [format!("frazil://{knows},{ignorant}"), format!("frazil://{cuts},{knows},{ignorant}")] {
+        refused(load_from(&url), ErrorKind::StoreChanged, &["went back"]);
+    }
+}
+
+/// Whether a store forgets shows only once it has answered.
+#[test]
+fn disposable_numbers_need_a_store_that_keeps_them() {
+    let place = server(|_| texts(&["id", "5", "forgets", "-"]));
+    let opened = crate::Snowflake::open(&format!("standard lease=disposable store=frazil://{place} namespace=disposable"));
+    refused(opened, ErrorKind::StoreUnsuitable, &["use shared-slots"]);
+}
+
+#[test]
+fn a_swap_is_sent_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let swaps = Arc::new(AtomicUsize::new(0));
+    let counting = |deed: fn() -> Deed| {
+        let swaps = Arc::clone(&swaps);
+        server(move |words| {
+            if words[1] == "LOAD" {
+                return texts(&EMPTY);
+            }
+            swaps.fetch_add(1, Ordering::SeqCst);
+            deed()
+        })
+    };
+    let deeds: [fn() -> Deed; 3] = [
+        || Deed::Cut,
+        || says("-STORE_UNREACHABLE store=x"),
+        || loop {
+            thread::park();
+        },
+    ];
+    for deed in deeds {
+        let url = format!("frazil://{},{}", counting(deed), counting(deed));
+        let mut store = connect(&url, SHORT).unwrap();
+        store.load("shop", Which::All).unwrap();
+        refused(store.swap("shop", &swap(None, Key::Meta, None, "x")), ErrorKind::StoreUnreachable, &[]);
+        assert_eq!(swaps.swap(0, Ordering::SeqCst), 1);
+        assert_eq!(store.load("shop", Which::All).unwrap().server, "one", "after it the store is of use");
+    }
+}
+
+/// Servers that lend different stores are told apart at the first load; one whose store has become another is not.
+#[test]
+fn servers_must_agree() {
+    let of = |server_id: &'static str, meta: &'static str| server(move |_| texts(&[server_id, "5", "keeps", meta]));
+    for (one, other) in [(of("a", "-"), of("b", "-")), (of("", "+m1"), of("", "+m2")), (of("", "+m"), of("", "-"))] {
+        for url in [format!("frazil://{one},{other}"), format!("frazil://{},{other},{one}", nobody())] {
+            let mut store = connect(&url, TIMEOUT).unwrap();
+            let told = ["different stores", &one, &other];
+            refused(store.load("shop", Which::All), ErrorKind::StoreChanged, &told);
+            refused(store.load("shop", Which::All), ErrorKind::StoreChanged, &told);
+        }
+    }
+    let (same, too) = (of("a", "+m"), of("a", "+m"));
+    assert!(load_from(&format!("frazil://{same},{too},{}", nobody())).is_ok());
+    // Redis was started anew between two answers: both servers say so from then on.
+    let restarts = |answers: &'static [&'static str]| {
+        let count = std::sync::atomic::AtomicUsize::new(0);
+        server(move |_| {
+            let count = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            texts(&[answers[count.min(answers.len() - 1)], "5", "forgets", "-"])
+        })
+    };
+    assert!(load_from(&format!("frazil://{},{}", restarts(&["old", "new"]), restarts(&["new"]))).is_ok());
+}
+
+/// A server that takes the place of another says who it is: where the other still says something else, both cannot be right.
+#[test]
+fn a_server_that_takes_over_must_agree() {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static STATE: AtomicU8 = AtomicU8::new(0);
+    let first = server(|_| match STATE.load(Ordering::SeqCst) {
+        0 | 3 => texts(&["a", "5", "keeps", "-"]),
+        // It hangs up once, and is there again at once.
+        1 => {
+            STATE.store(3, Ordering::SeqCst);
+            Deed::Cut
+        }
+        _ => Deed::Cut,
+    });
+    let second = server(|_| texts(&[if STATE.load(Ordering::SeqCst) == 0 { "a" } else { "b" }, "5", "keeps", "-"]));
+    let mut store = connect(&format!("frazil://{first},{second}"), TIMEOUT).unwrap();
+    assert_eq!(store.load("takeover", Which::All).unwrap().server, "a");
+    STATE.store(1, Ordering::SeqCst);
+    refused(store.load("takeover", Which::All), ErrorKind::StoreChanged, &["different stores"]);
+    // Gone for good: then the store may have become another, as after a promotion.
+    STATE.store(2, Ordering::SeqCst);
+    assert_eq!(store.load("takeover", Which::All).unwrap().server, "b");
+}
+
+#[cfg(not(loom))]
+mod words {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn question() -> impl Strategy<Value = Asked> {
+        let node = 0..1_u64 << 62;
+        let record = || proptest::option::of(any::<String>());
+        let key = prop_oneof![Just(Key::Meta), node.clone().prop_map(Key::Slot)];
+        let swap = (record(), any::<String>(), key, record(), any::<String>(), any::<i64>(), any::<i64>());
+        let swap = swap.prop_map(|(meta, server, key, old, new, earliest_ms, latest_ms)| Swap {
+            meta,
+            server,
+            key,
+            old,
+            new,
+            earliest_ms,
+            latest_ms,
+        });
+        prop_oneof![
+            Just(Asked::List),
+            (any::<String>(), prop_oneof![Just(Which::All), node.prop_map(Which::One)]).prop_map(|(name, which)| Asked::Load(name, which)),
+            (any::<String>(), swap).prop_map(|(name, swap)| Asked::Swap(name, swap)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn both_ends_mean_the_same(question in question(), ms in any::<u64>()) {
+            let words = question.words(Duration::from_millis(ms));
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            prop_assert_eq!(Asked::parse(&words), Some((question, Duration::from_millis(ms))));
+        }
+
+        #[test]
+        fn and_so_do_answers(server in any::<String>(), time_ms in any::<Option<i64>>(), meta in any::<Option<String>>(),
+                             slots in vec((0..1_u64 << 62, any::<String>()), 0..4), loses_writes in any::<bool>()) {
+            let loaded = Loaded { meta, server, time_ms, slots, loses_writes };
+            prop_assert_eq!(message::loaded(&message::of_loaded(loaded.clone())), Some(loaded));
+        }
+
+        #[test]
+        fn any_words(words in vec(prop_oneof![any::<String>(), "LOAD|SWAP|LIST|meta|-|[+]|[*]|[0-9]{1,20}"], 0..11)) {
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            drop(Asked::parse(&words));
+        }
+    }
+
+    #[test]
+    fn what_came_of_a_swap() {
+        for swapped in [Swapped::Done, Swapped::Differs, Swapped::OutOfTime(-5), Swapped::OutOfTime(i64::MAX)] {
+            assert_eq!(message::swapped(&message::of_swapped(swapped)), Some(swapped));
+        }
+    }
+}
+
+#[cfg(feature = "lend")]
+mod lending {
+    use super::*;
+    use crate::{Lender, Question, Spec};
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    fn lender(store: &str) -> Arc<Lender> {
+        Arc::new(Lender::new(&Spec::parse(&format!("store='{store}'")).unwrap()).unwrap())
+    }
+
+    /// Answers as frazil-server does.
+    fn answered(lender: &Lender, words: &[&str]) -> Deed {
+        let question = Question::parse(&words[1..]).unwrap();
+        match lender.answer(&question, question.limit()) {
+            Ok(answer) => texts(&answer.iter().map(String::as_str).collect::<Vec<_>>()),
+            Err(error) => says(&format!("-{} {error}", error.kind().name())),
+        }
+    }
+
+    fn lends(store: &str) -> String {
+        let lender = lender(store);
+        server(move |words| answered(&lender, words))
+    }
+
+    /// A folder of our own, removed at the end.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            static NEXT: AtomicUsize = AtomicUsize::new(0);
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let folder = std::env::temp_dir().join(format!("frazil-lent-{}-{number}", std::process::id()));
+            std::fs::create_dir(&folder).unwrap();
+            Folder(folder)
+        }
+
+        fn store(&self) -> String {
+            format!("file:{}", self.0.display())
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(std::fs::remove_dir_all(&self.0));
+        }
+    }
+
+    fn run_suite(store: &str) {
+        // Two servers: each connection may come to either.
+        let urls = [0, 1].map(|_| lends(store));
+        let next = AtomicUsize::new(0);
+        crate::store::suite::run(&|| {
+            let at = next.fetch_add(1, Ordering::Relaxed) % 2;
+            connect(&format!("frazil://{},{}", urls[at], urls[1 - at]), TIMEOUT).unwrap()
+        });
+    }
+
+    #[test]
+    fn suite_over_a_folder() {
+        let folder = Folder::new();
+        run_suite(&folder.store());
+    }
+
+    #[test]
+    #[ignore = "needs FRAZIL_TEST_REDIS: tests/servers runs it"]
+    fn suite_over_redis() {
+        run_suite(&std::env::var("FRAZIL_TEST_REDIS").expect("the URL of a Redis server for tests"));
+    }
+
+    #[test]
+    #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
+    fn suite_over_postgresql() {
+        run_suite(&std::env::var("FRAZIL_TEST_POSTGRESQL").expect("the URL of a PostgreSQL server for tests"));
+    }
+
+    /// A server that keeps a swap to itself until it is told to go on.
+    fn delays(lender: Arc<Lender>) -> (String, Sender<()>, Receiver<()>) {
+        let ((go, gone), (tell, told)) = (channel(), channel());
+        let channels = Mutex::new((gone, tell));
+        let place = server(move |words| {
+            if words[1] == "SWAP" {
+                let channels = channels.lock().unwrap();
+                channels.0.recv().unwrap();
+                let deed = answered(&lender, words);
+                channels.1.send(()).unwrap();
+                return deed;
+            }
+            answered(&lender, words)
+        });
+        (place, go, told)
+    }
+
+    /// A server stands still with a swap in its hands; what was written through another one meanwhile stays.
+    #[test]
+    fn a_server_that_comes_late_changes_nothing() {
+        let folder = Folder::new();
+        let lender = lender(&folder.store());
+        let (slow, go, done) = delays(Arc::clone(&lender));
+        let other = server(move |words| answered(&lender, words));
+        let mut through_other = connect(&format!("frazil://{other}"), TIMEOUT).unwrap();
+        assert_eq!(through_other.swap("shop", &swap(None, Key::Meta, None, "m")).unwrap(), Swapped::Done);
+        assert_eq!(through_other.swap("shop", &swap(Some("m"), Key::Slot(1), None, "v1")).unwrap(), Swapped::Done);
+
+        let mut store = connect(&format!("frazil://{slow},{other}"), SHORT).unwrap();
+        let late = swap(Some("m"), Key::Slot(1), Some("v1"), "late");
+        refused(store.swap("shop", &late), ErrorKind::StoreUnreachable, &["in time"]);
+        assert_eq!(through_other.swap("shop", &swap(Some("m"), Key::Slot(1), Some("v1"), "v2")).unwrap(), Swapped::Done);
+        go.send(()).unwrap();
+        done.recv_timeout(TIMEOUT).unwrap();
+        assert_eq!(through_other.load("shop", Which::One(1)).unwrap().slots, [(1, "v2".to_owned())]);
+
+        // Where nobody wrote, it is done late; the record says so to whoever looks.
+        let late = swap(Some("m"), Key::Slot(1), Some("v2"), "late");
+        let mut store = connect(&format!("frazil://{slow},{other}"), SHORT).unwrap();
+        refused(store.swap("shop", &late), ErrorKind::StoreUnreachable, &["in time"]);
+        go.send(()).unwrap();
+        done.recv_timeout(TIMEOUT).unwrap();
+        assert_eq!(through_other.load("shop", Which::One(1)).unwrap().slots, [(1, "late".to_owned())]);
+    }
+
+    /// The same folder through two servers, and another one through a third.
+    #[test]
+    fn what_is_lent_must_be_the_same() {
+        let (folder, other) = (Folder::new(), Folder::new());
+        let (a, b, stranger) = (lends(&folder.store()), lends(&folder.store()), lends(&other.store()));
+        let mut store = connect(&format!("frazil://{a},{b}"), TIMEOUT).unwrap();
+        assert_eq!(store.load("shop", Which::All).unwrap().meta, None);
+        assert_eq!(store.swap("shop", &swap(None, Key::Meta, None, "m")).unwrap(), Swapped::Done);
+        let same = load_from(&format!("frazil://{b},{a}")).unwrap();
+        assert_eq!(same.meta.as_deref(), Some("m"));
+        refused(load_from(&format!("frazil://{b},{stranger}")), ErrorKind::StoreChanged, &[&b, &stranger]);
+        refused(load_from(&format!("frazil://{stranger},{b}")), ErrorKind::StoreChanged, &[&b, &stranger]);
+    }
+
+    #[test]
+    fn what_cannot_be_lent() {
+        let refusal = |line: &str| Lender::new(&Spec::parse(line).unwrap()).err().unwrap();
+        for (line, kind, told) in [
+            ("store=memory", ErrorKind::StoreUnsuitable, "ends with the process"),
+            ("store=frazil://s3cret@h", ErrorKind::StoreUnsuitable, "is lent itself"),
+            ("store=frazils://s3cret@h", ErrorKind::StoreUnsuitable, "is lent itself"),
+            ("orders store=local", ErrorKind::Spec, "store=STORE"),
+            ("", ErrorKind::Spec, "store=STORE"),
+            ("store=local namespace=x", ErrorKind::UnknownKey, "namespace"),
+        ] {
+            let error = refusal(line);
+            assert!(error.kind() == kind && error.to_string().contains(told) && !error.to_string().contains("s3cret"), "{error:?}");
+        }
+    }
+
+    /// A name becomes a part of paths, keys and rows: what is none reaches no store. Nor does what is no record.
+    #[test]
+    fn questions_that_are_none() {
+        for words in [
+            &["LOAD", "../x", "9", "*"][..],
+            &["LOAD", "..", "9", "*"],
+            &["LOAD", "a/b", "9", "*"],
+            &["LOAD", "", "9", "*"],
+            &["LOAD", "a~b~c", "9", "*"],
+            &["LOAD", "a~", "9", "*"],
+            &["LOAD", "a~..", "9", "*"],
+            &["LOAD", "a", "-9", "*"],
+            &["LOAD", "a", "9", "07"],
+            &["LOAD", "a", "9", "../x"],
+            &["LOAD", "a", "9"],
+            &["SWAP", "a", "9", "", "meta", "", "-", "x", "0", "0"],
+            &["SWAP", "a", "9", "", "meta", "-", "-", "x\ny", "0", "0"],
+            &["SWAP", "a", "9", "", "meta", "-", "-", "\u{fffd}", "0", "0"],
+            &["SWAP", "a", "9", "", "meta", "-", "+\0", "x", "0", "0"],
+            &["DROP", "a", "9"],
+            &[],
+        ] {
+            assert_eq!(Question::parse(words).err().map(|error| error.kind()), Some(ErrorKind::Spec), "{words:?}");
+        }
+        let question = Question::parse(&["LOAD", "a~b", "4000", "*"]).unwrap();
+        assert_eq!((question.namespace(), question.limit()), (Some("a"), Duration::from_secs(3)));
+        assert_eq!(Question::parse(&["LIST", "18446744073709551615"]).unwrap().limit(), Duration::from_secs(30));
+    }
+
+    /// The sender is told why before it gives up, and the server's store is not asked for longer.
+    #[test]
+    fn a_store_that_hangs_is_told_of_in_time() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = lends(&format!("zookeeper://{}", silent.local_addr().unwrap()));
+        let told =
+            refused(connect(&format!("frazil://{place}"), 5 * SHORT).unwrap().load("shop", Which::All), ErrorKind::StoreUnreachable, &[]);
+        assert!(told.contains("its own store: ") && told.contains("zookeeper://"), "{told}");
+    }
+}

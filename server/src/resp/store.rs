@@ -1,0 +1,53 @@
+//! `FRAZIL.STORE`: what `store=frazil://` of other processes asks of a store that is lent. A namespace is a name here, and its tags are a
+//! part of it: whoever has the right to lease that name may read and write both, and nothing else.
+
+use super::reply::Reply;
+use super::session::Session;
+use crate::lend::{ALL, Lent};
+use crate::refusal::{Refusal, Result};
+use crate::shared::Shared;
+use crate::tokens::Right;
+use frazil::Question;
+
+pub async fn answer(shared: &Shared, session: &Session, words: &[&str], reply: &mut Reply) -> Result<()> {
+    let question = Question::parse(words)?;
+    let texts = match question.namespace() {
+        Some(namespace) => {
+            shared.gate.check(session.token.as_ref(), Right::Lease, namespace)?;
+            let lent = find(shared, namespace).ok_or_else(|| unknown(namespace))?;
+            lent.answer(question).await?
+        }
+        None => list(shared, session, words).await?,
+    };
+    reply.array(texts.len());
+    texts.iter().for_each(|text| reply.bulk(text.as_bytes()));
+    Ok(())
+}
+
+/// The store of a namespace: its own, else the one of all that are not served.
+fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
+    shared.find(namespace).or_else(|| shared.find(ALL))?.lent()
+}
+
+/// The namespaces that stand in what is lent, and that the client may use.
+async fn list(shared: &Shared, session: &Session, words: &[&str]) -> Result<Vec<String>> {
+    // Whoever is not known has nothing asked of the store.
+    if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
+        return Err(Refusal::unauthorized("a token is needed"));
+    }
+    let mut places = vec![];
+    for name in shared.names() {
+        let Some(lent) = name.lent() else { continue };
+        let found = lent.answer(Question::parse(words)?).await?;
+        places.extend(found.into_iter().filter(|place| {
+            let namespace = place.split('~').next().unwrap_or_default();
+            let here = find(shared, namespace).is_some_and(|of| std::ptr::eq(of, lent));
+            here && shared.gate.check(session.token.as_ref(), Right::Lease, namespace).is_ok()
+        }));
+    }
+    Ok(places)
+}
+
+fn unknown(namespace: &str) -> Refusal {
+    Refusal::unknown(format!("the namespace {namespace} is not lent here: start the server with '{namespace}=lend store=...'"))
+}
