@@ -168,9 +168,9 @@ pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
-#[doc(hidden)]
-pub use numbers::check_spec;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
+#[doc(hidden)]
+pub use numbers::{Row, check_spec};
 pub use pending::Pending;
 #[doc(hidden)]
 pub use range::id_range;
