@@ -1,5 +1,6 @@
 //! What is served: a name, and the generator or the numbers behind it.
 
+use crate::generators::{self, Generators, has_lease};
 use crate::refusal::Refusal;
 use frazil::{Error, ErrorKind, Id, Layout, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
@@ -13,6 +14,8 @@ pub struct Plan {
     /// `None`: a generator.
     supply: Option<Supply>,
     spec: Spec,
+    /// How many generators; 1 of numbers.
+    generators: usize,
 }
 
 impl Plan {
@@ -41,9 +44,10 @@ impl Plan {
             Some(_) => format!("{name} {rest}"),
         };
         let named = |error: Error| Error::new(error.kind(), format!("{name}: {error}"));
-        let spec = Spec::parse(&line).map_err(named)?;
+        let mut spec = Spec::parse(&line).map_err(named)?;
+        let generators = if supply.is_none() { generators::wanted(&mut spec).map_err(named)? } else { 1 };
         frazil::check_spec(&spec, supply).map_err(named)?;
-        Ok(Plan { name, supply, spec })
+        Ok(Plan { name, supply, spec, generators })
     }
 
     /// Opens it: leases a node number, or takes the first range. May wait for minutes, so not on a thread that serves.
@@ -52,7 +56,7 @@ impl Plan {
     /// As `Snowflake::open` and `Numbers::open`; the text begins with the name.
     pub fn open(self, wait: Wait<'_>) -> Result<Name> {
         let source = match self.supply {
-            None => Snowflake::open_spec(self.spec, wait).map(Source::Snowflake),
+            None => Generators::open(self.spec, self.generators, wait).map(Source::Generators),
             Some(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
@@ -68,12 +72,13 @@ impl fmt::Display for Plan {
             Some(Supply::Tickets) => "tickets",
             Some(Supply::Buffered) => "buffered",
         };
-        write!(f, "{} {kind}: {}", self.name, self.spec)
+        write!(f, "{} {kind}: {}", self.name, self.spec)?;
+        if self.generators > 1 { write!(f, " generators={}", self.generators) } else { Ok(()) }
     }
 }
 
 enum Source {
-    Snowflake(Snowflake),
+    Generators(Generators),
     Numbers(Supply, Numbers),
 }
 
@@ -88,17 +93,31 @@ impl Name {
     /// As `Snowflake::try_next_id` and `Numbers::try_next_id`.
     pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
         match &self.source {
-            Source::Snowflake(ids) => ids.try_next_id(wait).map(Id::get),
+            Source::Generators(ids) => ids.try_next(wait),
             Source::Numbers(_, numbers) => numbers.try_next_id(wait).map(Id::get),
         }
     }
 
+    /// Ascending, unless [several generators](Name::are_several) filled it.
+    ///
     /// # Errors
     /// As `Snowflake::try_fill` and `Numbers::try_fill`.
     pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         match &self.source {
-            Source::Snowflake(ids) => ids.try_fill(buffer, wait),
+            Source::Generators(ids) => ids.try_fill(buffer, wait),
             Source::Numbers(_, numbers) => numbers.try_fill(buffer, wait),
+        }
+    }
+
+    pub fn are_several(&self) -> bool {
+        matches!(&self.source, Source::Generators(ids) if ids.are_several())
+    }
+
+    /// Its numbers, if it is no generator.
+    pub fn numbers(&self) -> Option<&Numbers> {
+        match &self.source {
+            Source::Generators(_) => None,
+            Source::Numbers(_, numbers) => Some(numbers),
         }
     }
 
@@ -111,18 +130,17 @@ impl Name {
     /// # Errors
     /// `UNKNOWN_KEY` for plain numbers, which have no parts.
     pub fn layout(&self) -> Result<&Layout, Refusal> {
-        let ids = match &self.source {
-            Source::Snowflake(ids) => Some(ids),
-            Source::Numbers(_, numbers) => numbers.snowflake(),
+        let layout = match &self.source {
+            Source::Generators(ids) => Some(ids.layout()),
+            Source::Numbers(_, numbers) => numbers.snowflake().map(Snowflake::layout),
         };
-        ids.map(Snowflake::layout)
-            .ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
+        layout.ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
     }
 
     /// What was counted; of a ring its generator's, too.
     pub fn stats(&self) -> Vec<Stats> {
         match &self.source {
-            Source::Snowflake(ids) => vec![ids.stats()],
+            Source::Generators(ids) => vec![ids.stats()],
             Source::Numbers(_, numbers) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
@@ -140,7 +158,7 @@ impl Name {
     /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, or there are numbers.
     pub fn is_ready(&self) -> bool {
         match &self.source {
-            Source::Snowflake(ids) => has_lease(ids),
+            Source::Generators(ids) => ids.has_lease(),
             Source::Numbers(Supply::Tickets, _) => true,
             Source::Numbers(_, numbers) => {
                 let stats = numbers.stats();
@@ -149,9 +167,4 @@ impl Name {
             }
         }
     }
-}
-
-/// A number that is given, or a disposable one, has no end.
-fn has_lease(ids: &Snowflake) -> bool {
-    ids.stats().lease_seconds_left.is_none_or(|left| left > 0.0)
 }
