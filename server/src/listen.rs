@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// As many as the kernel holds for us, if it may.
 const BACKLOG: u32 = 4096;
@@ -91,7 +91,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     door: Door,
     mut stop: Stop,
     port: Arc<Port>,
-    connection: impl Fn(TcpStream, SocketAddr, Stop) -> F,
+    connection: impl Fn(TcpStream, SocketAddr, Stop, Open) -> F,
 ) {
     let places = Arc::new(Semaphore::new(door.most));
     let mut fails = false;
@@ -118,27 +118,25 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let served = connection(stream, peer, stop.clone());
-        let open = Open::new(&port);
-        tokio::spawn(async move {
-            served.await;
-            drop((open, place));
-        });
+        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, place)));
     }
 }
 
-/// Counts a connection for as long as it is open, however it ends.
-struct Open(Arc<Port>);
+/// What a connection holds for as long as it is open, however it ends: its place, and that it is counted.
+pub struct Open {
+    port: Arc<Port>,
+    _place: OwnedSemaphorePermit,
+}
 
 impl Open {
-    fn new(port: &Arc<Port>) -> Self {
+    fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
         port.open.inc();
-        Open(Arc::clone(port))
+        Open { port: Arc::clone(port), _place: place }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.dec();
+        self.port.open.dec();
     }
 }

@@ -1,5 +1,6 @@
 //! What a port speaks.
 
+use crate::listen::Open;
 use crate::metrics::{Metrics, Port};
 use crate::shared::Shared;
 use crate::stop::Stop;
@@ -44,8 +45,8 @@ impl Protocol {
         }
     }
 
-    /// Serves a connection to its end.
-    pub async fn serve(self, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>) {
+    /// Serves a connection to its end, and then lets go of what it holds.
+    pub async fn serve(self, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
         let Some(tls) = &shared.tls else {
             return self.speak(stream, peer, stop, shared).await;
         };

@@ -114,7 +114,7 @@ fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> 
     let full = if shared.tls.is_some() { b"" } else { protocol.full() };
     let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, full });
     let shared = Arc::clone(shared);
-    let connection = move |stream, peer, stop| protocol.serve(stream, peer, stop, Arc::clone(&shared));
+    let connection = move |stream, peer, stop, open| protocol.serve(stream, peer, stop, Arc::clone(&shared), open);
     tokio::spawn(listen::serve(listener, door, stop, port, connection));
     Ok(())
 }

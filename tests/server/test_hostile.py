@@ -8,7 +8,7 @@ import socket
 import httpx
 import pytest
 import redis
-from replica import PATIENCE_S, Replica
+from replica import PATIENCE_S, Replica, process
 
 
 @pytest.mark.parametrize("http2", [False, True])
@@ -37,6 +37,24 @@ def test_two_requests_in_one_are_one(server):
     for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"):
         answer = server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + hidden, port="http")
         assert b" 200 " not in answer
+
+
+def test_a_browser_that_asks_whether_it_may_mints_nothing(server):
+    before = server.ids("invoice", 1)[0]
+    for path in ("/api/segment/get/invoice", "/id/nextIdSimple?bizType=invoice"):
+        assert server.ask("OPTIONS", path)[0] == 405
+    assert server.ids("invoice", 1) == [before + 1]
+
+
+def test_the_end_does_not_wait_for_who_asks_nothing(tmp_path):
+    """Half a head, and a client of HTTP/2 that does not answer: the drain's 20 s are for requests that are under way."""
+    with Replica(tmp_path, "orders=standard node=1") as server, contextlib.ExitStack() as stack:
+        for data in (b"POST /v1/ord", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)).sendall(data)
+        # Both are there.
+        assert process.await_true(lambda: b'_connections{protocol="http"} 2' in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+        assert server.end() == 0
+        assert [event["event"] for event in server.events()][-2:] == ["draining", "ended"]
 
 
 def test_the_description_is_read_and_not_written(server):

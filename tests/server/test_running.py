@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -165,6 +166,24 @@ def test_one_connection_too_many(tmp_path):
             assert server.raw(b"PING\r\n") in (b"-ERR max number of clients reached\r\n", b"")
             assert all(client.ping() for client in clients)
         assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
+
+
+def test_idle_connections_are_small(tmp_path):
+    """Each has asked once; hyper's two buffers of 8 KiB are most of it."""
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
+
+        def resident_kib():
+            status = pathlib.Path(f"/proc/{server.running.pid}/status").read_text()
+            return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])
+
+        count = 500
+        for port, most_kib, ask in (("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"), ("resp", 6, b"INCR orders\r\n")):
+            before = resident_kib()
+            clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
+            for client in clients:
+                client.sendall(ask)
+                assert client.recv(1000)
+            assert (resident_kib() - before) / count < most_kib
 
 
 def test_the_end(tmp_path):

@@ -35,6 +35,17 @@ impl<'a> Ask<'a> {
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
     }
 
+    /// Leaf's and Tinyid's paths take any method but the one with which a browser asks whether it may.
+    ///
+    /// # Errors
+    /// `METHOD_NOT_ALLOWED`.
+    pub fn check_not_options(&self) -> Result<()> {
+        if self.request.method() != Method::OPTIONS {
+            return Ok(());
+        }
+        Err(Refusal::method_not_allowed("OPTIONS is not for this path: GET".to_owned(), "GET, POST"))
+    }
+
     /// # Errors
     /// `UNAUTHORIZED`, `FORBIDDEN`, `UNKNOWN_KEY`.
     pub fn name(&self, right: Right, name: &str) -> Result<&'a Arc<Name>> {

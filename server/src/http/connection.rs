@@ -25,7 +25,7 @@ const PONG: Duration = Duration::from_secs(20);
 /// The requests of an HTTP/2 connection at once.
 const STREAMS: u32 = 128;
 
-/// How long a connection that nobody uses may take to end when the client is told.
+/// How long a connection with no request under way may take to end when the client is told.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 /// Serves a connection until the client ends it, or the server does: then after the requests that are under way.
@@ -51,7 +51,8 @@ async fn serve_with<F>(
     let counted = Arc::clone(&requests);
     let service = service_fn(move |request| {
         let under_way = UnderWay::new(&counted);
-        let answer = answer(request);
+        // Room for it is not held while no request is under way, as for most of many connections.
+        let answer = Box::pin(answer(request));
         async move {
             let answer = answer.await;
             drop(under_way);
@@ -65,23 +66,19 @@ async fn serve_with<F>(
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut begun = 0;
-    let is_idle = loop {
+    loop {
         match stop.unless(tokio::time::timeout(patience, connection.as_mut())).await {
             Some(Ok(_)) => return,
             // No request has come whole, and none is under way.
-            Some(Err(_)) if requests.begun() == begun && requests.are_answered() => break true,
+            Some(Err(_)) if requests.begun() == begun && requests.are_answered() => break,
             Some(Err(_)) => begun = requests.begun(),
-            None => break false,
+            None => break,
         }
-    };
+    }
     // HTTP/2 has a frame that tells the client which requests it may send again.
     connection.as_mut().graceful_shutdown();
     // A connection that breaks is the client's affair.
-    if is_idle {
-        let _ = tokio::time::timeout(GOODBYE, connection).await;
-    } else {
-        let _ = connection.await;
-    }
+    while tokio::time::timeout(GOODBYE, connection.as_mut()).await.is_err() && !requests.are_answered() {}
 }
 
 /// The requests of a connection.

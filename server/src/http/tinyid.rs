@@ -53,6 +53,7 @@ pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
 }
 
 fn named<'a>(ask: &Ask<'a>, query: &Query<'_>, right: Right) -> Result<&'a Arc<Name>> {
+    ask.check_not_options()?;
     let Some(name) = query.get("bizType") else {
         return Err(Error::new(ErrorKind::Spec, "bizType is missing: the name of what is asked for").into());
     };
