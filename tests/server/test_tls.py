@@ -98,9 +98,9 @@ def test_files_that_change(tmp_path, folder):
         shutil.copy(folder / f"server.{end}", tmp_path / f"now.{end}")
 
     def served():
-        with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as plain:
-            with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1") as stream:
-                return dict(pair[0] for pair in stream.getpeercert()["subject"])["commonName"]
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+            return dict(pair[0] for pair in stream.getpeercert()["subject"])["commonName"]
 
     with Replica(tmp_path, NAME, *files(tmp_path, "now"), tls=knowing(folder)) as server, contextlib.closing(server.connection()) as steady:
         steady.request("POST", "/v1/orders/next")
