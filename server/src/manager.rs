@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::os::fd::FromRawFd;
 use std::time::Duration;
 
-/// Whether the watchdog is told this much sooner than it bites.
+/// The watchdog is told so many times within its patience.
 const WATCHDOG_SHARE: u32 = 2;
 
 /// Ports are open, and leases held; also after a reload.
