@@ -39,6 +39,8 @@ fi
 if wanted test; then
     need git git
     need openssl openssl
+    # A test has it read the server's units.
+    need systemd-analyze systemd
     need cmake cmake
     need pkg-config pkg-config
     # A test looks whether it can read the pages that `frazil man` prints.

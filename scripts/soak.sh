@@ -11,6 +11,8 @@ run node/build.sh --release
 run c-api/build.sh --release
 step "Models and round trips"
 run env PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test models --test roundtrip
+step "Broken requests to the server: a million of each kind"
+run env PROPTEST_CASES=1000000 cargo test --locked --release -p frazil-server any_
 step "Forks at any moment, and four hundred processes that open at once"
 run env FRAZIL_STORM_MS=60000 FRAZIL_CROWD=400 cargo test --locked --release -p frazil --test storm --test fresh --test keeper
 step "The lease's protocol in its simulation, and bugs planted into it"

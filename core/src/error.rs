@@ -141,7 +141,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn after_writing(mut self, written: usize) -> Self {
+    /// The same error of a call that has written so many.
+    #[doc(hidden)]
+    pub fn after_writing(mut self, written: usize) -> Self {
         self.0.written = written;
         self
     }

@@ -175,9 +175,9 @@ pub use lease::{Lease, close_all};
 pub use lend::{Lender, Question};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
-#[doc(hidden)]
-pub use numbers::check_spec;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
+#[doc(hidden)]
+pub use numbers::{Row, check_spec};
 pub use pending::Pending;
 #[doc(hidden)]
 pub use range::id_range;

@@ -75,6 +75,18 @@ impl Source for Shared {
     }
 }
 
+/// Numbers at equal distances: `first`, `first + step`, ..., `count` of them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The first one.
+    pub first: i64,
+    /// The distance from one to the next.
+    pub step: u64,
+    /// How many, at least one.
+    pub count: u64,
+}
+
 /// Whether a spec could be opened, as far as that can be known without opening it: as one of the three, or as a
 /// [`Snowflake`].
 ///
@@ -201,6 +213,18 @@ impl Numbers {
             written += taken.count as usize;
         }
         Ok(())
+    }
+
+    /// 1 to `most` numbers in a row, as many as the range being used has left: for who gives them out elsewhere.
+    ///
+    /// # Errors
+    /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
+    #[doc(hidden)]
+    pub fn try_row<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Row> {
+        let wait = wait.into().begun();
+        let taken = self.shared.chain.take(most, wait)?;
+        wait.go_on();
+        Ok(Row { first: Id::from_bits(taken.first).get(), step: taken.stride, count: taken.count })
     }
 
     /// `count` numbers, at most [`MAX_BATCH`](crate::MAX_BATCH): all or nothing.

@@ -187,6 +187,38 @@ impl Spec {
         Ok(Some(words.split_whitespace().map(str::to_owned).collect()))
     }
 
+    /// Takes out a key that only the program knows which opens the spec; its value, with `env:NAME` replaced.
+    ///
+    /// # Errors
+    /// `SPEC` for a variable that is not there.
+    #[doc(hidden)]
+    pub fn take(&mut self, key: &str) -> Result<Option<String>> {
+        let value = self.value(key)?;
+        *self = self.without(&[key]);
+        Ok(value)
+    }
+
+    /// The same generator, but each of `count` that are opened leases a node number of its own.
+    ///
+    /// # Errors
+    /// `SPEC` where there are fewer numbers to choose from: without a store it is given, and one generator's.
+    #[doc(hidden)]
+    pub fn leasing_each(mut self, count: u64) -> Result<Self> {
+        let nodes = match &self.plan()?.source {
+            Source::Fixed(_) => 1,
+            Source::Leased(contract) => contract.terms.candidates.count(),
+        };
+        if nodes < count {
+            let why = format!(
+                "{count} generators need a node number each, and this spec has {nodes}: give store=, and leave node fields open that are wide enough"
+            );
+            return Err(spec_error(why));
+        }
+        self.take("detached")?;
+        self.add("detached", "true".to_owned())?;
+        Ok(self)
+    }
+
     /// The word that stands alone: a preset, or a segment's tag.
     pub(crate) fn first_word(&self) -> Option<&str> {
         self.preset.as_deref()

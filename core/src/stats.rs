@@ -142,7 +142,8 @@ macro_rules! metrics {
             }
 
             /// Puts those of another generator of the same labels to these.
-            fn merge(&mut self, other: &Stats) {
+            #[doc(hidden)]
+            pub fn merge(&mut self, other: &Stats) {
                 $(self.$field = Merge::$merge(self.$field, other.$field);)*
             }
 

@@ -1,7 +1,7 @@
 //! Segments, tickets and the ring over the stores that need no server.
 #![cfg(unix)]
 
-use frazil::{Buffered, ErrorKind, Numbers, Segment, Snowflake, Spec, Supply, Tickets};
+use frazil::{Buffered, ErrorKind, Numbers, Row, Segment, Snowflake, Spec, Supply, Tickets};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -678,4 +678,14 @@ fn a_renewal_drops_what_is_kept_for_who_may_not_wait() {
         renew(&folder);
         assert!(polled(Supply::Segment, &line).next_id().unwrap().get() > 1, "the first range was dropped");
     }
+}
+
+#[test]
+fn a_row_is_what_is_left_of_a_range() {
+    let numbers = Segment::open("row store=memory step=10").unwrap();
+    numbers.batch(4).unwrap();
+    let row = |most| numbers.try_row(most, Duration::from_secs(60)).unwrap();
+    assert_eq!(row(2), Row { first: 5, step: 1, count: 2 });
+    assert_eq!(row(100), Row { first: 7, step: 1, count: 4 });
+    assert_eq!((row(1).first, numbers.stats().issued), (11, 11));
 }

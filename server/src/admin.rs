@@ -1,5 +1,6 @@
 //! The operator's port: is it alive, is it ready, what has it counted.
 
+use crate::access;
 use crate::http::{Answer, json, plain, refusal};
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
@@ -8,16 +9,19 @@ use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use serde_json::json;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Answers a request of the admin port. Who only asks whether it is alive or ready needs no token: a balancer has none.
-pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answer {
+pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.admin;
-    let answer = match route(&shared, &request) {
+    let done = route(&shared, &request);
+    let code = done.as_ref().map_or_else(|refused| refused.code, |_| "OK");
+    let answer = match done {
         Ok(answer) => {
             port.answered();
             answer
@@ -28,6 +32,9 @@ pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answer {
         }
     };
     port.took(since);
+    if shared.access_log {
+        access::http("admin", peer, request.method(), request.uri().path(), answer.status(), code, since);
+    }
     answer
 }
 

@@ -1,12 +1,13 @@
 //! What the settings mean: addresses, limits, and what is served.
 
-use crate::lend;
 use crate::names::Plan;
+use crate::protocol::Protocol;
 use crate::settings::{Settings, spec_error};
+use crate::tls::Tls;
 use crate::tokens::Gate;
-use frazil::{Error, ErrorKind, Result, did_you_mean};
+use frazil::{Error, ErrorKind, Result};
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::num::NonZero;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -24,40 +25,55 @@ pub struct Limits {
     pub connections: usize,
 }
 
+/// Where a protocol is spoken.
+pub enum Place {
+    Address(SocketAddr),
+    /// The service manager has opened it.
+    Socket(TcpListener, SocketAddr),
+}
+
+impl Place {
+    fn address(&self) -> SocketAddr {
+        match self {
+            Place::Address(address) | Place::Socket(_, address) => *address,
+        }
+    }
+}
+
 pub struct Config {
-    pub http: Option<SocketAddr>,
-    pub resp: Option<SocketAddr>,
-    pub admin: Option<SocketAddr>,
+    pub places: Vec<(Protocol, Place)>,
     pub plans: Vec<Plan>,
     pub gate: Gate,
+    pub tls: Option<Tls>,
     pub limits: Limits,
+    pub access_log: bool,
     pub threads: usize,
 }
 
 impl Config {
+    /// With the sockets that the service manager has handed over.
+    ///
     /// # Errors
-    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and what else is wrong with a setting, a spec or a token.
-    pub fn new(settings: Settings) -> Result<Self> {
-        let usual = settings.resp.is_none().then(|| USUAL_HTTP.to_owned());
-        let http = address("http", settings.http.or(usual))?;
-        let (resp, admin) = (address("resp", settings.resp)?, address("admin", settings.admin)?);
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and what else is wrong with a setting, a spec, a token or a certificate.
+    pub fn new(settings: Settings, sockets: Vec<(Protocol, TcpListener)>) -> Result<Self> {
+        let is_placed = !sockets.is_empty() || settings.resp.is_some();
+        let usual = (!is_placed).then(|| USUAL_HTTP.to_owned());
+        let given = [(Protocol::Http, settings.http.or(usual)), (Protocol::Resp, settings.resp), (Protocol::Admin, settings.admin)];
+        let places = places(given, sockets)?;
         let plans = settings.named.into_iter().map(|(name, spec)| Plan::new(name, &spec)).collect::<Result<Vec<_>>>()?;
         if plans.is_empty() {
             return Err(spec_error("nothing to serve: give NAME=SPEC, for example 'orders=standard store=local'".to_owned()));
         }
-        let gate = Gate::new(settings.tokens)?;
-        if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && resp.is_none()) {
+        if let Some(plan) = plans.iter().find(|plan| plan.is_lent() && places.iter().all(|(protocol, _)| *protocol != Protocol::Resp)) {
             return Err(spec_error(format!("{} is lent, which takes Redis' protocol: give --resp", plan.name)));
         }
-        let served = |name: &String| plans.iter().any(|plan| plan.name == *name || plan.name == lend::ALL);
-        if let Some(name) = gate.names().into_iter().find(|name| !served(name)) {
-            let near = did_you_mean(&name, plans.iter().map(|plan| plan.name.as_str()));
-            return Err(Error::new(ErrorKind::UnknownKey, format!("a token has a right on {name:?}, which is not served here{near}")));
-        }
-        let far = [http, resp, admin].into_iter().flatten().find(|address| !address.ip().is_loopback());
-        if let Some(far) = far.filter(|_| !gate.is_closed() && !settings.insecure.unwrap_or(false)) {
+        let gate = Gate::new(settings.tokens, plans.iter().map(|plan| plan.name.clone()).collect())?;
+        let tls = Tls::new(settings.tls_cert, settings.tls_key, settings.tls_client_ca)?;
+        let far = places.iter().map(|(_, place)| place.address()).find(|address| !address.ip().is_loopback());
+        let knows_clients = gate.is_closed() || tls.as_ref().is_some_and(Tls::knows_clients);
+        if let Some(far) = far.filter(|_| !knows_clients && !settings.insecure.unwrap_or(false)) {
             return Err(spec_error(format!(
-                "{far} can be reached from other machines: give --tokens, or --insecure to serve anyone who reaches it"
+                "{far} can be reached from other machines: give --tokens, or --tls-client-ca, or --insecure to serve anyone who reaches it"
             )));
         }
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -66,8 +82,32 @@ impl Config {
             wait: Duration::from_millis(limit("max-wait-ms", settings.max_wait_ms, 1_000, 0..=600_000)?),
             connections: limit("max-connections", settings.max_connections, 10_000, 1..=1_000_000)?,
         };
-        Ok(Config { http, resp, admin, plans, gate, limits, threads: limit("threads", settings.threads, processors, 1..=1024)? })
+        let threads = limit("threads", settings.threads, processors, 1..=1024)?;
+        Ok(Config { places, plans, gate, tls, limits, access_log: settings.access_log.unwrap_or(false), threads })
     }
+}
+
+/// In the order of the protocols.
+fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, TcpListener)>) -> Result<Vec<(Protocol, Place)>> {
+    let mut places = vec![];
+    for (protocol, text) in given {
+        let key = protocol.name();
+        let socket = sockets.iter().position(|(its, _)| *its == protocol).map(|at| sockets.swap_remove(at).1);
+        let place = match (text, socket) {
+            (None, None) => continue,
+            (Some(text), None) => Place::Address(address(key, &text)?),
+            (None, Some(socket)) => {
+                let at = socket.local_addr().map_err(|error| spec_error(format!("the socket {key} of the service manager: {error}")))?;
+                Place::Socket(socket, at)
+            }
+            (Some(text), Some(_)) => {
+                let why = "and the service manager hands over a socket of that name: one of them";
+                return Err(spec_error(format!("{key}={text} is given, {why}")));
+            }
+        };
+        places.push((protocol, place));
+    }
+    Ok(places)
 }
 
 fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual: T, allowed: RangeInclusive<T>) -> Result<T> {
@@ -80,21 +120,24 @@ fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual
 }
 
 /// Without a host it is this machine's own.
-fn address(key: &str, text: Option<String>) -> Result<Option<SocketAddr>> {
-    let Some(text) = text else { return Ok(None) };
-    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.clone() };
+fn address(key: &str, text: &str) -> Result<SocketAddr> {
+    let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
     let found = whole.to_socket_addrs().map_err(|error| spec_error(format!("{key}={text:?} is not an address, HOST:PORT: {error}")))?;
-    found.into_iter().next().map(Some).ok_or_else(|| spec_error(format!("{key}={text:?}: the host has no address")))
+    found.into_iter().next().ok_or_else(|| spec_error(format!("{key}={text:?}: the host has no address")))
 }
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (protocol, address) in [("http", self.http), ("resp", self.resp), ("admin", self.admin)] {
-            if let Some(address) = address {
-                writeln!(f, "{protocol:<6} {address}")?;
-            }
+        for (protocol, place) in &self.places {
+            writeln!(f, "{:<6} {}", protocol.name(), place.address())?;
         }
-        writeln!(f, "tokens {}", if self.gate.is_closed() { "required" } else { "none: anyone who reaches the port is served" })?;
+        let (tokens, tls) = (self.gate.is_closed(), self.tls.as_ref());
+        let certificates = tls.is_some_and(Tls::knows_clients);
+        let none = if certificates { "none" } else { "none: anyone who reaches the port is served" };
+        writeln!(f, "tokens {}", if tokens { "required" } else { none })?;
+        if tls.is_some() {
+            writeln!(f, "tls    {}", if certificates { "clients' certificates required" } else { "any client" })?;
+        }
         self.plans.iter().try_for_each(|plan| writeln!(f, "name   {plan}"))
     }
 }
@@ -107,14 +150,16 @@ mod tests {
         let named = [("a".to_owned(), "standard node=1".to_owned())].into();
         let mut settings = Settings { named, ..Settings::default() };
         change(&mut settings);
-        Config::new(settings)
+        Config::new(settings, vec![])
     }
 
     #[test]
     fn this_machine_alone_unless_told() {
-        assert_eq!(config(|_| {}).unwrap().http.unwrap().to_string(), USUAL_HTTP);
-        assert_eq!(config(|s| s.http = Some(":80".into())).unwrap().http.unwrap().to_string(), "127.0.0.1:80");
-        assert!(config(|s| s.resp = Some(":81".into())).unwrap().http.is_none());
+        let places = |config: Config| config.places.iter().map(|(its, place)| (*its, place.address().to_string())).collect::<Vec<_>>();
+        let at = |protocol, address: &str| vec![(protocol, address.to_owned())];
+        assert_eq!(places(config(|_| {}).unwrap()), at(Protocol::Http, USUAL_HTTP));
+        assert_eq!(places(config(|s| s.http = Some(":80".into())).unwrap()), at(Protocol::Http, "127.0.0.1:80"));
+        assert_eq!(places(config(|s| s.resp = Some(":81".into())).unwrap()), at(Protocol::Resp, "127.0.0.1:81"));
         let keys: [fn(&mut Settings) -> &mut Option<String>; 3] = [|s| &mut s.http, |s| &mut s.resp, |s| &mut s.admin];
         for key in keys {
             let far = |s: &mut Settings| *key(s) = Some("0.0.0.0:80".into());

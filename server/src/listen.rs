@@ -1,16 +1,18 @@
 //! Ports: who is let in, and how they end.
 
+use crate::config::Place;
 use crate::log;
 use crate::metrics::Port;
 use crate::stop::Stop;
 use frazil::{Error, ErrorKind, Result};
+use socket2::{SockRef, TcpKeepalive};
 use std::future::Future;
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// As many as the kernel holds for us, if it may.
 const BACKLOG: u32 = 4096;
@@ -22,38 +24,64 @@ const UNREAD: Duration = Duration::from_secs(30);
 /// After an error that is not a connection's own: too many files are open, say.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An address that is ours; connections come only after `listen`.
-pub struct Bound(TcpSocket);
+/// An address that is ours.
+pub enum Bound {
+    /// Connections come only after `listen`.
+    Own(TcpSocket),
+    /// The service manager lets them come already; they wait.
+    Handed(TcpListener),
+}
 
 /// # Errors
-/// `SPEC` for an address that cannot be had.
-pub fn bind(address: SocketAddr) -> Result<Bound> {
-    let bound = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        // Connections have these from the listener.
-        let options = socket2::SockRef::from(&socket);
-        options.set_tcp_keepalive(&socket2::TcpKeepalive::new().with_time(KEEPALIVE))?;
-        #[cfg(target_os = "linux")]
-        options.set_tcp_user_timeout(Some(UNREAD))?;
-        socket.bind(address)?;
-        Ok(socket)
-    };
-    bound().map(Bound).map_err(|error: std::io::Error| Error::new(ErrorKind::Spec, format!("cannot listen on {address}: {error}")))
+/// `SPEC` for an address that cannot be had. Within a runtime of tokio.
+pub fn bind(place: Place) -> Result<Bound> {
+    match place {
+        Place::Address(address) => own(address).map(Bound::Own).map_err(|error| refused(address, &error)),
+        Place::Socket(listener, address) => handed(listener).map(Bound::Handed).map_err(|error| refused(address, &error)),
+    }
+}
+
+fn refused(address: SocketAddr, error: &io::Error) -> Error {
+    Error::new(ErrorKind::Spec, format!("cannot listen on {address}: {error}"))
+}
+
+fn own(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    set_limits(&SockRef::from(&socket))?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+fn handed(listener: std::net::TcpListener) -> io::Result<TcpListener> {
+    set_limits(&SockRef::from(&listener))?;
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
+/// Connections have these from their listener.
+fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(Some(UNREAD))?;
+    Ok(())
 }
 
 impl Bound {
     /// # Errors
     /// `SPEC` as above.
     pub fn listen(self) -> Result<TcpListener> {
-        self.0.listen(BACKLOG).map_err(|error| Error::new(ErrorKind::Spec, format!("cannot listen: {error}")))
+        match self {
+            Bound::Own(socket) => socket.listen(BACKLOG).map_err(|error| Error::new(ErrorKind::Spec, format!("cannot listen: {error}"))),
+            Bound::Handed(listener) => Ok(listener),
+        }
     }
 }
 
 /// What a port has for its connections.
 pub struct Door {
     pub most: usize,
-    /// What one too many is told.
+    /// What one too many is told; nothing where it would not be understood.
     pub full: &'static [u8],
 }
 
@@ -63,18 +91,23 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     door: Door,
     mut stop: Stop,
     port: Arc<Port>,
-    connection: impl Fn(TcpStream, Stop) -> F,
+    connection: impl Fn(TcpStream, SocketAddr, Stop, Open) -> F,
 ) {
     let places = Arc::new(Semaphore::new(door.most));
+    let mut fails = false;
     while let Some(accepted) = stop.unless(listener.accept()).await {
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
-                log::warning("accept.failed", &[("text", &error.to_string())]);
+                // Once, however long it lasts.
+                if !std::mem::replace(&mut fails, true) {
+                    log::warning("accept.failed", &[("text", &error.to_string())]);
+                }
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
         };
+        fails = false;
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             port.turned_away.inc();
             // It goes into the socket's buffer, which is empty, or nowhere: nobody waits for it.
@@ -85,27 +118,25 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let served = connection(stream, stop.clone());
-        let open = Open::new(&port);
-        tokio::spawn(async move {
-            served.await;
-            drop((open, place));
-        });
+        tokio::spawn(connection(stream, peer, stop.clone(), Open::new(&port, place)));
     }
 }
 
-/// Counts a connection for as long as it is open, however it ends.
-struct Open(Arc<Port>);
+/// What a connection holds for as long as it is open, however it ends: its place, and that it is counted.
+pub struct Open {
+    port: Arc<Port>,
+    _place: OwnedSemaphorePermit,
+}
 
 impl Open {
-    fn new(port: &Arc<Port>) -> Self {
+    fn new(port: &Arc<Port>, place: OwnedSemaphorePermit) -> Self {
         port.open.inc();
-        Open(Arc::clone(port))
+        Open { port: Arc::clone(port), _place: place }
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.open.dec();
+        self.port.open.dec();
     }
 }

@@ -6,33 +6,40 @@
 //! | module | idea |
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file as one; what they mean |
-//! | `log` | lines of JSON |
+//! | `log`, `access` | lines of JSON |
 //! | `refusal` | an error, as each protocol tells it |
-//! | `tokens` | who may do what |
-//! | `names` | what is served: a name, and its generator or numbers |
+//! | `tokens`, `tls` | who may do what; certificates |
+//! | `names`, `generators` | what is served: a name, and its generators or numbers |
 //! | `lend` | a store that is lent to processes that have the library, and no way to the store |
 //! | `mint` | IDs without holding up the event loop |
 //! | `metrics` | what is counted |
 //! | `shared` | what all connections have in common |
-//! | `listen`, `stop` | ports, limits, and their end |
-//! | `http`, `resp`, `admin` | the protocols |
+//! | `listen`, `files`, `stop` | ports, limits, and their end |
+//! | `protocol`; `http`, `resp`, `admin` | what a port speaks |
+//! | `manager` | systemd |
 //! | `run` | the life of the process |
 
+mod access;
 mod admin;
 mod config;
+mod files;
+mod generators;
 mod http;
 mod lend;
 mod listen;
 mod log;
+mod manager;
 mod metrics;
 mod mint;
 mod names;
+mod protocol;
 mod refusal;
 mod resp;
 mod run;
 mod settings;
 mod shared;
 mod stop;
+mod tls;
 mod tokens;
 
 use clap::Parser;
@@ -63,7 +70,9 @@ fn main() -> ExitCode {
     let Arguments { settings, command } = Arguments::parse();
     let checks = command.is_some();
     let settings = command.map_or(settings, |Command::Check(settings)| settings);
-    let outcome = settings.with_defaults().and_then(config::Config::new).and_then(|config| {
+    let sockets = if checks { Ok(vec![]) } else { manager::sockets() };
+    let config = sockets.and_then(|sockets| config::Config::new(settings.with_defaults()?, sockets));
+    let outcome = config.and_then(|config| {
         if checks {
             print!("{config}");
             return Ok(());

@@ -29,6 +29,7 @@ pub struct Port {
     seconds: Histogram,
     pub open: Gauge,
     pub turned_away: Counter,
+    pub handshakes_failed: Counter,
 }
 
 impl Port {
@@ -60,6 +61,7 @@ impl Metrics {
         let seconds =
             Family::<PortLabels, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(FIRST_BUCKET, 2.0, BUCKETS)));
         let (open, turned_away) = (Family::<PortLabels, Gauge>::default(), Family::<PortLabels, Counter>::default());
+        let handshakes_failed = Family::<PortLabels, Counter>::default();
         registry.register("requests", "Requests that were answered, by the code of the refusal, or OK", requests.clone());
         registry.register("request_seconds", "How long an answer took: in RESP those to one pipeline", seconds.clone());
         registry.register("connections", "Connections that are open", open.clone());
@@ -68,6 +70,7 @@ impl Metrics {
             "Connections that were closed at once, because there were too many",
             turned_away.clone(),
         );
+        registry.register("handshakes_failed", "Connections that did not come to TLS in time", handshakes_failed.clone());
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
             Arc::new(Port {
@@ -77,6 +80,7 @@ impl Metrics {
                 seconds: seconds.get_or_create(&labels).clone(),
                 open: open.get_or_create(&labels).clone(),
                 turned_away: turned_away.get_or_create(&labels).clone(),
+                handshakes_failed: handshakes_failed.get_or_create(&labels).clone(),
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));

@@ -7,7 +7,7 @@
 //! another caller, and a slow store holds up nobody but those who ask for its IDs.
 
 use crate::names::Name;
-use frazil::{Error, ErrorKind, Pending, Result, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Pending, Result, Row, Wait, batch_in_pieces};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -32,15 +32,23 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
     }
 }
 
-/// So many IDs: all of them, or an error.
+/// So many IDs, ascending: all of them, or an error.
 ///
 /// # Errors
 /// As [`one`].
 pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<i64>> {
-    let name = Arc::clone(name);
-    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| name.try_fill(rest, wait));
-    match batch(Duration::ZERO.into()) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => later(max_wait, batch).await,
+    let named = Arc::clone(name);
+    let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.try_fill(rest, wait))).await?;
+    if name.are_several() {
+        ids.sort();
+    }
+    Ok(ids)
+}
+
+/// A call that is made at once if it need not wait.
+async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+    match call(Duration::ZERO.into()) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => later(max_wait, call).await,
         done => done,
     }
 }
@@ -83,50 +91,97 @@ impl Drop for GivenUp {
     }
 }
 
-/// Numbers with one distance between them.
-pub struct Run {
-    pub first: i64,
-    pub step: i64,
-    pub count: usize,
-}
-
-impl Run {
-    pub fn last(&self) -> i64 {
-        self.first + self.step * (self.count as i64 - 1)
-    }
-}
-
-/// The runs in IDs as they were given out. Within a range or a tick they are one distance apart, the smallest there is.
-pub fn runs(ids: &[i64]) -> Vec<Run> {
-    let distances = ids.windows(2).map(|pair| pair[1] - pair[0]);
-    let step = distances.filter(|&distance| distance > 0).min().unwrap_or(1);
-    let mut runs: Vec<Run> = vec![];
-    for &id in ids {
-        match runs.last_mut() {
-            Some(run) if run.last().checked_add(step) == Some(id) => run.count += 1,
-            _ => runs.push(Run { first: id, step, count: 1 }),
+/// So many IDs as rows: all of them, or an error.
+///
+/// # Errors
+/// As [`one`].
+pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<Row>> {
+    let Some(numbers) = name.numbers().cloned() else {
+        return Ok(rows_of(&many(name, count, max_wait).await?));
+    };
+    let mut rows: Vec<Row> = vec![];
+    let mut left = count as u64;
+    let taken = move |wait: Wait<'_>| {
+        while left > 0 {
+            let row = numbers.try_row(left, wait)?;
+            left -= row.count;
+            match rows.last_mut() {
+                Some(last) if goes_on(last, &row) => last.count += row.count,
+                _ => rows.push(row),
+            }
         }
-    }
-    runs
+        Ok(std::mem::take(&mut rows))
+    };
+    call(max_wait, taken).await
 }
 
-/// How often numbers in a row are asked for, where ranges end in between.
+/// Up to so many numbers of a segment in a row: what is left of its range.
+///
+/// # Errors
+/// As [`one`].
+pub async fn row(name: &Arc<Name>, most: u64, max_wait: Duration) -> Result<Row> {
+    let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
+    call(max_wait, move |wait| numbers.try_row(most, wait)).await
+}
+
+/// How often a row is begun anew where a range ended and the next one does not go on from it.
 const TRIES: usize = 8;
 
 /// So many numbers of a segment in a row. Where a range ended in between, those before are given up, and leave a gap.
 ///
 /// # Errors
-/// As [`many`]; `OUT_OF_RANGE` where so many do not come in a row.
-pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Run> {
-    for _ in 0..TRIES {
-        let numbers = many(name, count, max_wait).await?;
-        if let Ok([run]) = <[Run; 1]>::try_from(runs(&numbers)) {
-            return Ok(run);
+/// As [`one`]; `OUT_OF_RANGE` where so many do not come in a row.
+pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
+    let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
+    let (name, count) = (Arc::clone(name), count as u64);
+    let (mut found, mut tries) = (None::<Row>, 0);
+    let taken = move |wait: Wait<'_>| {
+        while tries < TRIES {
+            let more = numbers.try_row(count - found.map_or(0, |row| row.count), wait)?;
+            let row = match found {
+                Some(row) if goes_on(&row, &more) => Row { count: row.count + more.count, ..row },
+                before => {
+                    tries += usize::from(before.is_some());
+                    more
+                }
+            };
+            if row.count == count {
+                return Ok(row);
+            }
+            found = Some(row);
+        }
+        let why =
+            format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
+        Err(Error::new(ErrorKind::OutOfRange, why))
+    };
+    call(max_wait, taken).await
+}
+
+fn no_rows(name: &Name) -> Error {
+    Error::new(ErrorKind::UnknownKey, format!("{} is no segment, whose numbers come in a row", name.name))
+}
+
+fn goes_on(row: &Row, next: &Row) -> bool {
+    row.step == next.step && last(row).checked_add(row.step as i64) == Some(next.first)
+}
+
+/// The last number of a row.
+pub fn last(row: &Row) -> i64 {
+    row.first + (row.step * (row.count - 1)) as i64
+}
+
+/// The rows in IDs that ascend. Within a tick they are one distance apart, the smallest there is.
+fn rows_of(ids: &[i64]) -> Vec<Row> {
+    let step = ids.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1) as u64;
+    let mut rows: Vec<Row> = vec![];
+    for &id in ids {
+        let row = Row { first: id, step, count: 1 };
+        match rows.last_mut() {
+            Some(last) if goes_on(last, &row) => last.count += 1,
+            _ => rows.push(row),
         }
     }
-    let why =
-        format!("{count} numbers of {} did not come in a row: ask for fewer, or give the segment a step of {count} or more", name.name);
-    Err(Error::new(ErrorKind::OutOfRange, why))
+    rows
 }
 
 #[cfg(test)]
@@ -134,12 +189,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_have_one_distance() {
-        let told = |ids: &[i64]| runs(ids).iter().map(|run| (run.first, run.step, run.count)).collect::<Vec<_>>();
+    fn rows_have_one_distance() {
+        let told = |ids: &[i64]| rows_of(ids).iter().map(|row| (row.first, row.step, row.count)).collect::<Vec<_>>();
         assert_eq!(told(&[7]), [(7, 1, 1)]);
         assert_eq!(told(&[1, 2, 3, 9, 10]), [(1, 1, 3), (9, 1, 2)]);
-        assert_eq!(told(&[3, 13, 23, 5, 15]), [(3, 10, 3), (5, 10, 2)]);
+        assert_eq!(told(&[3, 13, 23, 35, 45]), [(3, 10, 3), (35, 10, 2)]);
         assert_eq!(told(&[i64::MAX]), [(i64::MAX, 1, 1)]);
-        assert_eq!(told(&[i64::MAX - 1, i64::MAX, 1]), [(i64::MAX - 1, 1, 2), (1, 1, 1)]);
+        assert_eq!(told(&[1, i64::MAX - 1, i64::MAX]), [(1, 1, 1), (i64::MAX - 1, 1, 2)]);
     }
 }

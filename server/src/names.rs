@@ -1,5 +1,6 @@
 //! What is served: a name, and the generator, the numbers or the store behind it.
 
+use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
 use frazil::{Error, ErrorKind, Id, Layout, Lender, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
@@ -17,7 +18,8 @@ pub struct Plan {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Snowflake,
+    /// So many.
+    Generators(usize),
     Numbers(Supply),
     Store,
 }
@@ -36,7 +38,7 @@ impl Plan {
             "tickets" => Kind::Numbers(Supply::Tickets),
             "buffered" => Kind::Numbers(Supply::Buffered),
             "lend" => Kind::Store,
-            _ => Kind::Snowflake,
+            _ => Kind::Generators(1),
         };
         let is_all = kind == Kind::Store && name == lend::ALL;
         if !is_all && (name.is_empty() || name.len() > LONGEST || !name.bytes().all(good)) {
@@ -44,15 +46,19 @@ impl Plan {
             return Err(Error::new(ErrorKind::Spec, format!("{short:?} is not a name: 1 to {LONGEST} of a-z A-Z 0-9 . _ -")));
         }
         let line = match kind {
-            Kind::Snowflake => line.to_owned(),
+            Kind::Generators(_) => line.to_owned(),
             Kind::Store | Kind::Numbers(Supply::Buffered) => rest.to_owned(),
             // The name is the tag.
             Kind::Numbers(_) => format!("{name} {rest}"),
         };
         let named = |error: Error| Error::new(error.kind(), format!("{name}: {error}"));
-        let spec = Spec::parse(&line).map_err(named)?;
+        let mut spec = Spec::parse(&line).map_err(named)?;
+        let kind = match kind {
+            Kind::Generators(_) => Kind::Generators(generators::wanted(&mut spec).map_err(named)?),
+            other => other,
+        };
         let checked = match kind {
-            Kind::Snowflake => frazil::check_spec(&spec, None),
+            Kind::Generators(_) => frazil::check_spec(&spec, None),
             Kind::Numbers(supply) => frazil::check_spec(&spec, Some(supply)),
             Kind::Store => Lender::new(&spec).map(drop),
         };
@@ -70,7 +76,7 @@ impl Plan {
     /// As `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
     pub fn open(self, wait: Wait<'_>) -> Result<Name> {
         let source = match self.kind {
-            Kind::Snowflake => Snowflake::open_spec(self.spec, wait).map(Source::Snowflake),
+            Kind::Generators(count) => Generators::open(self.spec, count, wait).map(Source::Generators),
             Kind::Numbers(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
             Kind::Store => Lent::open(&self.spec).map(Source::Store),
         };
@@ -82,18 +88,22 @@ impl Plan {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
-            Kind::Snowflake => "snowflake",
+            Kind::Generators(_) => "snowflake",
             Kind::Numbers(Supply::Segment) => "segment",
             Kind::Numbers(Supply::Tickets) => "tickets",
             Kind::Numbers(Supply::Buffered) => "buffered",
             Kind::Store => "lend",
         };
-        write!(f, "{} {kind}: {}", self.name, self.spec)
+        write!(f, "{} {kind}: {}", self.name, self.spec)?;
+        match self.kind {
+            Kind::Generators(count) if count > 1 => write!(f, " generators={count}"),
+            _ => Ok(()),
+        }
     }
 }
 
 enum Source {
-    Snowflake(Snowflake),
+    Generators(Generators),
     Numbers(Supply, Numbers),
     Store(Lent),
 }
@@ -109,17 +119,19 @@ impl Name {
     /// As `Snowflake::try_next_id` and `Numbers::try_next_id`; `UNKNOWN_KEY` for a store.
     pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
         match &self.source {
-            Source::Snowflake(ids) => ids.try_next_id(wait).map(Id::get),
+            Source::Generators(ids) => ids.try_next(wait),
             Source::Numbers(_, numbers) => numbers.try_next_id(wait).map(Id::get),
             Source::Store(_) => Err(self.has_no_ids()),
         }
     }
 
+    /// Ascending, unless [several generators](Name::are_several) filled it.
+    ///
     /// # Errors
     /// As `Snowflake::try_fill` and `Numbers::try_fill`; `UNKNOWN_KEY` for a store.
     pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         match &self.source {
-            Source::Snowflake(ids) => ids.try_fill(buffer, wait),
+            Source::Generators(ids) => ids.try_fill(buffer, wait),
             Source::Numbers(_, numbers) => numbers.try_fill(buffer, wait),
             Source::Store(_) => Err(self.has_no_ids()),
         }
@@ -138,6 +150,18 @@ impl Name {
         }
     }
 
+    pub fn are_several(&self) -> bool {
+        matches!(&self.source, Source::Generators(ids) if ids.are_several())
+    }
+
+    /// Its numbers, if it is no generator.
+    pub fn numbers(&self) -> Option<&Numbers> {
+        match &self.source {
+            Source::Numbers(_, numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
     pub fn is_segment(&self) -> bool {
         matches!(self.source, Source::Numbers(Supply::Segment, _))
     }
@@ -147,19 +171,18 @@ impl Name {
     /// # Errors
     /// `UNKNOWN_KEY` for plain numbers, which have no parts.
     pub fn layout(&self) -> Result<&Layout, Refusal> {
-        let ids = match &self.source {
-            Source::Snowflake(ids) => Some(ids),
-            Source::Numbers(_, numbers) => numbers.snowflake(),
+        let layout = match &self.source {
+            Source::Generators(ids) => Some(ids.layout()),
+            Source::Numbers(_, numbers) => numbers.snowflake().map(Snowflake::layout),
             Source::Store(_) => return Err(Refusal::unknown(self.has_no_ids().to_string())),
         };
-        ids.map(Snowflake::layout)
-            .ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
+        layout.ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
     }
 
     /// What was counted; of a ring its generator's, too.
     pub fn stats(&self) -> Vec<Stats> {
         match &self.source {
-            Source::Snowflake(ids) => vec![ids.stats()],
+            Source::Generators(ids) => vec![ids.stats()],
             Source::Numbers(_, numbers) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
@@ -179,7 +202,7 @@ impl Name {
     /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, or there are numbers.
     pub fn is_ready(&self) -> bool {
         match &self.source {
-            Source::Snowflake(ids) => has_lease(ids),
+            Source::Generators(ids) => ids.has_lease(),
             Source::Numbers(Supply::Tickets, _) => true,
             // Another replica would find the same store away.
             Source::Store(_) => true,
@@ -190,9 +213,4 @@ impl Name {
             }
         }
     }
-}
-
-/// A number that is given, or a disposable one, has no end.
-fn has_lease(ids: &Snowflake) -> bool {
-    ids.stats().lease_seconds_left.is_none_or(|left| left > 0.0)
 }

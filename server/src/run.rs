@@ -3,15 +3,16 @@
 use crate::config::Config;
 use crate::listen::{self, Bound, Door};
 use crate::names::{Name, Plan};
+use crate::protocol::Protocol;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
-use crate::{admin, http, log, resp};
+use crate::tls::Tls;
+use crate::{files, log, manager};
 use frazil::{Error, ErrorKind, Result, Wait};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
@@ -54,25 +55,27 @@ async fn serve(config: Config) -> Result<()> {
     let (ends, stop) = stop::channel();
     // The operator's port answers to the last.
     let (_never, no_stop) = stop::channel();
-    let shared = Arc::new(Shared::new(config.limits, config.gate));
+    let mut limits = config.limits;
+    limits.connections = files::room_for(limits.connections, config.places.len());
+    let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
+    tokio::spawn(manager::watch());
     // Addresses first: what is wrong with them shows at once.
-    let [http, resp, admin] = [config.http, config.resp, config.admin].map(|address| address.map(listen::bind).transpose());
-    let (http, resp, admin) = (http?, resp?, admin?);
-    if let Some(bound) = admin {
-        start(bound, &shared, no_stop, Protocol::Admin)?;
+    let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
+    let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
+    for (protocol, bound) in admin {
+        start(bound, &shared, no_stop.clone(), protocol)?;
     }
     let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
     shared.serve(names?);
-    if let Some(bound) = http {
-        start(bound, &shared, stop.clone(), Protocol::Http)?;
-    }
-    if let Some(bound) = resp {
-        start(bound, &shared, stop.clone(), Protocol::Resp)?;
+    for (protocol, bound) in public {
+        start(bound, &shared, stop.clone(), protocol)?;
     }
     drop(stop);
     log::info("ready", &[("names", &shared.names().len().to_string())]);
+    manager::ready();
     signals.unless_ended(&shared, std::future::pending::<()>()).await;
     shared.end();
+    manager::stopping();
     log::info("draining", &[]);
     ends.stop();
     let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
@@ -104,33 +107,14 @@ async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
     Ok(names)
 }
 
-#[derive(Clone, Copy)]
-enum Protocol {
-    Http,
-    Resp,
-    Admin,
-}
-
 fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<()> {
     let listener = bound.listen()?;
-    let (name, full, port) = match protocol {
-        Protocol::Http => ("http", http::FULL, &shared.metrics.http),
-        Protocol::Resp => ("resp", resp::FULL, &shared.metrics.resp),
-        Protocol::Admin => ("admin", http::FULL, &shared.metrics.admin),
-    };
-    log::info("listening", &[("protocol", name), ("address", &listener.local_addr().map_err(internal)?.to_string())]);
-    let (port, door) = (Arc::clone(port), Door { most: shared.limits.connections, full });
+    let address = listener.local_addr().map_err(internal)?.to_string();
+    log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
+    let full = if shared.tls.is_some() { b"" } else { protocol.full() };
+    let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, full });
     let shared = Arc::clone(shared);
-    let connection = move |stream: TcpStream, stop: Stop| {
-        let shared = Arc::clone(&shared);
-        async move {
-            match protocol {
-                Protocol::Http => http::serve(stream, stop, move |request| http::answer(Arc::clone(&shared), request)).await,
-                Protocol::Resp => resp::serve(stream, stop, shared).await,
-                Protocol::Admin => http::serve(stream, stop, move |request| admin::answer(Arc::clone(&shared), request)).await,
-            }
-        }
-    };
+    let connection = move |stream, peer, stop, open| protocol.serve(stream, peer, stop, Arc::clone(&shared), open);
     tokio::spawn(listen::serve(listener, door, stop, port, connection));
     Ok(())
 }
@@ -148,7 +132,7 @@ impl Signals {
         Ok(Signals { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())?, hang_up: of(SignalKind::hangup())? })
     }
 
-    /// What some work gives, or `None` if SIGTERM or SIGINT comes first. SIGHUP has the tokens read again meanwhile.
+    /// What some work gives, or `None` if SIGTERM or SIGINT comes first. SIGHUP has tokens and certificates read again meanwhile.
     async fn unless_ended<T>(&mut self, shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
@@ -164,9 +148,17 @@ impl Signals {
     }
 }
 
+/// What is wrong changes nothing.
 fn reload(shared: &Shared) {
+    manager::reloading();
     match shared.gate.reload() {
         Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
         Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),
     }
+    match shared.tls.as_ref().map(Tls::reload) {
+        None => {}
+        Some(Ok(())) => log::info("certificates.read", &[]),
+        Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),
+    }
+    manager::ready();
 }

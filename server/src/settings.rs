@@ -38,7 +38,16 @@ pub struct Settings {
     /// A TOML file of tokens, read again on SIGHUP; with it nobody is served without one
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Listen beyond this machine without tokens
+    /// TLS on all ports: a PEM file with the server's certificate, and those that sign it; read again on SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The PEM file of its private key
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Serve only clients that have a certificate which one in this PEM file has signed
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub insecure: Option<bool>,
     /// The most IDs of one request [10000]
@@ -50,6 +59,9 @@ pub struct Settings {
     /// The most connections of each port [10000]
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
+    /// Log each request, and each pipeline of Redis' protocol
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub access_log: Option<bool>,
     /// Threads that serve [one for each processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -131,7 +143,11 @@ impl Settings {
             resp: self.resp.or(below.resp),
             admin: self.admin.or(below.admin),
             tokens: self.tokens.or(below.tokens),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
+            tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             insecure: self.insecure.or(below.insecure),
+            access_log: self.access_log.or(below.access_log),
             max_count: self.max_count.or(below.max_count),
             max_wait_ms: self.max_wait_ms.or(below.max_wait_ms),
             max_connections: self.max_connections.or(below.max_connections),

@@ -4,6 +4,7 @@ use crate::config::Limits;
 use crate::metrics::Metrics;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
+use crate::tls::Tls;
 use crate::tokens::{Fingerprint, Gate, Right};
 use frazil::{Error, ErrorKind, did_you_mean};
 use std::sync::Arc;
@@ -13,6 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Shared {
     pub limits: Limits,
     pub gate: Gate,
+    pub tls: Option<Tls>,
+    /// Whether each request is logged.
+    pub access_log: bool,
     pub metrics: Metrics,
     /// Sorted; there once all are open.
     names: OnceLock<Vec<Arc<Name>>>,
@@ -20,8 +24,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(limits: Limits, gate: Gate) -> Self {
-        Shared { limits, gate, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
+    pub fn new(limits: Limits, gate: Gate, tls: Option<Tls>, access_log: bool) -> Self {
+        Shared { limits, gate, tls, access_log, metrics: Metrics::new(), names: OnceLock::new(), ending: AtomicBool::new(false) }
     }
 
     pub fn serve(&self, mut names: Vec<Name>) {

@@ -3,7 +3,7 @@
 use crate::refusal::{Refusal, Result as Answer};
 use crate::settings::{place, spec_error};
 use arc_swap::ArcSwap;
-use frazil::{Error, ErrorKind, Result};
+use frazil::{Error, ErrorKind, Result, did_you_mean};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,6 +122,8 @@ impl Tokens {
 /// What lets requests in, or not.
 pub struct Gate {
     path: Option<PathBuf>,
+    /// What is served.
+    names: Vec<String>,
     tokens: ArcSwap<Tokens>,
 }
 
@@ -129,19 +131,28 @@ impl Gate {
     /// Without a file it is open.
     ///
     /// # Errors
-    /// `SPEC`, `OUT_OF_RANGE` for what is wrong with the file.
-    pub fn new(path: Option<PathBuf>) -> Result<Self> {
-        let tokens = path.as_deref().map(Tokens::read).transpose()?.unwrap_or_default();
-        Ok(Gate { path, tokens: ArcSwap::from_pointee(tokens) })
+    /// `SPEC`, `OUT_OF_RANGE` for what is wrong with the file; `UNKNOWN_KEY` for a right on a name that is not served.
+    pub fn new(path: Option<PathBuf>, names: Vec<String>) -> Result<Self> {
+        let gate = Gate { path, names, tokens: ArcSwap::default() };
+        gate.reload()?;
+        Ok(gate)
     }
 
-    /// Reads the file again; where it is wrong the tokens stay as they were.
+    /// Reads the file again, and tells how many tokens there are; where it is wrong they stay as they were.
     ///
     /// # Errors
     /// As [`new`](Gate::new).
     pub fn reload(&self) -> Result<usize> {
         let Some(path) = &self.path else { return Ok(0) };
         let tokens = Tokens::read(path)?;
+        let rights = tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease));
+        // Where all namespaces are lent, that is a name, too.
+        let is_served = |name: &String| self.names.iter().any(|served| served == name || served == ALL);
+        if let Some(name) = rights.into_iter().find(|right| *right != ALL && !is_served(right)) {
+            let near = did_you_mean(name, self.names.iter().map(String::as_str));
+            let why = format!("{}: a token has a right on {name:?}, which is not served here{near}", path.display());
+            return Err(Error::new(ErrorKind::UnknownKey, why));
+        }
         let count = tokens.0.len();
         self.tokens.store(Arc::new(tokens));
         Ok(count)
@@ -150,12 +161,6 @@ impl Gate {
     /// Whether a token is needed.
     pub fn is_closed(&self) -> bool {
         self.path.is_some()
-    }
-
-    /// The names that tokens have rights on.
-    pub fn names(&self) -> BTreeSet<String> {
-        let tokens = self.tokens.load();
-        tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease)).filter(|name| *name != ALL).cloned().collect()
     }
 
     /// Whether there is such a token.

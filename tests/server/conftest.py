@@ -24,7 +24,7 @@ NAMES = (
 def server(tmp_path_factory):
     folder, stores = tmp_path_factory.mktemp("server"), [tmp_path_factory.mktemp("store") for _ in range(2)]
     photos = f"photos=tickets store='file:{stores[0]} file:{stores[1]}'"
-    with Replica(folder, *NAMES, photos, "--threads=1", "--max-wait-ms=30000") as replica:
+    with Replica(folder, *NAMES, photos, "--threads=1", "--max-wait-ms=30000", "--max-connections=1000") as replica:
         yield replica
         assert replica.end() == 0
         assert {event["level"] for event in replica.events()} == {"info"}

@@ -23,13 +23,15 @@ PATIENCE_S = 60
 class Replica:
     """A server with names as given; it ends with the `with` block."""
 
-    def __init__(self, folder, *arguments, env=None):
+    def __init__(self, folder, *arguments, env=None, tls=None, under=()):
+        """`tls`: what clients know, an `ssl.SSLContext`. `under`: a command that starts it."""
+        self.tls = tls
         self.reserved = {protocol: process.reserve_port() for protocol in ("http", "resp", "admin")}
         self.ports = {protocol: process.port_of(reserved) for protocol, reserved in self.reserved.items()}
         addresses = [f"--{protocol}=:{port}" for protocol, port in self.ports.items()]
-        self.command = [PROGRAM, *addresses, *arguments]
+        self.command = [*under, PROGRAM, *addresses, *arguments]
         self.log = folder / f"server-{self.ports['http']}.log"
-        self.env = os.environ | (env or {})
+        self.options = {"env": os.environ | (env or {})}
         self.running = None
 
     def __enter__(self):
@@ -43,8 +45,11 @@ class Replica:
         for reserved in self.reserved.values():
             reserved.close()
 
+    def spawn(self):
+        self.running = process.spawn(self.command, self.log, **self.options)
+
     def start(self):
-        self.running = process.spawn(self.command, self.log, env=self.env)
+        self.spawn()
         assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
         assert self.running.poll() is None, self.log.read_text()
 
@@ -57,6 +62,16 @@ class Replica:
     def signal(self, number):
         os.kill(self.running.pid, number)
 
+    def reload(self, told):
+        """Has it read its files again, until its log tells so in one event more of this name."""
+
+        def count():
+            return sum(event["event"] == told for event in self.events())
+
+        before = count()
+        self.signal(signal.SIGHUP)
+        assert process.await_true(lambda: count() > before, PATIENCE_S), self.log.read_text()
+
     def end(self):
         """Ends it as an operator does; its exit status."""
         self.signal(signal.SIGTERM)
@@ -67,6 +82,8 @@ class Replica:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def connection(self, port="http"):
+        if self.tls:
+            return http.client.HTTPSConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S, context=self.tls)
         return http.client.HTTPConnection("127.0.0.1", self.ports[port], timeout=PATIENCE_S)
 
     def ask(self, method, path, headers=None, body=None, port="http"):

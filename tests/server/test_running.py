@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -100,12 +101,10 @@ def test_tokens(tmp_path):
                 client.incr("invoice")
             # Rights change under open connections; a file that is wrong changes nothing.
             file.write_text("[shop]\nsecret = 5")
-            server.signal(signal.SIGHUP)
-            assert process.await_true(lambda: any(event["event"] == "tokens.kept" for event in server.events()), PATIENCE_S)
+            server.reload("tokens.kept")
             assert client.incr("orders") > 0
             write_tokens(file, ["invoice"])
-            server.signal(signal.SIGHUP)
-            assert process.await_true(lambda: any(event["event"] == "tokens.read" for event in server.events()), PATIENCE_S)
+            server.reload("tokens.read")
             assert client.incr("invoice") == 2
             with pytest.raises(redis.ResponseError, match="shop"):
                 client.incr("orders")
@@ -138,6 +137,27 @@ def test_what_is_counted(tmp_path):
         assert value("frazil_server_request_seconds", protocol="http") == 2
 
 
+def test_the_access_log(tmp_path):
+    """Off by default; then each request and each pipeline, and no token."""
+    file = tmp_path / "tokens.toml"
+    write_tokens(file, ["orders"])
+    with Replica(tmp_path, "orders=standard node=1", f"--tokens={file}", "--access-log", env={"SHOP": SHOP}) as server:
+        for path, headers in ((f"/id/nextId?bizType=orders&token={SHOP}", {}), (f"/v1/x{'y' * 500}/next?{OTHER}", bearer(SHOP))):
+            server.ask("POST", path, headers)
+        with server.redis(password=SHOP) as client:
+            client.execute_command("FRAZIL.NEXT", "orders")
+        assert server.end() == 0
+        log = server.log.read_text()
+        assert SHOP not in log and OTHER not in log
+        requests = [event for event in server.events() if event["event"] == "request"]
+    tinyid, unknown = (event for event in requests if event["protocol"] == "http")
+    assert (tinyid["method"], tinyid["path"], tinyid["status"], tinyid["code"]) == ("POST", "/id/nextId", "200", "OK")
+    assert (unknown["status"], unknown["code"], len(unknown["path"])) == ("403", "FORBIDDEN", 256)
+    assert tinyid["peer"].startswith("127.0.0.1:") and float(tinyid["seconds"]) >= 0
+    asked = [event for event in requests if event["protocol"] == "resp"]
+    assert (asked[-1]["commands"], asked[-1]["refused"]) == ("1", "0")
+
+
 def test_one_connection_too_many(tmp_path):
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=2") as server:
         with contextlib.ExitStack() as stack:
@@ -146,6 +166,24 @@ def test_one_connection_too_many(tmp_path):
             assert server.raw(b"PING\r\n") in (b"-ERR max number of clients reached\r\n", b"")
             assert all(client.ping() for client in clients)
         assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
+
+
+def test_idle_connections_are_small(tmp_path):
+    """Each has asked once; hyper's two buffers of 8 KiB are most of it."""
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
+
+        def resident_kib():
+            status = pathlib.Path(f"/proc/{server.running.pid}/status").read_text()
+            return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])
+
+        count = 500
+        for port, most_kib, ask in (("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"), ("resp", 6, b"INCR orders\r\n")):
+            before = resident_kib()
+            clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
+            for client in clients:
+                client.sendall(ask)
+                assert client.recv(1000)
+            assert (resident_kib() - before) / count < most_kib
 
 
 def test_the_end(tmp_path):
@@ -227,8 +265,8 @@ def test_two_replicas_and_kill_9(tmp_path):
 def test_the_guide(tmp_path):
     """What it shows runs in its order, on ports of our own."""
     guide = (ROOT / "docs/server.md").read_text()
-    reserved = [process.reserve_port() for _ in range(3)]
-    for port, ours in zip((8080, 6390, 9090), reserved, strict=True):
+    reserved = [process.reserve_port() for _ in range(4)]
+    for port, ours in zip((8080, 6390, 9090, 8443), reserved, strict=True):
         guide = re.sub(rf"(?<=[ :=]){port}\b", str(process.port_of(ours)), guide)
 
     def blocks(language):
@@ -245,8 +283,8 @@ def test_the_guide(tmp_path):
         "OPERATOR_TOKEN": OPERATOR,
         "POD_TOKEN": OTHER,
     }
-    steps = ["trap 'kill $!; wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
-    command = ["sh", "-ec", "\n".join(steps)]
+    steps = ["trap 'kill $(jobs -p); wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
+    command = ["bash", "-ec", "\n".join(steps)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env=os.environ | env)
     assert told.returncode == 0, told.stderr
     assert '{"ready":true}' in told.stdout and '"sequence":' in told.stdout and '"error"' not in told.stdout

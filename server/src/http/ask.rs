@@ -5,7 +5,7 @@ use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Fingerprint, Right, fingerprint};
 use frazil::{Error, ErrorKind, did_you_mean};
-use hyper::body::{Body, Incoming};
+use hyper::body::Incoming;
 use hyper::header::AUTHORIZATION;
 use hyper::{Method, Request};
 use std::borrow::Cow;
@@ -19,13 +19,8 @@ pub struct Ask<'a> {
 
 impl<'a> Ask<'a> {
     /// # Errors
-    /// `UNAUTHORIZED` for an authorization that is no bearer token; `SPEC` for a body, which nothing here reads.
+    /// `UNAUTHORIZED` for an authorization that is no bearer token.
     pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
-        let body = request.body();
-        if !body.is_end_stream() && body.size_hint().exact() != Some(0) {
-            let why = "the request has a body, which is not read: what is asked for stands in the query, for example ?n=10";
-            return Err(Error::new(ErrorKind::Spec, why).into());
-        }
         let token = if shared.gate.is_closed() { bearer(request)?.map(fingerprint) } else { None };
         Ok(Ask { shared, request, token })
     }
@@ -38,6 +33,17 @@ impl<'a> Ask<'a> {
         }
         let allow = if *wanted == Method::POST { "POST" } else { "GET" };
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
+    }
+
+    /// Leaf's and Tinyid's paths take any method but the one with which a browser asks whether it may.
+    ///
+    /// # Errors
+    /// `METHOD_NOT_ALLOWED`.
+    pub fn check_not_options(&self) -> Result<()> {
+        if self.request.method() != Method::OPTIONS {
+            return Ok(());
+        }
+        Err(Refusal::method_not_allowed("OPTIONS is not for this path: GET".to_owned(), "GET, POST"))
     }
 
     /// # Errors

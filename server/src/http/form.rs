@@ -16,32 +16,28 @@ const FORMS: [(&str, Form); 3] =
     [("application/json", Form::Json), ("text/plain", Form::Lines), ("application/octet-stream", Form::Packed)];
 
 impl Form {
-    /// The one that the client likes best; JSON where it does not say.
+    /// The one that the client likes best; of those that it likes alike the one that it names first. JSON where it does not say.
     ///
     /// # Errors
     /// `NOT_ACCEPTABLE`.
     pub fn of(headers: &HeaderMap) -> Result<Self> {
-        let mut best: Option<(f32, Form)> = None;
-        let mut asked = false;
-        for header in headers.get_all(ACCEPT) {
-            for range in header.to_str().unwrap_or_default().split(',') {
-                asked = true;
-                let mut parts = range.split(';').map(str::trim);
-                let kind = parts.next().unwrap_or_default();
-                let quality = parts.find_map(|part| part.strip_prefix("q=")).map_or(Some(1.0), |q| q.parse::<f32>().ok());
-                let form = FORMS.iter().find(|(name, _)| covers(kind, name)).map(|&(_, form)| form);
-                if let (Some(form), Some(quality)) = (form, quality)
-                    && quality > best.map_or(0.0, |(quality, _)| quality)
-                {
-                    best = Some((quality, form));
-                }
+        let headers = headers.get_all(ACCEPT);
+        let mut ranges = headers.iter().flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new).peekable();
+        if ranges.peek().is_none() {
+            return Ok(Form::Json);
+        }
+        let ranges: Vec<_> = ranges.collect();
+        let mut best: Option<(f32, usize, Form)> = None;
+        for (name, form) in FORMS {
+            // Of several ranges that a form is in, the closest one counts.
+            let wishes = ranges.iter().enumerate().filter_map(|(at, wish)| Some((covers(wish.range, name)?, at, wish.quality)));
+            let Some((_, at, quality)) = wishes.min_by_key(|&(width, at, _)| (width, at)) else { continue };
+            if quality > 0.0 && best.is_none_or(|(most, first, _)| quality > most || (quality == most && at < first)) {
+                best = Some((quality, at, form));
             }
         }
-        match best {
-            Some((_, form)) => Ok(form),
-            None if !asked => Ok(Form::Json),
-            None => Err(Refusal::not_acceptable(format!("IDs come as {}", FORMS.map(|(name, _)| name).join(", ")))),
-        }
+        let why = || Refusal::not_acceptable(format!("IDs come as {}", FORMS.map(|(name, _)| name).join(", ")));
+        best.map(|(_, _, form)| form).ok_or_else(why)
     }
 
     pub fn answer(self, ids: &[i64]) -> Answer {
@@ -53,13 +49,31 @@ impl Form {
     }
 }
 
-/// Whether a range of media types has one.
-fn covers(range: &str, kind: &str) -> bool {
-    match range.strip_suffix("/*") {
-        Some("*") => true,
-        Some(family) => kind.split_once('/').is_some_and(|(its, _)| its.eq_ignore_ascii_case(family)),
-        None => range.eq_ignore_ascii_case(kind),
+/// A range of media types, and how much it is wanted: 0, not at all, to 1.
+struct Wish<'a> {
+    range: &'a str,
+    quality: f32,
+}
+
+impl<'a> Wish<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let range = parts.next().unwrap_or_default();
+        let mut weights = parts.filter_map(|part| part.split_once('=')).filter(|(key, _)| key.trim_end().eq_ignore_ascii_case("q"));
+        // What is no weight is no wish.
+        let weight = |text: &str| text.trim_start().parse().ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0);
+        Wish { range, quality: weights.next().map_or(1.0, |(_, text)| weight(text)) }
     }
+}
+
+/// How wide a range of media types is that has this one.
+fn covers(range: &str, kind: &str) -> Option<u8> {
+    let (width, is_in) = match range.strip_suffix("/*") {
+        Some("*") => (2, true),
+        Some(family) => (1, kind.split_once('/').is_some_and(|(its, _)| its.eq_ignore_ascii_case(family))),
+        None => (0, range.eq_ignore_ascii_case(kind)),
+    };
+    is_in.then_some(width)
 }
 
 /// Strings: JavaScript rounds numbers above 2^53.
@@ -93,6 +107,8 @@ pub fn joined(ids: &[i64], between: &[u8], ends: bool) -> Vec<u8> {
 mod tests {
     use super::*;
     use hyper::header::HeaderValue;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     #[test]
     fn the_client_chooses() {
@@ -105,13 +121,32 @@ mod tests {
             ("text/html, application/*;q=0.9, */*;q=0.8", Form::Json),
             ("application/json;q=0.5, text/plain", Form::Lines),
             ("application/json;q=0, text/plain;q=0.1", Form::Lines),
+            ("*/*, application/json;q=0", Form::Lines),
+            ("application/json;q=0.1, */*", Form::Lines),
+            ("text/plain;Q=0.1, application/octet-stream; q = 0.2", Form::Packed),
+            ("text/plain, application/json", Form::Lines),
         ] {
             assert_eq!(form(accept).unwrap(), wanted, "{accept}");
         }
-        for accept in ["image/png", "application/json;q=0", "", "application/json;q=x"] {
+        for accept in ["image/png", "application/json;q=0", "", "application/json;q=x", "*/*;q=NaN", "*/*;q=2"] {
             assert_eq!(form(accept).unwrap_err().code, "NOT_ACCEPTABLE", "{accept}");
         }
         assert_eq!(Form::of(&HeaderMap::new()).unwrap(), Form::Json);
+    }
+
+    proptest! {
+        /// Whatever comes: a form or a refusal; and a form that is refused by its name is never taken.
+        #[test]
+        fn any_accept(parts in vec(prop_oneof![
+            Just("*/*".to_owned()), Just("application/json".to_owned()), Just("text/*".to_owned()), Just(";q=".to_owned()),
+            Just(",".to_owned()), Just("0".to_owned()), Just("0.5".to_owned()), "[ -~]{0,4}",
+        ], 0..12)) {
+            let header = HeaderValue::from_str(&parts.concat()).unwrap();
+            let _ = Form::of(&[(ACCEPT, header)].into_iter().collect());
+            let header = HeaderValue::from_str(&format!("{},application/json;q=0", parts.concat().to_lowercase().replace("json", ""))).unwrap();
+            let form = Form::of(&[(ACCEPT, header)].into_iter().collect());
+            prop_assert!(!matches!(form, Ok(Form::Json)), "{:?}", parts);
+        }
     }
 
     #[test]

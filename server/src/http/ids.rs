@@ -21,16 +21,14 @@ pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     }
 }
 
-/// `POST /v1/NAME/ranges?n=`: n IDs as runs, for a client that gives them out itself.
+/// `POST /v1/NAME/ranges?n=`: n IDs as rows, for a client that gives them out itself.
 pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let name = ask.name(Right::Lease, name)?;
     let query = ask.query(&["n"])?;
     let count = ask.shared.count("n", query.get("n").unwrap_or("1"))?;
-    let ids = mint::many(name, count, ask.shared.limits.wait).await?;
-    let ranges: Vec<_> = mint::runs(&ids)
-        .into_iter()
-        .map(|run| json!({ "first": run.first.to_string(), "step": run.step.to_string(), "count": run.count }))
-        .collect();
+    let rows = mint::rows(name, count, ask.shared.limits.wait).await?;
+    let ranges: Vec<_> =
+        rows.into_iter().map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count })).collect();
     Ok(json(json!({ "ranges": ranges }).to_string()))
 }
 

@@ -18,6 +18,7 @@ pub async fn route(ask: &Ask<'_>, path: &str) -> Option<Result<Answer>> {
 }
 
 async fn number(ask: &Ask<'_>, key: &str, from_segment: bool) -> Result<Answer> {
+    ask.check_not_options()?;
     let name = ask.name(Right::Mint, key)?;
     if from_segment != name.is_segment() {
         let (is, other) = if from_segment { ("no segment", "snowflake") } else { ("a segment", "segment") };

@@ -2,6 +2,7 @@
 
 mod answer;
 mod ask;
+mod body;
 mod connection;
 mod form;
 mod ids;
@@ -11,11 +12,13 @@ mod tinyid;
 pub use answer::{Answer, json, plain, refusal};
 pub use connection::serve;
 
+use crate::access;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use ask::Ask;
 use hyper::body::Incoming;
 use hyper::{Method, Request};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -26,20 +29,28 @@ const OPENAPI: &str = include_str!("openapi.json");
 pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Answers a request of the public port.
-pub async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Answer {
+pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.http;
-    let answer = match route(&shared, &request).await {
+    let done = match body::check_empty(&mut request).await {
+        Ok(()) => route(&shared, &request).await,
+        Err(refused) => Err(refused),
+    };
+    let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
+    let answer = match done {
         Ok(answer) => {
             port.answered();
             answer
         }
         Err(refused) => {
             port.refused(refused.code);
-            tinyid::refusal(request.uri().path(), &refused).unwrap_or_else(|| refusal(&refused))
+            tinyid::refusal(path, &refused).unwrap_or_else(|| refusal(&refused))
         }
     };
     port.took(since);
+    if shared.access_log {
+        access::http("http", peer, request.method(), path, answer.status(), code, since);
+    }
     answer
 }
 
@@ -72,6 +83,7 @@ async fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
         };
     }
     if path == "/openapi.json" {
+        ask.check_method(&Method::GET, "it changes nothing: GET")?;
         return Ok(json(OPENAPI));
     }
     if let Some(answer) = leaf::route(&ask, path).await {

@@ -5,11 +5,11 @@
 use super::answer::{self, Answer, of_type, plain};
 use super::ask::{Ask, Query};
 use super::form::joined;
-use crate::mint::{self, Run};
+use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
-use frazil::{Error, ErrorKind};
+use frazil::{Error, ErrorKind, Row};
 use hyper::StatusCode;
 use serde_json::json;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
 }
 
 fn named<'a>(ask: &Ask<'a>, query: &Query<'_>, right: Right) -> Result<&'a Arc<Name>> {
+    ask.check_not_options()?;
     let Some(name) = query.get("bizType") else {
         return Err(Error::new(ErrorKind::Spec, "bizType is missing: the name of what is asked for").into());
     };
@@ -80,10 +81,8 @@ async fn segment(ask: &Ask<'_>, simple: bool) -> Result<Answer> {
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
-    // One number alone would not tell how far apart they are.
-    let count = step.clamp(2, ask.shared.limits.count.max(2) as u64) as usize;
-    let run = mint::in_a_row(name, count, ask.shared.limits.wait).await?;
-    let Range { current, loading, max, delta, remainder } = Range::of(&run);
+    let row = mint::row(name, step.clamp(1, ask.shared.limits.count as u64), ask.shared.limits.wait).await?;
+    let Range { current, loading, max, delta, remainder } = Range::of(&row);
     Ok(if simple {
         of_type(TEXT, format!("{current},{loading},{max},{delta},{remainder}"))
     } else {
@@ -102,10 +101,11 @@ struct Range {
 }
 
 impl Range {
-    fn of(run: &Run) -> Self {
-        let (current, max) = (run.first - run.step, run.last());
+    fn of(row: &Row) -> Self {
+        let delta = row.step as i64;
+        let (current, max) = (row.first - delta, mint::last(row));
         let loading = current + (i128::from(max - current) * LOADING_PERCENT / 100) as i64;
-        Range { current, loading, max, delta: run.step, remainder: run.first % run.step }
+        Range { current, loading, max, delta, remainder: row.first % delta }
     }
 }
 
@@ -114,13 +114,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_gives_out_the_run() {
-        for run in [Run { first: 1, step: 1, count: 1000 }, Run { first: 3, step: 10, count: 5 }, Run { first: 20, step: 4, count: 2 }] {
-            let range = Range::of(&run);
+    fn a_client_gives_out_the_row() {
+        for row in [Row { first: 1, step: 1, count: 1000 }, Row { first: 3, step: 10, count: 5 }, Row { first: 20, step: 4, count: 1 }] {
+            let range = Range::of(&row);
             // Its SegmentId: the number is stepped to the remainder, then by delta, until it is above the end.
             assert_eq!(range.current.rem_euclid(range.delta), range.remainder);
             let given: Vec<_> = (1..).map(|n| range.current + n * range.delta).take_while(|&id| id <= range.max).collect();
-            assert_eq!((given[0], given.len(), given[given.len() - 1]), (run.first, run.count, run.last()));
+            assert_eq!((given[0], given.len() as u64, given[given.len() - 1]), (row.first, row.count, mint::last(&row)));
             assert!((range.current..=range.max).contains(&range.loading));
         }
     }

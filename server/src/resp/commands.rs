@@ -38,8 +38,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Answers a request.
-pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places: &[Range<usize>], reply: &mut Reply) {
+/// Answers a request, and tells whether it was not refused.
+pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places: &[Range<usize>], reply: &mut Reply) -> bool {
     let words = Words { bytes, places };
     let mut name = [0; LONGEST_NAME];
     let given = words.get(0).unwrap_or_default();
@@ -65,18 +65,20 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
             other(shared, session, name, &words, reply);
             // It has its own words for an error.
             if reply.bytes.get(before) == Some(&b'-') {
-                return port.refused("ERR");
+                port.refused("ERR");
+                return false;
             }
             Ok(())
         }
     };
-    match done {
+    match &done {
         Ok(()) => port.answered(),
         Err(refusal) => {
             port.refused(refusal.code);
             refusal.write_resp(&mut reply.bytes);
         }
     }
+    done.is_ok()
 }
 
 /// `FRAZIL.NEXT name [COUNT n]`: IDs as strings; with COUNT exactly so many in an array.
@@ -127,13 +129,13 @@ async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, rep
         )));
     }
     let count = shared.count("n", words.text(2))?;
-    let run = mint::in_a_row(name, count, shared.limits.wait).await?;
-    if run.step != 1 {
+    let row = mint::in_a_row(name, count, shared.limits.wait).await?;
+    if row.step != 1 {
         let why =
-            format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, run.step, name.name);
+            format!("the numbers of {} are {} apart, and INCRBY tells of a row: FRAZIL.NEXT {} COUNT n", name.name, row.step, name.name);
         return Err(Error::new(ErrorKind::OutOfRange, why).into());
     }
-    reply.integer(run.last());
+    reply.integer(mint::last(&row));
     Ok(())
 }
 
@@ -157,6 +159,11 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
         b"QUIT" => {
             session.is_over = true;
             reply.simple("OK");
+        }
+        // A page in a browser can have it send HTTP here, and commands in its body.
+        b"POST" | b"HOST:" => {
+            session.is_over = true;
+            reply.error("ERR this is no HTTP: --http serves that");
         }
         b"RESET" => {
             *session = Session::new(session.id);

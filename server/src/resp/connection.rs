@@ -4,14 +4,15 @@ use super::commands;
 use super::parse::parse;
 use super::reply::Reply;
 use super::session::Session;
+use crate::access;
 use crate::shared::Shared;
 use crate::stop::Stop;
 use bytes::{Buf, BytesMut};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Room for what comes at once: little at first, because most of many connections are idle, and more for who fills it. A pipeline
 /// that is longer is read, and answered, in several pieces.
@@ -22,31 +23,51 @@ const FLUSH: usize = 64 * 1024;
 /// More than a pipeline of single IDs needs is given back after it.
 const KEPT: usize = 4 * 1024;
 
+/// Where tokens are needed, who has not logged in within so long is closed: others want the place.
+const LOGIN: Duration = Duration::from_secs(75);
+
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a connection until the client ends it, or the server does: then after what has come.
-pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
+pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
+    serve_with(LOGIN, stream, peer, stop, shared).await;
+}
+
+async fn serve_with(
+    login: Duration,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: SocketAddr,
+    mut stop: Stop,
+    shared: Arc<Shared>,
+) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
     let mut room = ROOM;
+    let logged_in_by = Instant::now() + login;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
-        match stop.unless(stream.read_buf(&mut came)).await {
+        let read = stop.unless(stream.read_buf(&mut came));
+        let read = if shared.gate.is_closed() && session.token.is_none() {
+            tokio::time::timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
+        } else {
+            read.await
+        };
+        match read {
             Some(Ok(count)) if count > 0 => {}
-            _ => return,
+            _ => break,
         }
         if came.len() == came.capacity() {
             room = (2 * room).min(MOST_ROOM);
         }
         let since = Instant::now();
-        let mut asked = false;
+        let (mut asked, mut refused) = (0, 0);
         while !session.is_over {
             match parse(&came, &mut words) {
                 Ok(None) => break,
                 Ok(Some(length)) => {
                     if !words.is_empty() {
-                        asked = true;
-                        commands::answer(&shared, &mut session, &came, &words, &mut reply).await;
+                        asked += 1;
+                        refused += u64::from(!commands::answer(&shared, &mut session, &came, &words, &mut reply).await);
                     }
                     came.advance(length);
                 }
@@ -63,8 +84,11 @@ pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
                 tokio::task::yield_now().await;
             }
         }
-        if asked {
+        if asked > 0 {
             shared.metrics.resp.took(since);
+            if shared.access_log {
+                access::pipeline(peer, asked, refused, since);
+            }
         }
         if send(&mut stream, &mut reply).await.is_err() {
             return;
@@ -73,11 +97,49 @@ pub async fn serve(mut stream: TcpStream, mut stop: Stop, shared: Arc<Shared>) {
             came = BytesMut::new();
         }
     }
+    // TLS has an end of its own.
+    let _ = stream.shutdown().await;
 }
 
-async fn send(stream: &mut TcpStream, reply: &mut Reply) -> std::io::Result<()> {
+async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std::io::Result<()> {
     stream.write_all(&reply.bytes).await?;
+    stream.flush().await?;
     reply.bytes.clear();
     reply.bytes.shrink_to(KEPT);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+    use crate::stop;
+    use crate::tokens::Gate;
+
+    #[test]
+    fn who_does_not_log_in_is_closed() {
+        let file = std::env::temp_dir().join(format!("frazil-login-{}.toml", std::process::id()));
+        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
+        let gate = Gate::new(Some(file.clone()), vec![]).unwrap();
+        std::fs::remove_file(file).unwrap();
+        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
+        let shared = Arc::new(Shared::new(limits, gate, None, false));
+        let (_stopper, stop) = stop::channel();
+        let begin = || {
+            let (client, server) = tokio::io::duplex(4096);
+            let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+            tokio::spawn(serve_with(Duration::from_millis(300), server, peer, stop.clone(), Arc::clone(&shared)));
+            client
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut known, mut silent, mut came) = (begin(), begin(), [0; 7]);
+            known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
+            known.read_exact(&mut came[..5]).await.unwrap();
+            assert_eq!(silent.read(&mut came).await.unwrap(), 0);
+            known.write_all(b"PING\r\n").await.unwrap();
+            known.read_exact(&mut came).await.unwrap();
+            assert_eq!(&came, b"+PONG\r\n");
+        });
+    }
 }

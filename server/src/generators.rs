@@ -1,0 +1,163 @@
+//! Several generators under one name, each with a node number of its own: together they go beyond what one layout's tick holds.
+
+use frazil::{Error, ErrorKind, Id, Layout, Result, Snowflake, Spec, Stats, Wait};
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The key of a name's line, which the server has for itself.
+const KEY: &str = "generators";
+const ALLOWED: RangeInclusive<usize> = 1..=64;
+
+/// How many of them a spec wants; the key is taken out.
+///
+/// # Errors
+/// `WRONG_TYPE`, `OUT_OF_RANGE`; `SPEC` where there are not as many node numbers to choose from.
+pub fn wanted(spec: &mut Spec) -> Result<usize> {
+    let Some(text) = spec.take(KEY)? else { return Ok(1) };
+    let (low, high) = (ALLOWED.start(), ALLOWED.end());
+    let count =
+        text.parse().map_err(|_| Error::new(ErrorKind::WrongType, format!("{KEY}={text:?} is not a whole number: {low} to {high}")))?;
+    if !ALLOWED.contains(&count) {
+        return Err(Error::new(ErrorKind::OutOfRange, format!("{KEY}={count} is out of range: {low} to {high}")));
+    }
+    if count > 1 {
+        spec.clone().leasing_each(count as u64)?;
+    }
+    Ok(count)
+}
+
+/// At least one.
+pub struct Generators(Vec<Snowflake>);
+
+impl Generators {
+    /// # Errors
+    /// As `Snowflake::open`, for any of them.
+    pub fn open(spec: Spec, count: usize, wait: Wait<'_>) -> Result<Self> {
+        if count == 1 {
+            return Ok(Generators(vec![Snowflake::open_spec(spec, wait)?]));
+        }
+        let spec = spec.leasing_each(count as u64)?;
+        (0..count).map(|_| Snowflake::open_spec(spec.clone(), wait)).collect::<Result<_>>().map(Generators)
+    }
+
+    /// One ID, of this thread's generator if that has one now, and else of any that has.
+    ///
+    /// # Errors
+    /// As `Snowflake::try_next_id`.
+    pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
+        if let [only] = &*self.0 {
+            return only.try_next_id(wait).map(Id::get);
+        }
+        let found = self.in_turn().find_map(|ids| ids.try_next_id(Duration::ZERO).ok());
+        found.map_or_else(|| self.first().try_next_id(wait), Ok).map(Id::get)
+    }
+
+    /// As many IDs as there is room for, ascending; of as few generators as it takes.
+    ///
+    /// # Errors
+    /// As `Snowflake::try_fill`.
+    pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
+        if let [only] = &*self.0 {
+            return only.try_fill(buffer, wait);
+        }
+        let mut written = 0;
+        for ids in self.in_turn() {
+            match ids.try_fill(&mut buffer[written..], Duration::ZERO) {
+                Ok(()) => written = buffer.len(),
+                Err(error) => written += error.written(),
+            }
+            if written == buffer.len() {
+                return Ok(());
+            }
+        }
+        self.first().try_fill(&mut buffer[written..], wait).map_err(|error| {
+            let more = error.written();
+            error.after_writing(written + more)
+        })
+    }
+
+    /// Whether IDs of several of them may stand in one batch, each with those of its own in order.
+    pub fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    /// All have the same.
+    pub fn layout(&self) -> &Layout {
+        self.0[0].layout()
+    }
+
+    /// What all have counted together.
+    pub fn stats(&self) -> Stats {
+        let mut all = self.0.iter().map(Snowflake::stats);
+        let mut sum = all.next().expect("there is at least one");
+        all.for_each(|stats| sum.merge(&stats));
+        sum
+    }
+
+    /// Whether one has a lease whose bound lies ahead: then it serves for all. A number that is given, or a disposable one, has no end.
+    pub fn has_lease(&self) -> bool {
+        self.0.iter().any(has_lease)
+    }
+
+    fn first(&self) -> &Snowflake {
+        &self.0[turn() % self.0.len()]
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = &Snowflake> {
+        let first = turn() % self.0.len();
+        self.0[first..].iter().chain(&self.0[..first])
+    }
+}
+
+/// Whether the lease's bound lies ahead.
+pub fn has_lease(ids: &Snowflake) -> bool {
+    ids.stats().lease_seconds_left.is_none_or(|left| left > 0.0)
+}
+
+/// This thread's: each begins with a generator of its own, and so they meet at none.
+fn turn() -> usize {
+    static THREADS: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static TURN: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    TURN.get().unwrap_or_else(|| {
+        let turn = THREADS.fetch_add(1, Ordering::Relaxed);
+        TURN.set(Some(turn));
+        turn
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn each_has_a_number_of_its_own_and_a_batch_takes_of_several() {
+        let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=generators exhausted=error generators=4";
+        let mut spec = Spec::parse(line).unwrap();
+        let count = wanted(&mut spec).unwrap();
+        let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
+        // A tick of one holds 16 of them.
+        let mut ids = [0; 1000];
+        let written = all.try_fill(&mut ids, Duration::ZERO.into()).unwrap_err().written();
+        let nodes: BTreeSet<_> = ids[..written].iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
+        assert_eq!((nodes.len(), all.stats().issued), (4, written as u64));
+        assert_eq!(ids[..written].iter().collect::<BTreeSet<_>>().len(), written);
+    }
+
+    #[test]
+    fn one_number_is_one_generators() {
+        for (line, told) in [
+            ("standard node=1 generators=2", "2 generators need a node number each, and this spec has 1"),
+            ("twitter datacenter=1 worker=2 store=memory generators=2", "and this spec has 1"),
+            ("standard store=memory generators=0", "generators=0 is out of range: 1 to 64"),
+            ("standard store=memory generators=x", "is not a whole number"),
+        ] {
+            let error = wanted(&mut Spec::parse(line).unwrap()).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+}

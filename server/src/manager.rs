@@ -1,0 +1,71 @@
+//! The service manager, systemd: what it is told of the server's life, and the sockets that it hands over.
+
+use crate::log;
+use crate::protocol::Protocol;
+use crate::settings::spec_error;
+use frazil::Result;
+use sd_notify::NotifyState;
+use std::net::TcpListener;
+use std::os::fd::FromRawFd;
+use std::time::Duration;
+
+/// The watchdog is told so many times within its patience.
+const WATCHDOG_SHARE: u32 = 2;
+
+/// Ports are open, and leases held; also after a reload.
+pub fn ready() {
+    tell(&[NotifyState::Ready]);
+}
+
+pub fn reloading() {
+    match NotifyState::monotonic_usec_now() {
+        Ok(now) => tell(&[NotifyState::Reloading, now]),
+        Err(error) => log::warning("manager.not.told", &[("text", &error.to_string())]),
+    }
+}
+
+pub fn stopping() {
+    tell(&[NotifyState::Stopping]);
+}
+
+/// Tells the watchdog that the event loop goes round, if there is one; ends with the process.
+pub async fn watch() {
+    let Some(patience) = sd_notify::watchdog_enabled().filter(|patience| !patience.is_zero()) else { return };
+    let mut tick = tokio::time::interval((patience / WATCHDOG_SHARE).max(Duration::from_millis(1)));
+    loop {
+        tick.tick().await;
+        tell(&[NotifyState::Watchdog]);
+    }
+}
+
+/// Does nothing where there is no manager.
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        log::warning("manager.not.told", &[("text", &error.to_string())]);
+    }
+}
+
+/// The sockets that were handed over, by what is spoken there. To be called once, before anything is opened.
+///
+/// # Errors
+/// `SPEC` for a socket of another name or kind.
+pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
+    let handed = sd_notify::listen_fds_with_names().map_err(|error| spec_error(format!("the sockets of the service manager: {error}")))?;
+    let mut sockets: Vec<(Protocol, TcpListener)> = vec![];
+    for (number, name) in handed {
+        let Some(protocol) = Protocol::ALL.into_iter().find(|protocol| protocol.name() == name) else {
+            let why = "the service manager hands over a socket that is called";
+            return Err(spec_error(format!("{why} {name:?}: give it FileDescriptorName=http, resp or admin")));
+        };
+        // SAFETY: the service manager opened it for this process, which nobody else here knows of; `main` comes here once.
+        let listener = unsafe { TcpListener::from_raw_fd(number) };
+        if let Err(error) = listener.local_addr() {
+            return Err(spec_error(format!("the socket {name} of the service manager is none of TCP: {error}")));
+        }
+        if sockets.iter().any(|(earlier, _)| *earlier == protocol) {
+            return Err(spec_error(format!("the service manager hands over two sockets {name}: one")));
+        }
+        sockets.push((protocol, listener));
+    }
+    Ok(sockets)
+}

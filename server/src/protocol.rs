@@ -1,0 +1,68 @@
+//! What a port speaks.
+
+use crate::listen::Open;
+use crate::metrics::{Metrics, Port};
+use crate::shared::Shared;
+use crate::stop::Stop;
+use crate::{admin, http, resp};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Http,
+    Resp,
+    Admin,
+}
+
+impl Protocol {
+    pub const ALL: [Protocol; 3] = [Protocol::Http, Protocol::Resp, Protocol::Admin];
+
+    /// As the setting with its address is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Http => "http",
+            Protocol::Resp => "resp",
+            Protocol::Admin => "admin",
+        }
+    }
+
+    /// What one connection too many is told.
+    pub fn full(self) -> &'static [u8] {
+        match self {
+            Protocol::Http | Protocol::Admin => http::FULL,
+            Protocol::Resp => resp::FULL,
+        }
+    }
+
+    pub fn port(self, metrics: &Metrics) -> &Arc<Port> {
+        match self {
+            Protocol::Http => &metrics.http,
+            Protocol::Resp => &metrics.resp,
+            Protocol::Admin => &metrics.admin,
+        }
+    }
+
+    /// Serves a connection to its end, and then lets go of what it holds.
+    pub async fn serve(self, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
+        let Some(tls) = &shared.tls else {
+            return self.speak(stream, peer, stop, shared).await;
+        };
+        let Some(agreed) = stop.unless(tls.accept(stream, self != Protocol::Resp)).await else { return };
+        match agreed {
+            // It is large, and none of it is for a connection without TLS.
+            Some(stream) => Box::pin(self.speak(stream, peer, stop, Arc::clone(&shared))).await,
+            None => drop(self.port(&shared.metrics).handshakes_failed.inc()),
+        }
+    }
+
+    async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
+        match self {
+            Protocol::Http => http::serve(stream, stop, move |request| http::answer(Arc::clone(&shared), peer, request)).await,
+            Protocol::Resp => resp::serve(stream, peer, stop, shared).await,
+            Protocol::Admin => http::serve(stream, stop, move |request| admin::answer(Arc::clone(&shared), peer, request)).await,
+        }
+    }
+}

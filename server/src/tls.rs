@@ -1,0 +1,132 @@
+//! TLS: a certificate, its key, and whose certificates clients must have; of files that are read again when the operator says so.
+
+use crate::settings::spec_error;
+use arc_swap::ArcSwap;
+use frazil::Result;
+use rustls::pki_types::pem::{Error as PemError, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{Error as TlsError, RootCertStore, ServerConfig};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// How long a client may take to agree on keys.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+    client_ca: Option<PathBuf>,
+}
+
+/// What is agreed on with HTTP's clients and with others: HTTP/2 is chosen in the handshake.
+struct Configs {
+    http: Arc<ServerConfig>,
+    other: Arc<ServerConfig>,
+}
+
+pub struct Tls {
+    files: Files,
+    configs: ArcSwap<Configs>,
+}
+
+impl Tls {
+    /// `None` where no file is given.
+    ///
+    /// # Errors
+    /// `SPEC` for a file without the others that it needs, and for what is wrong with one.
+    pub fn new(certificate: Option<PathBuf>, key: Option<PathBuf>, client_ca: Option<PathBuf>) -> Result<Option<Self>> {
+        let (certificate, key) = match (certificate, key) {
+            (Some(certificate), Some(key)) => (certificate, key),
+            (None, None) if client_ca.is_none() => return Ok(None),
+            (Some(_), None) => return Err(spec_error("tls-cert is given without tls-key: the file with its private key".to_owned())),
+            (None, _) => {
+                let given = if client_ca.is_some() { "tls-client-ca" } else { "tls-key" };
+                return Err(spec_error(format!("{given} is given without tls-cert: the file with the server's certificate")));
+            }
+        };
+        let files = Files { certificate, key, client_ca };
+        let configs = ArcSwap::from_pointee(files.read()?);
+        Ok(Some(Tls { files, configs }))
+    }
+
+    /// Reads the files again; where one is wrong all stay as they were. Connections that are open are not touched.
+    ///
+    /// # Errors
+    /// As [`new`](Tls::new).
+    pub fn reload(&self) -> Result<()> {
+        self.configs.store(Arc::new(self.files.read()?));
+        Ok(())
+    }
+
+    /// Whether a client needs a certificate.
+    pub fn knows_clients(&self) -> bool {
+        self.files.client_ca.is_some()
+    }
+
+    /// Agrees with a client on keys; `None` where it does not come to that in time.
+    pub async fn accept(&self, stream: TcpStream, is_http: bool) -> Option<TlsStream<TcpStream>> {
+        let configs = self.configs.load();
+        let config = Arc::clone(if is_http { &configs.http } else { &configs.other });
+        drop(configs);
+        tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(stream)).await.ok()?.ok()
+    }
+}
+
+impl Files {
+    fn read(&self) -> Result<Configs> {
+        let chain = certificates("tls-cert", &self.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|error| {
+            let what = "a private key in PEM (PKCS #8, PKCS #1 or SEC 1), without a password: `openssl pkey -in FILE` removes one";
+            wrong("tls-key", &self.key, &error, what)
+        })?;
+        // The provider of the core's stores: a second one would double what the program has of cryptography.
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+        let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for certificate in certificates("tls-client-ca", path)? {
+                    roots.add(certificate).map_err(|error| spec_error(format!("tls-client-ca={}: {error}", path.display())))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
+                builder
+                    .with_client_cert_verifier(verifier.map_err(|error| spec_error(format!("tls-client-ca={}: {error}", path.display())))?)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+            let (certificate, key) = (self.certificate.display(), self.key.display());
+            spec_error(match error {
+                TlsError::InconsistentKeys(_) => {
+                    format!("tls-key={key} is not the key of the first certificate in tls-cert={certificate}: that must be the server's own, before those that sign it")
+                }
+                other => format!("tls-cert={certificate} and tls-key={key}: {other}"),
+            })
+        })?;
+        let other = Arc::new(config.clone());
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Configs { http: Arc::new(config), other })
+    }
+}
+
+fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let found = CertificateDer::pem_file_iter(path).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+    let found = found.and_then(|all| if all.is_empty() { Err(PemError::NoItemsFound) } else { Ok(all) });
+    found.map_err(|error| wrong(key, path, &error, "one or more certificates in PEM"))
+}
+
+/// The error's own text could show what the file holds.
+fn wrong(key: &str, path: &Path, error: &PemError, wanted: &str) -> frazil::Error {
+    let shown = path.display();
+    spec_error(match error {
+        PemError::Io(error) => format!("{key}={shown} cannot be read: {error}"),
+        PemError::NoItemsFound => format!("{key}={shown} has none of what it must have: {wanted}"),
+        _ => format!("{key}={shown} is broken: it must have {wanted}"),
+    })
+}

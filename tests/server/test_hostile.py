@@ -1,0 +1,125 @@
+"""What an enemy, or a careless client, sends; each was a defect once."""
+
+import contextlib
+import itertools
+import re
+import socket
+
+import httpx
+import pytest
+import redis
+from replica import PATIENCE_S, Replica, process
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_an_empty_body_that_ends_later(server, http2):
+    """In chunks, or with HTTP/2 in a frame of its own: Node and others send that for a POST."""
+    url = f"http://127.0.0.1:{server.ports['http']}/v1/orders/next"
+    with httpx.Client(http1=not http2, http2=http2, timeout=PATIENCE_S) as client:
+        answer = client.post(url, content=iter(()))
+        assert answer.status_code == 200, answer.text
+        answer = client.post(url, content=iter((b'{"n":', b"2}")))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "SPEC")
+
+
+def test_a_page_in_a_browser_mints_nothing_over_resp(server):
+    """It can have the browser send HTTP to this machine, with commands as the body."""
+    with server.redis() as client:
+        before = client.incr("invoice")
+        for head in (b"POST / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n"):
+            assert b":" + str(before + 1).encode() not in server.raw(head + b"\r\nINCR invoice\r\n")
+        assert client.incr("invoice") == before + 1
+
+
+def test_two_requests_in_one_are_one(server):
+    """Where a proxy and the server disagree about a request's end, its body is a request to the second."""
+    hidden = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"):
+        answer = server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + hidden, port="http")
+        assert b" 200 " not in answer
+
+
+def test_a_browser_that_asks_whether_it_may_mints_nothing(server):
+    before = server.ids("invoice", 1)[0]
+    for path in ("/api/segment/get/invoice", "/id/nextIdSimple?bizType=invoice"):
+        assert server.ask("OPTIONS", path)[0] == 405
+    assert server.ids("invoice", 1) == [before + 1]
+
+
+def test_the_end_does_not_wait_for_who_asks_nothing(tmp_path):
+    """Half a head, and a client of HTTP/2 that does not answer: the drain's 20 s are for requests that are under way."""
+    with Replica(tmp_path, "orders=standard node=1") as server, contextlib.ExitStack() as stack:
+        for data in (b"POST /v1/ord", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)).sendall(data)
+        # Both are there.
+        assert process.await_true(lambda: b'_connections{protocol="http"} 2' in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+        assert server.end() == 0
+        assert [event["event"] for event in server.events()][-2:] == ["draining", "ended"]
+
+
+def test_the_description_is_read_and_not_written(server):
+    status, headers, _ = server.ask("POST", "/openapi.json")
+    assert (status, headers["Allow"]) == (405, "GET")
+
+
+def test_connections_leave_files_for_the_rest(tmp_path):
+    """Each is an open file: with as many as there may be, the stores' connections and the operator's port still have theirs."""
+    limited = ("prlimit", "--nofile=200:200", "--")
+    with Replica(tmp_path, f"orders=standard store=file:{tmp_path}", under=limited) as server, contextlib.ExitStack() as stack:
+        for port in ("http", "resp"):
+            for _ in range(150):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S))
+        assert server.is_ready()
+        [told] = [event for event in server.events() if event["event"] == "connections.fewer"]
+        assert told["level"] == "warning" and "200 files" in told["text"]
+        assert not any(event["event"] == "accept.failed" for event in server.events())
+
+
+def test_rows_waste_no_numbers(tmp_path):
+    """Two replicas whose ranges alternate: what is asked for as a row is what is left of a range."""
+    names = [f"invoice=segment store=file:{tmp_path} step=10"]
+    with Replica(tmp_path, *names) as one, Replica(tmp_path, *names) as other:
+        given = set()
+        for server in itertools.islice(itertools.cycle((one, other)), 20):
+            given.update(server.ids("invoice", 1))
+            status, _, body = server.ask("GET", "/id/nextSegmentIdSimple?bizType=invoice")
+            assert status == 200, body
+            current, _, last, delta, _ = map(int, body.split(b","))
+            row = range(current + delta, last + 1, delta)
+            assert row and not given.intersection(row)
+            given.update(row)
+        counted = [server.ask("GET", "/metrics", port="admin")[2].decode() for server in (one, other)]
+        issued = sum(int(re.search(r'^frazil_issued_total\{name="invoice".*\} (\d+)', text, re.MULTILINE)[1]) for text in counted)
+        assert issued == len(given)
+        # Of which INCRBY wants all at once: a range that is too short for it is given up, and the next one has them.
+        with one.redis() as client:
+            assert len({client.incrby("invoice", 9) for _ in range(20)}) == 20
+
+
+def test_generators_of_one_name(tmp_path):
+    """Each has 16 IDs a second, and a node number of its own; a batch ascends whoever made it."""
+    layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' exhausted=wait:60s"
+    spec = f"{layout} store=file:{tmp_path} generators=4"
+    with Replica(tmp_path, f"orders={spec}", "--max-wait-ms=60000") as server:
+        ids = server.ids("orders", 200)
+        assert ids == sorted(set(ids)) and len({number >> 4 & (1 << 20) - 1 for number in ids}) == 4
+        text = server.ask("GET", "/metrics", port="admin")[2].decode()
+        assert re.findall(r"^frazil_issued_total.* (\d+)", text, re.MULTILINE) == ["200"]
+        with server.redis() as client:
+            assert int(client.execute_command("FRAZIL.NEXT", "orders")) not in ids
+        assert server.end() == 0
+
+
+def test_a_right_on_a_name_that_is_not_served(tmp_path):
+    """It is refused at the start, and so it is later: who mistypes a name hears of it."""
+    file = tmp_path / "tokens.toml"
+    token = '[shop]\nsecret = "0123456789abcdef"\nmint = ["{}"]\n'
+    file.write_text(token.format("orders"))
+    with Replica(tmp_path, "orders=standard node=1", f"--tokens={file}") as server:
+        file.write_text(token.format("ordesr"))
+        server.reload("tokens.kept")
+        assert "did you mean orders" in server.events()[-1]["text"]
+        with server.redis(password="0123456789abcdef") as client:
+            assert client.incr("orders") > 0
+        with server.redis() as client, pytest.raises(redis.AuthenticationError):
+            client.incr("orders")

@@ -1,0 +1,140 @@
+"""systemd: what it is told, the sockets that it hands over, and the units."""
+
+import contextlib
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+
+import pytest
+from replica import PATIENCE_S, PROGRAM, ROOT, Replica, process, run
+
+NAME = "orders=standard node=1"
+DIST = ROOT / "server/dist"
+# Sockets are handed over from descriptor 3 on, to the process with this number.
+HAND_OVER = """
+import os, sys
+names, numbers, *arguments = sys.argv[1:]
+for place, number in enumerate(numbers.split(",")):
+    os.dup2(int(number), 3 + place)
+os.environ |= {"LISTEN_PID": str(os.getpid()), "LISTEN_FDNAMES": names, "LISTEN_FDS": str(len(names.split(":")))}
+os.execv(arguments[0], arguments)
+"""
+
+
+@contextlib.contextmanager
+def manager():
+    """Its socket, and what came there so far."""
+    # A socket's path is short.
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        path = pathlib.Path(folder) / "notify"
+        listener.bind(str(path))
+        told = []
+
+        def listen():
+            while message := listener.recv(4096):
+                told.append(message.decode().split())
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        try:
+            yield str(path), told
+        finally:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+                end.sendto(b"", str(path))
+            listening.join()
+
+
+def test_what_the_manager_is_told(tmp_path):
+    with manager() as (path, told), Replica(tmp_path, NAME, env={"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "200000"}) as server:
+
+        def heard():
+            return [message for message in told if message != ["WATCHDOG=1"]]
+
+        assert process.await_true(lambda: heard() == [["READY=1"]], PATIENCE_S), told
+        server.signal(signal.SIGHUP)
+        assert process.await_true(lambda: len(heard()) == 3, PATIENCE_S), told
+        [reloading, since], ready = heard()[1:]
+        assert (reloading, ready) == ("RELOADING=1", ["READY=1"]) and re.fullmatch(r"MONOTONIC_USEC=\d+", since)
+        assert process.await_true(lambda: told.count(["WATCHDOG=1"]) >= 3, PATIENCE_S)
+        assert server.end() == 0
+        assert process.await_true(lambda: heard()[3:] == [["STOPPING=1"]], PATIENCE_S), told
+
+
+def test_ready_means_that_ids_are_there(tmp_path):
+    """Not while a crashed holder's node number is waited for; then a client need not try twice."""
+    spec = f"orders=standard node=3 store=file:{tmp_path}"
+    with manager() as (path, told), Replica(tmp_path, spec, env={"NOTIFY_SOCKET": path}) as server:
+        server.signal(signal.SIGKILL)
+        server.running.wait()
+        del told[:]
+        server.spawn()
+        assert process.await_true(lambda: ["READY=1"] in told, PATIENCE_S), server.log.read_text()
+        assert len(server.ids("orders", 2)) == 2
+
+
+def handed_over(folder, sockets, *arguments):
+    """A replica that is handed sockets, by their names."""
+    numbers = [str(listener.fileno()) for listener in sockets.values()]
+    server = Replica(folder, *arguments, under=[sys.executable, "-c", HAND_OVER, ":".join(sockets), ",".join(numbers)])
+    server.command = [part for part in server.command if not str(part).startswith(tuple(f"--{name}=" for name in sockets))]
+    server.ports |= {name: process.port_of(listener) for name, listener in sockets.items()}
+    server.options["pass_fds"] = [int(number) for number in numbers]
+    return server
+
+
+def test_sockets_that_are_handed_over(tmp_path):
+    """A client that comes while no server runs is served by the next one."""
+    with contextlib.ExitStack() as stack:
+        sockets = {name: stack.enter_context(socket.create_server(("127.0.0.1", 0))) for name in ("resp", "http")}
+        server = stack.enter_context(handed_over(tmp_path, sockets, NAME))
+        assert len(server.ids("orders", 2)) == 2
+        with server.redis() as client:
+            assert client.incr("orders") > 0
+        assert server.end() == 0
+        early = stack.enter_context(socket.create_connection(sockets["resp"].getsockname(), timeout=PATIENCE_S))
+        early.sendall(b"PING\r\n")
+        server.start()
+        assert early.recv(7) == b"+PONG\r\n"
+
+
+@pytest.mark.parametrize(
+    "name, address, arguments, told",
+    [
+        ("web", "127.0.0.1", [], "FileDescriptorName"),
+        ("http", "127.0.0.1", ["--http=:1"], "http=:1 is given"),
+        ("http", "0.0.0.0", [], "--tokens"),
+    ],
+)
+def test_sockets_that_do_not_fit(tmp_path, name, address, arguments, told):
+    with socket.create_server((address, 0)) as listener, contextlib.ExitStack() as stack:
+        server = handed_over(tmp_path, {name: listener}, NAME)
+        server.command += arguments
+        stack.push(server)
+        with pytest.raises(AssertionError, match=told):
+            server.start()
+
+
+def test_the_units(tmp_path):
+    """systemd understands them, and the server the command line that is in them."""
+    assert shutil.which("systemd-analyze"), "systemd-analyze is missing: the package systemd"
+    unit = (DIST / "frazil-server.service").read_text()
+    installed = "/usr/bin/frazil-server"
+    (tmp_path / "frazil-server.service").write_text(unit.replace(installed, str(PROGRAM)))
+    shutil.copy(DIST / "frazil-server.socket", tmp_path)
+    command = ["systemd-analyze", "verify", "--man=no", *tmp_path.glob("frazil-server.*")]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    assert (told.returncode, told.stderr) == (0, "")
+
+    settings = tmp_path / "server.toml"
+    settings.write_text(f'[names]\norders = "{NAME.removeprefix("orders=")}"\n')
+    [checks] = re.findall(rf"^ExecStartPre={installed} (.*)$", unit, re.MULTILINE)
+    [starts] = re.findall(rf"^ExecStart={installed} (.*)$", unit, re.MULTILINE)
+    assert checks == f"check {starts}"
+    told = run(*checks.replace("/etc/frazil/server.toml", str(settings)).split())
+    assert told.returncode == 0, told.stderr

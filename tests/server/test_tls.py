@@ -1,0 +1,159 @@
+"""TLS on every port: real clients, clients' certificates, files that change, files that are wrong."""
+
+import contextlib
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+
+import certificates
+import pytest
+import redis
+from replica import PATIENCE_S, Replica, run
+
+NAME = "orders=standard node=1"
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    for name, authority in (("ca", None), ("server", "ca"), ("client", "ca"), ("next", "ca"), ("other-ca", None), ("stranger", "other-ca")):
+        certificates.make(folder, name, authority)
+    return folder
+
+
+def files(folder, name="server"):
+    return [f"--tls-cert={folder / name}.crt", f"--tls-key={folder / name}.key"]
+
+
+def knowing(folder, client=None):
+    """What a client of HTTP knows."""
+    context = ssl.create_default_context(cafile=folder / "ca.crt")
+    if client:
+        context.load_cert_chain(folder / f"{client}.crt", folder / f"{client}.key")
+    return context
+
+
+def redis_over_tls(server, folder, client=None):
+    own = {"ssl_certfile": folder / f"{client}.crt", "ssl_keyfile": folder / f"{client}.key"} if client else {}
+    return server.redis(ssl=True, ssl_ca_certs=str(folder / "ca.crt"), **{key: str(path) for key, path in own.items()})
+
+
+def curl(server, *arguments):
+    url = f"https://127.0.0.1:{server.ports['http']}/v1/orders/next"
+    command = ["curl", "--silent", "--show-error", "--request", "POST", "--write-out", "\n%{http_version} %{http_code}", *arguments, url]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+
+
+def test_real_clients(tmp_path, folder):
+    """curl with HTTP/2 by ALPN and with HTTP/1.1, redis-cli, redis-py; who speaks no TLS is turned away, and who says nothing."""
+    with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
+        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        for versions, wanted in (([], "2 200"), (["--http1.1"], "1.1 200"), (["--tls-max", "1.2"], "2 200")):
+            told = curl(server, "--cacert", folder / "ca.crt", *versions)
+            assert told.stdout.endswith(f"\n{wanted}"), told
+        assert curl(server, "--cacert", folder / "other-ca.crt").returncode == 60
+        command = ["redis-cli", "--tls", "--cacert", folder / "ca.crt", "-p", str(server.ports["resp"]), "INCR", "orders"]
+        assert int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout) > 0
+        with redis_over_tls(server, folder) as client:
+            pipeline = client.pipeline(transaction=False)
+            for _ in range(3000):
+                pipeline.execute_command("FRAZIL.NEXT", "orders", "COUNT", 10)
+            assert len({number for answer in pipeline.execute() for number in answer}) == 30_000
+        assert b"200" not in server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n", port="http")
+        assert server.raw(b"PING\r\n") not in (b"+PONG\r\n", b"-ERR max number of clients reached\r\n")
+        with silent:
+            assert silent.recv(1) == b""
+        metrics = server.ask("GET", "/metrics", port="admin")[2]
+        assert b'frazil_server_handshakes_failed_total{protocol="resp"} 2' in metrics
+        assert server.end() == 0
+
+
+def test_clients_certificates(tmp_path, folder):
+    """Only who has one that the authority has signed is served, on every port; then no token is needed to listen elsewhere."""
+    told = run("check", NAME, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", "--http=0.0.0.0:0")
+    assert told.returncode == 0 and "clients' certificates required" in told.stdout, told.stderr
+    told = run("check", NAME, *files(folder), "--http=0.0.0.0:0")
+    assert told.returncode != 0 and "--tls-client-ca" in told.stderr
+    with Replica(tmp_path, NAME, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", tls=knowing(folder, "client")) as server:
+        assert len(server.ids("orders", 2)) == 2
+        with redis_over_tls(server, folder, "client") as client:
+            assert client.incr("orders") > 0
+        for wrong in (None, "stranger"):
+            own = ["--cert", folder / f"{wrong}.crt", "--key", folder / f"{wrong}.key"] if wrong else []
+            told = curl(server, "--cacert", folder / "ca.crt", *own)
+            assert told.returncode != 0 and told.stdout.endswith("\n0 000"), told
+            with redis_over_tls(server, folder, wrong) as client, pytest.raises((redis.ConnectionError, OSError)):
+                client.ping()
+            server.tls, right = knowing(folder, wrong), server.tls
+            with pytest.raises(OSError):
+                server.ask("GET", "/healthz", port="admin")
+            server.tls = right
+
+
+def test_files_that_change(tmp_path, folder):
+    """A new certificate counts from the next connection on; a wrong file changes nothing, and open connections go on."""
+    for end in ("crt", "key"):
+        shutil.copy(folder / f"server.{end}", tmp_path / f"now.{end}")
+
+    def served():
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1") as stream:
+            return dict(pair[0] for pair in stream.getpeercert()["subject"])["commonName"]
+
+    with Replica(tmp_path, NAME, *files(tmp_path, "now"), tls=knowing(folder)) as server, contextlib.closing(server.connection()) as steady:
+        steady.request("POST", "/v1/orders/next")
+        assert steady.getresponse().read()
+        assert served() == "server"
+        shutil.copy(folder / "next.crt", tmp_path / "now.crt")
+        server.reload("certificates.kept")
+        assert "now.key is not the key of" in server.events()[-1]["text"] and served() == "server"
+        shutil.copy(folder / "next.key", tmp_path / "now.key")
+        server.reload("certificates.read")
+        assert served() == "next"
+        steady.request("POST", "/v1/orders/next")
+        assert steady.getresponse().read()
+
+
+def test_the_end_of_a_connection_and_of_a_handshake(tmp_path, folder):
+    """SIGTERM does not wait for who has connected and agreed on nothing; who has is told the end as TLS tells it."""
+    with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
+        agreed = knowing(folder).wrap_socket(
+            socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S), server_hostname="127.0.0.1"
+        )
+        silent = socket.create_connection(("127.0.0.1", server.ports["resp"]), timeout=PATIENCE_S)
+        with agreed, silent:
+            ended = []
+            waiting = threading.Thread(target=lambda: ended.append(server.end()))
+            waiting.start()
+            # An end without close_notify raises SSLEOFError.
+            agreed.suppress_ragged_eofs = False
+            assert agreed.recv(1) == b"" and silent.recv(1) == b""
+            waiting.join()
+        assert ended == [0] and not any(event["event"] == "cut.off" for event in server.events())
+
+
+def test_what_is_wrong_with_files(tmp_path, folder):
+    (tmp_path / "empty").write_text("nothing\n")
+    locked = tmp_path / "locked.key"
+    command = ["openssl", "pkey", "-in", folder / "server.key", "-aes128", "-passout", "pass:hidden", "-out", locked]
+    subprocess.run(command, check=True, capture_output=True)
+    (tmp_path / "broken").write_text((folder / "server.crt").read_text().replace("-----END CERTIFICATE-----", "-----END"))
+    crt, key = files(folder)
+    for arguments, told in (
+        ([crt], "tls-cert is given without tls-key"),
+        ([key], "tls-key is given without tls-cert"),
+        ([f"--tls-client-ca={folder / 'ca.crt'}"], "tls-client-ca is given without tls-cert"),
+        (["--tls-cert=/no/such/file", key], "tls-cert=/no/such/file cannot be read"),
+        ([crt, "--tls-key=/no/such/file"], "tls-key=/no/such/file cannot be read"),
+        ([f"--tls-cert={tmp_path / 'empty'}", key], "certificates in PEM"),
+        ([f"--tls-cert={tmp_path / 'broken'}", key], "is broken"),
+        ([crt, f"--tls-key={tmp_path / 'empty'}"], "private key in PEM"),
+        ([crt, f"--tls-key={locked}"], "openssl pkey"),
+        ([crt, f"--tls-key={folder / 'client.key'}"], "client.key is not the key of the first certificate"),
+        ([crt, key, f"--tls-client-ca={folder / 'ca.key'}"], "tls-client-ca="),
+    ):
+        ended = run("check", NAME, *arguments)
+        assert ended.returncode != 0 and told in ended.stderr and '"SPEC"' in ended.stderr, (told, ended.stderr)
+    assert run("check", NAME, crt, key).returncode == 0
