@@ -2,7 +2,7 @@
 # Builds the libraries for this machine and installs them with their headers, frazil.pc, CMake package and licences.
 # usage: c-api/install.sh [--release | --demo] [--lean] [--aligned] [--quiet] [--libdir=DIR] PREFIX
 #   --release: optimised, without debug information and symbols; else a debug build
-#   --demo: with the profile of `make demo`
+#   --demo: with the profile of `make demo`; and with --lean as well with what its other bindings have built already
 #   --lean: without the stores' clients, but for local, file:, memory and frazil://
 #   --aligned: with what the other bindings have built already, unless it is lean: for tests
 #   --libdir: where the libraries lie below PREFIX: lib, unless given; lib64, lib/x86_64-linux-gnu
@@ -32,7 +32,9 @@ from=${CARGO_TARGET_DIR:-$PWD/target}/$profile
 native=$from/frazil$lean.native-static-libs
 set -- --locked --package frazil-c
 [ $profile = debug ] || set -- "$@" --profile $profile
-if [ -n "$lean" ]; then
+if [ -n "$lean" ] && [ $profile = demo ]; then
+    set -- "$@" --no-default-features --features aligned-lean
+elif [ -n "$lean" ]; then
     set -- "$@" --no-default-features --config 'profile.release.opt-level="s"'
 elif [ -n "$aligned" ]; then
     set -- "$@" --features aligned

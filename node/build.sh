@@ -1,15 +1,17 @@
 #!/bin/sh
 # Builds the addon into node/frazil.node, frazil/lite into node/lite, and installs what the tests need.
-# usage: node/build.sh [--release | --demo]; the demo needs the addon alone
+# usage: node/build.sh [--release | --demo | --lean]
+#   --demo: built soon, and the addon alone; --lean: the same, and without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
-profile=dev folder=debug
+profile=dev folder=debug features='--features aligned'
 case ${1:-} in
     '') ;;
     --release | --demo) profile=${1#--} folder=${1#--} ;;
-    *) echo "node/build.sh: $1 is none of: --release, --demo" >&2; exit 2 ;;
+    --lean) profile=demo folder=demo features='--no-default-features --features aligned-lean' ;;
+    *) echo "node/build.sh: $1 is none of: --release, --demo, --lean" >&2; exit 2 ;;
 esac
-cargo build --quiet --package frazil-node --features aligned --profile $profile
+cargo build --quiet --package frazil-node $features --profile $profile
 from="${CARGO_TARGET_DIR:-target}/$folder"
 case "$(uname)" in
     Darwin) library=libfrazil_node.dylib ;;
@@ -17,9 +19,10 @@ case "$(uname)" in
     *) library=libfrazil_node.so ;;
 esac
 
-# A new file, not new content: a running process keeps the old one.
-cp "$from/$library" node/frazil.node.new
-mv node/frazil.node.new node/frazil.node
+# A new file, not new content: a running process keeps the old one. What is half made is none of the tree's.
+mkdir -p build
+cp "$from/$library" build/frazil.node.new
+mv build/frazil.node.new node/frazil.node
 [ $profile != demo ] || exit 0
 
 # npm empties the folder first, so the mark stands for all of it.

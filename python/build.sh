@@ -1,12 +1,15 @@
 #!/bin/sh
 # Builds the wheel into build/wheels and installs it into .venv, with what the tests need.
-# usage: python/build.sh [--release | --demo]; the demo needs the wheel alone
+# usage: python/build.sh [--release | --demo | --lean]
+#   --demo: built soon, and the wheel alone; --lean: the same, and without the clients of servers
 set -eu
 cd "$(dirname "$0")/.."
+profile=dev features='--features aligned'
 case ${1:-} in
-    '') profile=dev ;;
+    '') ;;
     --release | --demo) profile=${1#--} ;;
-    *) echo "python/build.sh: $1 is none of: --release, --demo" >&2; exit 2 ;;
+    --lean) profile=demo features='--no-default-features --features aligned-lean' ;;
+    *) echo "python/build.sh: $1 is none of: --release, --demo, --lean" >&2; exit 2 ;;
 esac
 
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "frazil needs python3 of version 3.11 or later" >&2; exit 1; }
@@ -25,13 +28,13 @@ else
 fi
 
 # A second demo in a row needs no new wheel.
-if [ $profile = demo ] && [ -e .venv/demo ] &&
+if [ $profile = demo ] && [ "$(cat .venv/demo 2>/dev/null)" = "$1" ] &&
     [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
     exit
 fi
 rm -f .venv/demo
 wheels=build/wheels
 rm -f "$wheels"/frazil-*.whl
-.venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" --features aligned --profile $profile
+.venv/bin/maturin build --quiet --manifest-path python/Cargo.toml --out "$wheels" $features --profile $profile
 pip install --no-deps --force-reinstall "$wheels"/frazil-*.whl
-[ $profile != demo ] || : > .venv/demo
+[ $profile != demo ] || echo "$1" > .venv/demo

@@ -2,21 +2,11 @@
 # that leaves no process and no folder behind, however it comes.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Two runs would write into the same folders. What a run has started holds the lock as well.
-mkdir -p build
-exec 9> build/.lock
-if command -v flock >/dev/null && ! flock --nonblock 9; then
-    echo "Another run is going on in $PWD: waiting for its end" >&2
-    flock 9
-fi
-
-# Servers run under accounts of their own, and write there as in /tmp.
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
-chmod 1777 "$scratch"
-export TMPDIR=$scratch
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-step='' interrupted='' memory='' times=() besides=()
+scratch='' step='' interrupted='' memory='' times=() besides=() begun=() started=0
+# How many steps go on beside each other: some of them mostly wait.
+places=$(($(getconf _NPROCESSORS_ONLN) + 2))
 
 step() { # NAME
     end_step
@@ -36,16 +26,48 @@ run() { # COMMAND...
     wait $!
 }
 
-# Runs a step in the background, for which the steps that follow leave processors free; `join` prints what it has said.
+# Runs a step in the background, beside the steps that follow, once there is a place for it.
 beside() { # NAME COMMAND...
-    local said=$scratch/beside-${#besides[@]} name=$1
+    while [ ${#besides[@]} -ge "$places" ]; do await_one; done
+    local name=$1 said=$scratch/beside-$((started += 1))
     shift
+    printf '\n== %s: begins beside others\n' "$name"
+    printf '%s\n' "$name" > "$said.name"
     {
         SECONDS=0
         "$@"
-        printf '%5d s  %s, beside others\n' "$SECONDS" "$name" > "$said.time"
+        times > "$said.cpu"
+        printf '%5d s  %s, beside others: %d s of a processor\n' "$SECONDS" "$name" "$(processor_s "$said.cpu")" > "$said.time"
     } < /dev/null > "$said" 2>&1 &
-    besides+=("$!" "$name" "$said")
+    besides[started]=$! begun[started]=$SECONDS
+}
+
+# What `times` has told of a shell's children, in seconds.
+processor_s() { # FILE
+    awk -F '[ms ]' 'NR == 2 { print int($1 * 60 + $2 + $4 * 60 + $5) }' "$1"
+}
+
+# Waits until one of the steps in the background has ended, and prints what it has said; one that has failed ends the run.
+await_one() {
+    local number said status=0 before=$step
+    while :; do
+        for number in "${!besides[@]}"; do
+            kill -0 "${besides[number]}" 2>/dev/null || break 2
+        done
+        sleep 0.2
+    done
+    said=$scratch/beside-$number step=$(cat "$scratch/beside-$number.name")
+    wait "${besides[number]}" || status=$?
+    unset "besides[number]"
+    printf '\n== %s\n' "$step"
+    cat "$said"
+    if [ $status != 0 ]; then
+        since=${begun[number]}
+        exit $status
+    fi
+    times+=("$(cat "$said.time")")
+    rm "$said" "$said.name" "$said.cpu" "$said.time"
+    step=$before
 }
 
 # Has the tests' servers write into memory where there is plenty: what they answer then waits for no disk that a build keeps busy.
@@ -58,23 +80,10 @@ servers_in_memory() {
     export FRAZIL_TEST_SERVERS=$memory
 }
 
-# Waits for the steps in the background; the first of them that has failed ends the run.
+# Waits for the steps in the background.
 join() {
-    local pid said status
     end_step
-    set -- "${besides[@]}"
-    besides=()
-    while [ $# != 0 ]; do
-        pid=$1 step=$2 said=$3 status=0
-        shift 3
-        wait "$pid" || status=$?
-        printf '\n== %s\n' "$step"
-        cat "$said"
-        [ $status = 0 ] || exit $status
-        times+=("$(cat "$said.time")")
-        rm "$said" "$said.time"
-        step=''
-    done
+    while [ ${#besides[@]} != 0 ]; do await_one; done
 }
 
 finish() {
@@ -94,6 +103,7 @@ finish() {
     end_step
     [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"
     [ -z "$memory" ] || rmdir "$memory" 2>/dev/null || mv "$memory" "$scratch/servers" || true
+    [ -n "$scratch" ] || return 0
     if [ "$status" = 0 ] || [ -n "$interrupted" ]; then
         rm -rf "$scratch"
     else
@@ -104,3 +114,16 @@ trap finish EXIT
 trap 'interrupted=1; exit 129' HUP
 trap 'interrupted=1; exit 130' INT
 trap 'interrupted=1; exit 143' TERM
+
+# Two runs would write into the same folders. What a run has started holds the lock as well.
+mkdir -p build
+exec 9> build/.lock
+if command -v flock >/dev/null && ! flock --nonblock 9; then
+    echo "Another run is going on in $PWD: waiting for its end" >&2
+    run flock 9
+fi
+
+# Servers run under accounts of their own, and write there as in /tmp.
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
+chmod 1777 "$scratch"
+export TMPDIR=$scratch

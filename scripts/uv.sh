@@ -9,6 +9,8 @@ if [ ! -x "$uv" ]; then
     mkdir -p "$build"
     made=$(mktemp -d "$build/uv-XXXXXX")
     trap 'rm -rf "$made"' EXIT
+    # dash leaves without it on a signal.
+    trap 'exit 130' HUP INT TERM
     python3 -m venv "$made"
     "$made/bin/python" -m pip --quiet --disable-pip-version-check install uv==$wanted
     # Two may have made it: the last one stays, and both work.

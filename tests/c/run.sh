@@ -1,6 +1,7 @@
 #!/bin/sh
 # Builds the C library, checks its headers and symbols, and runs the C and C++ suites.
-# usage: tests/c/run.sh [--release]
+# usage: tests/c/run.sh [--release | --built]
+#   --built: the library that c-api/build.sh has built, which others may use meanwhile
 set -eu
 cd "$(dirname "$0")/../.."
 : "${CC:=cc}" "${CXX:=c++}"
@@ -10,7 +11,7 @@ lib=$PWD/build/c/lib
 
 echo "== header is up to date"
 c-api/generate.sh --check
-c-api/build.sh "$@"
+[ "${1:-}" = --built ] || c-api/build.sh "$@"
 mkdir -p "$out"
 python3 tests/c/vectors.py > "$out/vectors.h"
 

@@ -11,6 +11,7 @@ list of such changes. All of them are planted into one build, in a copy of the s
 (`target/mutants`) is kept, so that dependencies are built once.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -18,9 +19,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import switched
 
@@ -400,7 +404,8 @@ SHORT = [
 ]
 
 
-DUPLICATE = re.compile(r"^(?:seed \d+: )?duplicate on node \d+", re.MULTILINE)
+DUPLICATE = re.compile(r"^(?:seed (?P<seed>\d+): )?duplicate on node \d+", re.MULTILINE)
+RAN = re.compile(r"^test result: (ok|FAILED)\. (\d+) passed;", re.MULTILINE)
 FAILED = re.compile(r"^    (\S+)$", re.MULTILINE)
 
 
@@ -414,36 +419,94 @@ def build(copy: Path, arguments: list[str], environment: dict[str, str]) -> str:
     return next(told["executable"] for told in map(json.loads, run.stdout.splitlines()) if told.get("executable"))
 
 
-def run(copy: Path, program: str, number: int, *arguments: str, end: re.Pattern | None = None) -> tuple[int, str]:
-    """How a program of tests ends in which this bug acts, and what it has said; a line that matches `end` ends it at once."""
-    env = ENVIRONMENT | {"FRAZIL_PLANTED": str(number)}
-    env |= {"FRAZIL_SEEDS": SEEDS, "FRAZIL_ONLY_DUPLICATES": "1"} if end else {}
-    said = []
-    with subprocess.Popen(
-        [program, *arguments],
-        cwd=copy / "core",
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as tests:
-        late = threading.Timer(PATIENCE_S, os.killpg, (tests.pid, signal.SIGKILL))
+class Ended(NamedTuple):
+    """How a program of tests has ended."""
+
+    status: int
+    said: str
+    acted: bool
+    """Whether code of the planted bug ran."""
+
+
+def run(program: str, number: int, *arguments: str, end: re.Pattern | None = None, **environment: str) -> Ended:
+    """Runs a program of tests in which this bug acts, or none for 0; a line that matches `end` ends it at once."""
+    with tempfile.TemporaryDirectory() as folder:
+        acts = Path(folder, "acts")
+        told = {"FRAZIL_PLANTED": str(number), "FRAZIL_PLANTED_ACTS": str(acts)} | environment
+        said = []
+        tests = subprocess.Popen(
+            [program, *arguments],
+            cwd=TARGET / "source" / "core",
+            env={name: value for name, value in ENVIRONMENT.items() if not name.startswith("FRAZIL")} | told,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        end_all = partial(kill, tests.pid)
+        late = threading.Timer(PATIENCE_S, end_all)
         late.start()
-        for line in tests.stdout:
-            said.append(line)
-            if end and end.match(line):
-                os.killpg(tests.pid, signal.SIGKILL)
-        late.cancel()
-    return tests.returncode, "".join(said)
+        try:
+            for line in tests.stdout:
+                said.append(line)
+                if end and end.match(line):
+                    end_all()
+            # Until it is waited for, its number is nobody else's.
+            os.waitid(os.P_PID, tests.pid, os.WEXITED | os.WNOWAIT)
+        finally:
+            late.cancel()
+            end_all()
+            tests.wait()
+            tests.stdout.close()
+        return Ended(tests.returncode, "".join(said), acts.exists())
+
+
+def kill(session: int) -> None:
+    """Ends a program and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(session, signal.SIGKILL)
+
+
+def passes(ended: Ended) -> bool:
+    """Whether tests ran, no bug acted in them, and all passed."""
+    results = RAN.findall(ended.said)
+    return ended.status == 0 and not ended.acted and bool(results) and results[-1][0] == "ok" and results[-1][1] != "0"
+
+
+def failed_test(ended: Ended, tests: str) -> str | None:
+    """The test by which a bug is caught: one of those that were to fail, run to its end, in a program in which the bug acted."""
+    results = RAN.findall(ended.said)
+    if ended.status <= 0 or not ended.acted or not results or results[-1][0] != "FAILED":
+        return None
+    return next((name for name in FAILED.findall(ended.said.rpartition("\nfailures:\n")[2]) if tests in name), None)
+
+
+def duplicate(program: str, ended: Ended) -> str | None:
+    """The duplicate by which a bug of the protocol is caught: without the bug, the same course of events has none."""
+    found = DUPLICATE.search(ended.said)
+    if not found or not ended.acted:
+        return None
+    if found["seed"]:
+        same = run(program, 0, "simulation::no_word_is_minted_twice", FRAZIL_SEED=found["seed"], FRAZIL_ONLY_DUPLICATES="1")
+        if not passes(same):
+            sys.exit(f"seed {found['seed']} of the simulation fails without a mutant:\n{same.said[-4000:]}")
+    return found[0]
+
+
+def end_on_signals() -> None:
+    """What runs ends with us."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 def main() -> int:
-    names = SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:]
+    end_on_signals()
+    names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:])
+    known = {mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]}
+    if names - known:
+        sys.exit(f"no such mutant: {', '.join(names - known)}; there are: {', '.join(known)}")
     chosen = [mutant for mutant in MUTANTS if not names or mutant[0] in names]
-    planted = [mutant for mutant in FOUND_BY_TESTS if not names or names is SHORT or mutant[0] in names]
-    if len(chosen) + len(planted) < len(names):
-        sys.exit("no such mutant; there are: " + ", ".join(mutant[0] for mutant in [*MUTANTS, *FOUND_BY_TESTS]))
+    planted = [mutant for mutant in FOUND_BY_TESTS if not names or sys.argv[1:] == ["--short"] or mutant[0] in names]
     since = time.monotonic()
     copy = TARGET / "source"
     shutil.rmtree(copy, ignore_errors=True)
@@ -465,27 +528,28 @@ def main() -> int:
     program = build(copy, OPTIMISED, {})
     loom = [mutant for mutant in planted if mutant[-1].startswith("loom")]
     loom_program = build(copy, [], {"RUSTFLAGS": "--cfg loom", "CARGO_TARGET_DIR": str(TARGET.parent / "loom")}) if loom else ""
-    if chosen:
-        status, output = run(copy, program, 0, "simulation")
-        if status != 0:
-            sys.exit("the simulation fails without a mutant:\n" + output[-4000:])
-        print(output.strip().splitlines()[-1], flush=True)
+    unchanged = [(program, "simulation")] if chosen else []
+    unchanged += sorted({(loom_program if mutant in loom else program, mutant[-1]) for mutant in planted})
+    for of, tests in unchanged:
+        ended = run(of, 0, tests)
+        if not passes(ended):
+            sys.exit(f"{tests} fails without a mutant, or there is no such test:\n{ended.said[-4000:]}")
     failed = 0
     for number, (name, *_) in enumerate([*planted, *chosen], 1):
         if number <= len(planted):
-            tests = planted[number - 1][-1]
-            status, output = run(copy, loom_program if tests.startswith("loom") else program, number, tests)
-            found = status != 0 and FAILED.search(output)
-            why = f"no test of {tests} fails"
+            mutant = planted[number - 1]
+            tests = mutant[-1]
+            ended = run(loom_program if mutant in loom else program, number, tests)
+            found, why = failed_test(ended, tests), f"no test of {tests} fails"
         else:
-            status, output = run(copy, program, number, "simulation", "--nocapture", end=DUPLICATE)
-            found = status != 0 and DUPLICATE.search(output)
-            why = f"survived {SEEDS} seeds" if status == 0 else f"failed, but not with a duplicate, or took more than {PATIENCE_S} s"
+            ended = run(program, number, "simulation", "--nocapture", end=DUPLICATE, FRAZIL_SEEDS=SEEDS, FRAZIL_ONLY_DUPLICATES="1")
+            found = duplicate(program, ended)
+            why = f"survived {SEEDS} seeds" if ended.status == 0 else f"failed, but not with a duplicate, or took more than {PATIENCE_S} s"
         if found:
-            print(f"caught  {name} ({found[0].strip()})", flush=True)
+            print(f"caught  {name} ({found})", flush=True)
         else:
             failed += 1
-            print(f"MISSED  {name}: {why}:\n{output[-2000:]}", flush=True)
+            print(f"MISSED  {name}: {why if ended.acted else 'its code does not run'}:\n{ended.said[-2000:]}", flush=True)
     all = len(chosen) + len(planted)
     print(f"{all - failed} of {all} mutants caught in {time.monotonic() - since:.0f} s")
     return 1 if failed else 0

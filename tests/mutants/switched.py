@@ -10,6 +10,12 @@ pub(crate) fn planted() -> u32 {
     static NUMBER: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
     *NUMBER.get_or_init(|| std::env::var("FRAZIL_PLANTED").map_or(0, |number| number.parse().expect("a number")))
 }
+
+/// Leaves a file that tells that the code of a planted bug ran.
+pub(crate) fn planted_acts() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| drop(std::env::var_os("FRAZIL_PLANTED_ACTS").map(|path| std::fs::write(path, "").expect("a file"))));
+}
 """
 # Comments, texts and characters (not lifetimes): no brace in them counts.
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(?P<marks>\#*)".*?"(?P=marks)|b?"(?:\\.|[^"\\])*"|b?'(?:\\.[^']*|[^'\\\n])'""", re.DOTALL)
@@ -44,11 +50,15 @@ def switched(text: str, edits: list[tuple[int, str, str]], file: str) -> str:
         around = [(begin, end) for begin, end in bodies if begin < at and at + len(old) < end]
         if not around:
             raise CannotPlant(f"{old!r} is not within one function of {file}")
-        body = max(around)
+        # A function within another goes with the outermost one.
+        body = min(around)
         variants = changed.setdefault(body, {})
-        variants[number] = variants.get(number, text[slice(*body)]).replace(old, new)
+        variant = variants.get(number, text[slice(*body)])
+        if variant.count(old) != 1:
+            raise CannotPlant(f"{old!r} stands {variant.count(old)} times in {file} where the bug's changes before it are made")
+        variants[number] = variant.replace(old, new)
     for begin, end in sorted(changed, reverse=True):
-        arms = "".join(f"{number} => {body}\n" for number, body in changed[begin, end].items())
+        arms = "".join(f"{number} => {{ crate::planted_acts(); {body} }}\n" for number, body in changed[begin, end].items())
         text = f"{text[:begin]}{{ match crate::planted() {{ {arms}_ => {text[begin:end]} }} }}{text[end:]}"
     return text
 

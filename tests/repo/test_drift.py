@@ -106,3 +106,33 @@ def test_the_guides_wrap():
         prose = re.sub(r"^ *```.*?^ *```$", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
         long = [line for line in prose.splitlines() if len(line) > 120 and not re.match(r" *\||    ", line)]
         assert not long, f"{path.name}: {long[0]}"
+
+
+BINDINGS = ("frazil-c", "frazil-node", "frazil-python")
+# A test of the addon links without node.
+ALONE = {"napi", "napi-sys"}
+
+
+def features(*of):
+    """Each crate that these packages are built with, and the sets of features that it is compiled with."""
+    command = ["cargo", "tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", *of]
+    found = {}
+    for line in subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines():
+        crate, _, enabled = line.removesuffix(" (*)").partition("|")
+        found.setdefault(" ".join(crate.split()[:2]), set()).add(enabled)
+    return found
+
+
+def test_what_the_builds_share_is_compiled_once():
+    """The suites in Rust with each binding, and the bindings of the demo with each other: see `aligned` in Cargo.toml."""
+    aligned = ",".join(f"{binding}/aligned" for binding in BINDINGS)
+    together = features("--workspace", "--features", f"frazil/stores,frazil/cli,{aligned}", "--edges", "normal,build,dev")
+    lean = [
+        features("--package", name, "--no-default-features", "--features", "aligned-lean", "--edges", "normal,build") for name in BINDINGS
+    ]
+    for number, name in enumerate(BINDINGS):
+        for crate, found in features("--package", name, "--features", "aligned", "--edges", "normal,build").items():
+            assert found <= together[crate] or crate.split()[0] in ALONE, f"{name} compiles {crate} with {found}, and not {together[crate]}"
+        for crate, found in lean[number].items():
+            for other in lean:
+                assert found == other.get(crate, found), f"{name}, lean, compiles {crate} with {found}, and not {other[crate]}"

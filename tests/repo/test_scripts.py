@@ -78,9 +78,24 @@ def test_a_step_beside_others_is_told_of_at_the_end(start, tmp_path):
     """
     told, _ = start(body).communicate(timeout=PATIENCE_S)
     steps, _, times = told.partition("\n== Times\n")
-    assert steps == "\n== quick\nquick has ended\n\n== slow\nslow has ended\n\n== last\nlast has ended\n"
-    assert [line.split("s  ")[1] for line in times.splitlines()] == ["quick", "slow, beside others", "last", "in all"]
+    begins = "\n== slow: begins beside others\n"
+    assert steps == begins + "\n== quick\nquick has ended\n\n== slow\nslow has ended\n\n== last\nlast has ended\n"
+    named = [line.split("s  ")[1] for line in times.splitlines()]
+    assert named == ["quick", "slow, beside others: 0 s of a processor", "last", "in all"]
     assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_step_beside_others_begins_once_there_is_a_place_for_it(start):
+    body = """
+        places=2
+        beside long sh -c 'until [ -e "$TMPDIR"/go ]; do sleep 0.05; done'
+        beside short true
+        beside next sh -c 'touch "$TMPDIR"/go'
+        join
+    """
+    told, _ = start(body).communicate(timeout=PATIENCE_S)
+    steps = [line.removeprefix("== ").removesuffix(" beside others") for line in told.partition("\n== Times\n")[0].splitlines() if line]
+    assert steps[:4] == ["long: begins", "short: begins", "short", "next: begins"] and set(steps[4:]) == {"long", "next"}
 
 
 def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
@@ -88,6 +103,14 @@ def test_a_step_beside_others_that_fails_is_named_and_the_last(start, tmp_path):
     told, _ = program.communicate(timeout=PATIENCE_S)
     assert program.returncode == 7
     assert "\n== bad\nwhy\n" in told and "\nFailed: bad. " in told and "never" not in told
+
+
+def test_a_step_beside_others_that_fails_ends_those_that_go_on(start):
+    body = "beside long sleep 600\nbeside bad sh -c 'exit 7'\nplaces=2\nbeside never touch never\njoin"
+    program = start(body)
+    told, _ = program.communicate(timeout=PATIENCE_S)
+    assert program.returncode == 7
+    assert "\nFailed: bad" in told and "never" not in told
 
 
 # On a busy machine, a command may print its first line before the shell that has started it takes its next step.
@@ -100,7 +123,7 @@ def test_an_interrupted_run_leaves_nothing(number, before, start, tmp_path):
     work = "sh -c 'sleep 600 & touch \"$TMPDIR\"/it; echo begun; wait; echo went on'"
     program = start(f"{before}beside more sleep 600\nstep work\nrun {work}")
     try:
-        assert [program.stdout.readline() for _ in range(3)] == ["\n", "== work\n", "begun\n"]
+        assert [program.stdout.readline() for _ in range(5)][2:] == ["\n", "== work\n", "begun\n"]
         members = process.family(program.pid)
         assert len(members) >= 4
         os.kill(program.pid, number)
@@ -111,6 +134,28 @@ def test_an_interrupted_run_leaves_nothing(number, before, start, tmp_path):
     finally:
         program.stdout.close()
         process.send([program.pid], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_run_that_is_interrupted_while_it_waits_leaves_nothing(number, start):
+    """Of a signal that it gets alone, as from make."""
+    first = start("echo begun\nrun sleep 600")
+    assert first.stdout.readline() == "begun\n"
+    second = start("echo begun too")
+    try:
+        assert second.stdout.readline().startswith("Another run is going on")
+        assert process.await_true(lambda: len(process.family(second.pid)) == 2, PATIENCE_S)
+        members = process.family(second.pid)
+        os.kill(second.pid, number)
+        assert second.wait(PATIENCE_S) == 128 + number
+        assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+        assert "begun" not in second.stdout.read()
+        assert first.poll() is None
+    finally:
+        first.terminate()
+        first.communicate(timeout=PATIENCE_S)
+        second.kill()
+        second.communicate(timeout=PATIENCE_S)
 
 
 def test_a_second_run_says_that_it_waits(start, tmp_path):

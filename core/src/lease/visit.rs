@@ -357,3 +357,27 @@ fn contract_of(entry: &Entry) -> &Contract {
 fn keepers_of(entry: &Entry) -> Result<Arc<Keepers>> {
     entry.leased.as_ref().expect("only a leased number has a keeper").home.keepers()
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::contract::Times;
+    use super::*;
+    use crate::layout::Layout;
+    use crate::policy::{Policies, Reaction, Start};
+    use crate::store::Address;
+
+    #[test]
+    fn whose_fault_it_is_that_nothing_is_ready_in_time() {
+        let (address, layout) = (Address::parse("memory").unwrap(), Layout::parse("standard").unwrap());
+        let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
+        let times = Times { window_ms: None, renew_ms: None };
+        let contract = Contract::new(address, "fault".to_owned(), &layout, vec![(None, 10)], false, times, policies, false).unwrap();
+        let store = Duration::from_secs(9);
+        let moment = Duration::from_nanos(1);
+        let kinds = [store - moment, store, store + moment].map(|caller| {
+            let wait = Wait::from(caller);
+            Patience::new(&wait, store).over(&contract, None).kind()
+        });
+        assert_eq!(kinds, [ErrorKind::WouldBlock, ErrorKind::LeaseExhausted, ErrorKind::LeaseExhausted], "the caller's, or the store's");
+    }
+}

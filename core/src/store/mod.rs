@@ -206,7 +206,7 @@ impl Address {
         let scheme = text.split(':').next().unwrap_or_default();
         let mend = match kind {
             Kind::Local | Kind::File => "local and file: need a Unix system",
-            _ => "in Rust the others are features (stores: all), in C the full library has them, the lean one not",
+            _ => "in Rust the others are features (stores: all), in C the full library has them, a lean one (`make demo`'s) has not",
         };
         let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))

@@ -34,11 +34,11 @@ registerHooks({
   },
 })
 
-/** Declares the oldest versions' run of a test file, beside those that the file declares itself. */
-export function alsoWithTheOldest(file) {
+/** Declares the oldest versions' run of a test file, beside those that the file declares itself; `more` gives it more of an environment. */
+export function alsoWithTheOldest(file, more = () => ({})) {
   if (versions === 'current') {
     test(`with the oldest versions`, () => {
-      const environment = { ...process.env, FRAZIL_TEST_FRAMEWORKS: 'oldest', NODE_TEST_CONTEXT: undefined }
+      const environment = { ...process.env, ...more(), FRAZIL_TEST_FRAMEWORKS: 'oldest', NODE_TEST_CONTEXT: undefined }
       const { status, stdout } = spawnSync(process.execPath, ['--test', fileURLToPath(file)], { env: environment, encoding: 'utf8' })
       assert.equal(status, 0, stdout)
     })

@@ -1,9 +1,10 @@
 """Alembic's own command line over models with columns of IDs."""
 
-import os
+import json
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 import sql
@@ -36,8 +37,8 @@ MODELS = """
 class Project:
     """A folder as `alembic init` makes it, whose env.py knows the models."""
 
-    def __init__(self, folder, url):
-        self.folder, self.engine = folder, create_engine(url)
+    def __init__(self, folder, url, commands):
+        self.folder, self.engine, self.commands = folder, create_engine(url), commands
         (folder / "models.py").write_text(textwrap.dedent(MODELS))
         self.run("init", "migrations")
         ini, env = folder / "alembic.ini", folder / "migrations/env.py"
@@ -48,18 +49,26 @@ class Project:
         env.write_text(env.read_text().replace("target_metadata = None", "import models\ntarget_metadata = models.Base.metadata"))
 
     def run(self, *arguments):
-        command, environment = [sys.executable, "-m", "alembic", *arguments], {**os.environ, "PYTHONPATH": str(self.folder)}
-        done = subprocess.run(command, check=False, cwd=self.folder, capture_output=True, text=True, env=environment, timeout=300)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        print(json.dumps([str(self.folder), *arguments]), file=self.commands.stdin, flush=True)
+        status, said = json.loads(self.commands.stdout.readline())
+        assert status == 0, said
+        return said
 
     def migrations(self):
         return {path.name: path.read_text() for path in (self.folder / "migrations/versions").glob("*.py")}
 
 
+@pytest.fixture(scope="module")
+def commands():
+    program = Path(__file__).with_name("alembic_commands.py")
+    with subprocess.Popen([sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as commands:
+        yield commands
+        commands.stdin.close()
+
+
 @pytest.fixture(params=sql.DATABASES)
-def project(request, tmp_path):
-    project = Project(tmp_path, sql.url(request.param, tmp_path))
+def project(request, tmp_path, commands):
+    project = Project(tmp_path, sql.url(request.param, tmp_path), commands)
     yield project
     left = MetaData()
     left.reflect(project.engine)

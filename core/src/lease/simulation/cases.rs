@@ -12,6 +12,7 @@ use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use crate::store::{Address, Swap};
 use std::sync::Arc;
+use std::time::Duration;
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
 const RENEW_MS: u64 = 1_000;
@@ -251,6 +252,31 @@ fn a_renewal_gives_up_what_waits_for_its_time_too() {
     lab.drive(&mut program, 20);
     mint(&mut program).unwrap();
     assert_ne!(program.grants()[0].token, before.token);
+}
+
+#[test]
+fn a_lease_that_is_extended_goes_on() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    let in_use = |program: &Program| {
+        let entry = program.entry(0);
+        let lease = entry.generator.lease.get();
+        (lease.serial(), lease.bound())
+    };
+    let before = in_use(&program);
+    lab.drive(&mut program, 10 * RENEW_MS);
+    let after = in_use(&program);
+    assert_eq!(after.0, before.0, "it takes no other one's place, which would cost memory each time");
+    assert!(after.1 > before.1, "its bound moves on");
+}
+
+#[test]
+fn an_opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
+    let contract = contract(None, 4, POLITE);
+    let terms = &contract.terms;
+    assert_eq!((terms.window_ms, terms.allowance_ms, terms.renew_ms), (3_000, 2_000, RENEW_MS));
+    // W + A + 3R, 2 s for clocks and threads, and two calls of the store, each 4/5 R.
+    assert_eq!(contract.open_patience(), Duration::from_millis(3_000 + 2_000 + 3_000 + 2_000 + 2 * 800));
 }
 
 #[test]

@@ -1,0 +1,151 @@
+"""Planted bugs: one counts as caught only where a test that was to fail has failed because of it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests/mutants"))
+import run
+import switched
+from servers import process
+
+PART = """
+    /// A brace in a comment: }, and in a text.
+    pub fn double(n: u32) -> u32 {
+        fn twice(n: u32) -> u32 {
+            n * 2
+        }
+        let _ = ("{", '{');
+        twice(n) + 0
+    }
+
+    pub fn unused(n: u32) -> u32 {
+        n + 7
+    }
+
+    #[test]
+    fn sound_of_double() {
+        assert_eq!(double(2), 4);
+    }
+
+    #[test]
+    fn broken_by_itself() {
+        panic!("whatever acts");
+    }
+
+    #[test]
+    fn aborts() {
+        if double(2) != 4 {
+            std::process::abort();
+        }
+    }
+"""
+TWICE, PLUS, UNUSED, BOTH = range(1, 5)
+BUGS = [
+    [("part.rs", "n * 2", "n * 3")],
+    [("part.rs", "twice(n) + 0", "twice(n) + 0 * n")],
+    [("part.rs", "n + 7", "n + 8")],
+    [("part.rs", "n * 2", "n * 4"), ("part.rs", "twice(n) + 0", "twice(n) + 4 - 4 * n")],
+]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """A program of tests in which four bugs are planted."""
+    folder = tmp_path_factory.mktemp("planted")
+    (folder / "lib.rs").write_text("mod part;\n")
+    (folder / "part.rs").write_text(textwrap.dedent(PART))
+    switched.plant(folder, BUGS)
+    command = ["rustc", "--edition=2024", "--test", "-Awarnings", "lib.rs", "-o", "program"]
+    subprocess.run(command, cwd=folder, check=True)
+    return str(folder / "program")
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch, tmp_path):
+    (tmp_path / "source/core").mkdir(parents=True)
+    monkeypatch.setattr(run, "TARGET", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "number, tests, caught",
+    [
+        (TWICE, "sound", "part::sound_of_double"),
+        (PLUS, "sound", None),
+        (UNUSED, "sound", None),
+        (BOTH, "sound", None),
+        (UNUSED, "broken", None),
+        (TWICE, "aborts", None),
+        (TWICE, "no_such_test", None),
+    ],
+)
+def test_what_counts_as_caught(number, tests, caught, program):
+    """Not a test that fails anyway, nor a program that dies; and changes of one bug that cancel each other are made together."""
+    assert run.failed_test(run.run(program, number, tests), tests) == caught
+
+
+@pytest.mark.parametrize("tests, passes", [("sound", True), ("aborts", True), ("broken", False), ("no_such_test", False)])
+def test_tests_have_to_pass_without_a_bug(tests, passes, program, monkeypatch):
+    monkeypatch.setitem(run.ENVIRONMENT, "FRAZIL_PLANTED", str(TWICE))
+    assert run.passes(run.run(program, 0, tests)) == passes
+
+
+def test_a_duplicate_that_is_there_without_a_bug_is_no_catch(program, monkeypatch):
+    said = "seed 7: duplicate on node 3: p1 mints 1..=2\n"
+    ended = run.Ended(-9, said, acted=True)
+    assert run.duplicate(program, ended._replace(acted=False)) is None
+    assert run.duplicate(program, ended._replace(said="seed 7: nothing was minted\n")) is None
+    passed = run.Ended(0, "test result: ok. 1 passed; 0 failed;\n", acted=False)
+    monkeypatch.setattr(run, "run", lambda *_, **told: passed if told["FRAZIL_SEED"] == "7" else None)
+    assert run.duplicate(program, ended) == "seed 7: duplicate on node 3"
+    monkeypatch.setattr(run, "run", lambda *_, **told: run.Ended(101, said, acted=False))
+    with pytest.raises(SystemExit, match="seed 7 of the simulation fails without a mutant"):
+        run.duplicate(program, ended)
+
+
+@pytest.mark.parametrize(
+    "edits, why",
+    [
+        ([("n * 5", "n")], "stands 0 times"),
+        ([("n: u32", "n: u64")], "stands 3 times"),
+        ([("pub fn unused", "fn unused")], "is not within one function"),
+        ([("n + 7", "n + 8"), ("n + 7", "n + 9")], "stands 0 times"),
+    ],
+)
+def test_a_bug_that_does_not_fit_the_code_is_refused(edits, why):
+    with pytest.raises(switched.CannotPlant, match=why):
+        switched.switched(PART, [(1, *edit) for edit in edits], "part.rs")
+
+
+def test_names_that_are_not_there_are_refused():
+    command = [sys.executable, ROOT / "tests/mutants/run.py", "no cap", "no such bug"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.startswith("no such mutant: no such bug; there are: ")
+
+
+def test_the_short_list_names_what_is_there():
+    assert set(run.SHORT) <= {mutant[0] for mutant in run.MUTANTS}
+
+
+def test_a_run_that_is_ended_leaves_no_program(tmp_path):
+    script = f"import sys; sys.path.insert(0, {str(ROOT / 'tests/mutants')!r}); import run, pathlib; run.TARGET = pathlib.Path({str(tmp_path)!r})"
+    work = "run.end_on_signals(); run.run('/bin/sh', 0, '-c', 'sleep 600 & echo $$ > begun.new; mv begun.new begun; wait')"
+    program = subprocess.Popen([sys.executable, "-c", f"{script}; {work}"])
+    begun = tmp_path / "source/core/begun"
+    try:
+        assert process.await_true(begun.exists, 60)
+        members = process.family(int(begun.read_text()))
+        assert len(members) == 2
+        os.kill(program.pid, signal.SIGTERM)
+        assert program.wait(60) == 128 + signal.SIGTERM
+        assert process.await_true(lambda: all(map(process.gone, members)), 60)
+    finally:
+        program.kill()
+        program.wait()
