@@ -120,7 +120,9 @@ impl Local {
         // Read before the claim: if the block is another lease's, or was called back, or the clock has shown a later tick meanwhile, the next
         // call claims anew.
         let before = self.ids.generator().lease.get();
-        let seen = self.ids.generator().seen();
+        // A block of a tick before the highest one is used where the policy goes on after a rollback.
+        let goes_on = matches!(self.ids.generator().policies.rollback, Reaction::Ahead(_));
+        let seen = if goes_on { self.ids.generator().seen() } else { 0 };
         (self.lease, self.recalls) = (place_of(before), before.recalls());
         (self.left, self.later) = (0, 0..0);
         // Before it is claimed: nobody may be told of more than was issued.
@@ -134,10 +136,7 @@ impl Local {
         let Claimed { lease, words, stretch } = claimed?;
         self.node_bits = lease.node_bits;
         self.later = words.first..words.first + words.count;
-        // A block of a tick before the highest one is used where the policy goes on after a rollback.
-        let goes_on = matches!(self.ids.generator().policies.rollback, Reaction::Ahead(_));
-        let seen = if goes_on { seen.max(stretch.tick()) } else { stretch.tick() };
-        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), seen);
+        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), seen.max(stretch.tick()));
         Ok(())
     }
 }
