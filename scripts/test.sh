@@ -15,8 +15,9 @@ run scripts/setup.sh
 beside "Rust: the lease's simulation, which catches bugs that are planted into it" tests/mutants/run.py --short
 beside "Rust: the instructions of the hot paths" tests/instructions/run.py
 # Nothing that others use is built after this step.
-step "Builds: all of Rust, the library for C, the addon for Node, the wheel for Python"
+step "Builds: all of Rust, frazil-server, the library for C, the addon for Node, the wheel for Python"
 run "${rust[@]}" --quiet --no-run
+run server/build.sh
 run c-api/build.sh
 run node/build.sh
 run python/build.sh

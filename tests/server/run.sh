@@ -3,9 +3,7 @@
 # usage: tests/server/run.sh [PYTEST ARGUMENT...]; python/build.sh makes the environment
 set -eu
 cd "$(dirname "$0")/../.."
-# What all suites in Rust are compiled with, so that it is compiled once.
-aligned=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-cargo build --quiet --locked --workspace --bin frazil-server --features "frazil/stores,frazil/cli,$aligned"
+server/build.sh
 cd tests/server
 # npm empties the folder first, so the mark stands for all of it.
 if ! cmp -s package-lock.json node_modules/.installed; then

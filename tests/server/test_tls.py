@@ -1,10 +1,12 @@
 """TLS on every port: real clients, clients' certificates, files that change, files that are wrong."""
 
 import contextlib
+import os
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 
 import certificates
@@ -157,3 +159,27 @@ def test_what_is_wrong_with_files(tmp_path, folder):
         ended = run("check", NAME, *arguments)
         assert ended.returncode != 0 and told in ended.stderr and '"SPEC"' in ended.stderr, (told, ended.stderr)
     assert run("check", NAME, crt, key).returncode == 0
+
+
+def test_a_store_that_is_lent_over_tls(tmp_path, folder):
+    """A program that trusts the authority leases; any other is told what to do."""
+    program = """
+import frazil, sys
+try:
+    with frazil.Snowflake("standard window=6s renew=1s", store=sys.argv[1], namespace="shop") as ids:
+        print(ids.next() > 0, ids.lease.healthy)
+except frazil.FrazilError as error:
+    print(error.code, error)
+"""
+
+    def told(scheme, authority):
+        url = f"{scheme}://localhost:{server.ports['resp']}"
+        env = os.environ | {"SSL_CERT_FILE": str(folder / f"{authority}.crt")}
+        command = [sys.executable, "-c", program, url]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+
+    with Replica(tmp_path, f"shop=lend store=file:{tmp_path}/store", *files(folder), tls=knowing(folder)) as server:
+        assert told("frazils", "ca") == "True True\n"
+        stranger, plain = told("frazils", "other-ca"), told("frazil", "ca")
+    assert "STORE_UNREACHABLE" in stranger and "set SSL_CERT_FILE" in stranger, stranger
+    assert "frazils://" in plain, plain

@@ -11,7 +11,7 @@ PROGRAM = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "d
 
 class Frazil(Server):
     name = "frazil"
-    package = "none: tests/server/run.sh builds it"
+    package = "none: server/build.sh builds it"
     program = str(PROGRAM)
 
     def __init__(self, lends=None):
@@ -21,7 +21,7 @@ class Frazil(Server):
     @classmethod
     def find(cls):
         if not PROGRAM.exists():
-            raise Failure(f"{PROGRAM} is missing: tests/server/run.sh builds it")
+            raise Failure(f"{PROGRAM} is missing: server/build.sh builds it")
         return cls.program
 
     @property
