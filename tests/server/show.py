@@ -23,7 +23,7 @@ class Supervised(Replica):
 
     def start(self):
         while True:
-            self.running = process.spawn(self.command, self.log, env=self.env)
+            self.spawn()
             assert process.await_true(lambda: self.running.poll() is not None or self.is_ready(), PATIENCE_S), self.log.read_text()
             if self.running.poll() is None:
                 return
