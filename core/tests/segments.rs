@@ -412,13 +412,13 @@ fn an_empty_ring_says_what_the_generator_lacks() {
 #[test]
 fn dropping_the_last_handle_gives_a_rings_lease_back() {
     let folder = Folder::new("given-back");
-    let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 store={}", folder.store());
+    let line = format!("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' node=3 window=60s renew=10s store={}", folder.store());
     for _ in 0..5 {
         // The child ends as soon as the handle is gone.
         assert!(in_child(|| Buffered::open(&format!("{line} size=100")).and_then(|ids| ids.next_id()).is_ok()));
         let since = Instant::now();
         drop(Snowflake::open(&line).unwrap());
-        assert!(since.elapsed() < Duration::from_secs(1), "the slot was not given back: {:?}", since.elapsed());
+        assert!(since.elapsed() < Duration::from_secs(20), "the slot was not given back: {:?}", since.elapsed());
     }
 }
 
