@@ -131,18 +131,19 @@ fn survives<P: Pipe>(url: &str, proxy: &Proxy<P>) {
     drop(store);
 }
 
-/// As much of a Redis as a connection needs.
-fn redis() -> String {
+/// A server that serves each connection so.
+fn serving(serve: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            answer(stream.unwrap());
+            thread::spawn(move || serve(stream.unwrap()));
         }
     });
     place
 }
 
+/// As much of a Redis as a connection needs.
 fn answer(mut stream: impl Read + Write) {
     let mut question = [0; 65536];
     while let Ok(count @ 1..) = stream.read(&mut question) {
@@ -159,23 +160,12 @@ fn answer(mut stream: impl Read + Write) {
 #[test]
 fn redis_over_tcp() {
     in_a_process_with_sigpipe("redis_over_tcp", || {
-        let (proxy, place) = tcp_proxy(&redis());
+        let (proxy, place) = tcp_proxy(&serving(answer));
         survives(&format!("redis://{place}"), &proxy);
     });
 }
 
 /// As much of a frazil-server as a load needs.
-fn lender() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = listener.local_addr().unwrap().to_string();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            thread::spawn(move || lend(stream.unwrap()));
-        }
-    });
-    place
-}
-
 fn lend(mut stream: impl Read + Write) {
     while let Ok(1..) = stream.read(&mut [0; 65536]) {
         stream.write_all(b"*4\r\n$0\r\n\r\n$1\r\n*\r\n$5\r\nkeeps\r\n$1\r\n-\r\n").unwrap();
@@ -186,7 +176,7 @@ fn lend(mut stream: impl Read + Write) {
 #[test]
 fn a_lent_store_over_tcp() {
     in_a_process_with_sigpipe("a_lent_store_over_tcp", || {
-        let (proxy, place) = tcp_proxy(&lender());
+        let (proxy, place) = tcp_proxy(&serving(lend));
         survives(&format!("frazil://{place}"), &proxy);
     });
 }
@@ -196,7 +186,7 @@ fn redis_over_a_unix_socket() {
     in_a_process_with_sigpipe("redis_over_a_unix_socket", || {
         let path = std::env::temp_dir().join(format!("frazil-sigpipe-{}", std::process::id()));
         let listener = UnixListener::bind(&path).unwrap();
-        let proxy = Proxy::start(redis(), move || listener.accept().unwrap().0);
+        let proxy = Proxy::start(serving(answer), move || listener.accept().unwrap().0);
         survives(&format!("redis+unix://{}", path.display()), &proxy);
         std::fs::remove_file(path).unwrap();
     });

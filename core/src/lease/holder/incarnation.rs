@@ -167,28 +167,12 @@ pub(super) fn changed(how: &str) -> Error {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use super::super::super::candidates::Candidates;
     use super::super::Terms;
     use super::*;
-    use crate::layout::Layout;
 
     #[test]
     fn a_bound_ends_with_its_tick() {
-        let layout = Layout::parse("time:31@1h node:2 sequence:4 epoch:2025-01-01").unwrap();
-        let terms = Terms {
-            purpose: layout.to_string(),
-            candidates: Candidates::new(vec![(None, 2)]),
-            disposable: false,
-            window_ms: 4_000,
-            renew_ms: 1_000,
-            allowance_ms: 2_000,
-            ahead_ticks: 0,
-            lag_ticks: 0,
-            clock: true,
-            manual_clock: false,
-            holder: "test:1".to_owned(),
-            layout,
-        };
+        let terms = Terms::of_a_test("time:31@1h node:2 sequence:4 epoch:2025-01-01", false);
         let holder = Holder::new(terms, fastrand::Rng::with_seed(1));
         let (epoch_ms, hour_ms) = (1_735_689_600_000, 3_600_000);
         // The first and the last word of tick 5.

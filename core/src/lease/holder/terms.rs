@@ -28,6 +28,28 @@ pub(crate) struct Terms {
     pub(crate) holder: String,
 }
 
+#[cfg(test)]
+impl Terms {
+    /// Of a test: all numbers of two node bits, on a store with a clock, and a window of 4 s.
+    pub(crate) fn of_a_test(layout: &str, disposable: bool) -> Self {
+        let layout = Layout::parse(layout).unwrap();
+        Terms {
+            purpose: layout.to_string(),
+            candidates: Candidates::new(vec![(None, 2)]),
+            disposable,
+            window_ms: 4_000,
+            renew_ms: 1_000,
+            allowance_ms: 2_000,
+            ahead_ticks: 0,
+            lag_ticks: 0,
+            clock: true,
+            manual_clock: false,
+            holder: "test:1".to_owned(),
+            layout,
+        }
+    }
+}
+
 /// The instant of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {

@@ -6,7 +6,6 @@ use super::super::holder::{CLOCK_ERROR_MS, Do, Holder, Now, Reply, Terms};
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;
-use crate::layout::Layout;
 use crate::store::{Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
@@ -15,21 +14,8 @@ const WINDOW_MS: u64 = 4_000;
 const ALLOWANCE_MS: u64 = 2_000;
 
 fn terms(disposable: bool) -> Terms {
-    let layout = Layout::parse("time:41@1ms node:2 sequence:4 epoch:2025-01-01").unwrap();
-    Terms {
-        purpose: layout.to_string(),
-        candidates: Candidates::new(vec![(None, 2)]),
-        disposable,
-        window_ms: WINDOW_MS,
-        renew_ms: RENEW_MS,
-        allowance_ms: ALLOWANCE_MS,
-        ahead_ticks: 0,
-        lag_ticks: 0,
-        clock: true,
-        manual_clock: false,
-        holder: "test:1".to_owned(),
-        layout,
-    }
+    let terms = Terms::of_a_test("time:41@1ms node:2 sequence:4 epoch:2025-01-01", disposable);
+    Terms { window_ms: WINDOW_MS, renew_ms: RENEW_MS, allowance_ms: ALLOWANCE_MS, ..terms }
 }
 
 fn holder(seed: u64, disposable: bool) -> Holder {
