@@ -1,14 +1,16 @@
 //! A store that is lent: processes with `store=frazil://` lease their numbers from it.
 
 use frazil::{Error, ErrorKind, Lender, Question, Result, Spec};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// Stands for every namespace that is not served itself.
+/// Stands for all names; as the name of a store that is lent, for every namespace that is not served itself.
 pub const ALL: &str = "*";
 /// So many questions are put to a store at once: each has a thread and a connection.
-const AT_ONCE: usize = 16;
+pub const AT_ONCE: usize = 16;
 /// How long the store may take at the start.
 const START: Duration = Duration::from_secs(10);
 
@@ -16,6 +18,9 @@ pub struct Lent {
     /// It lives as long as the process: a client of a database must not end on a thread that serves.
     lender: &'static Lender,
     places: Semaphore,
+    /// How many of the places one namespace may have: where there are several, a row that is locked in one keeps no other waiting.
+    share: usize,
+    shares: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
 impl Lent {
@@ -23,23 +28,38 @@ impl Lent {
     ///
     /// # Errors
     /// As `Lender::new` and `Lender::check`.
-    pub fn open(spec: &Spec) -> Result<Self> {
+    pub fn open(name: &str, spec: &Spec) -> Result<Self> {
         let lender = Box::leak(Box::new(Lender::new(spec)?));
         lender.check(START)?;
-        Ok(Lent { lender, places: Semaphore::new(AT_ONCE) })
+        let share = if name == ALL { AT_ONCE / 2 } else { AT_ONCE };
+        Ok(Lent { lender, places: Semaphore::new(AT_ONCE), share, shares: Mutex::default() })
     }
 
     /// # Errors
     /// As `Lender::answer`; `STORE_UNREACHABLE` where others ask as many questions as may be asked at once.
-    pub async fn answer(&self, question: Question) -> Result<Vec<String>> {
-        let (since, limit) = (Instant::now(), question.limit());
-        let Ok(Ok(place)) = timeout(limit, self.places.acquire()).await else {
-            let why = format!("{AT_ONCE} questions were put to the store before, and it has not answered them in time");
+    pub async fn answer(&self, question: Question, limit: Duration) -> Result<Vec<String>> {
+        let since = Instant::now();
+        let share = self.share_of(question.namespace());
+        let both = async { Some((share.acquire().await.ok()?, self.places.acquire().await.ok()?)) };
+        let Ok(Some(place)) = timeout(limit, both).await else {
+            let why = format!("{} questions were put to the store before, and it has not answered them in time", self.share);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         };
         let (lender, left) = (self.lender, limit.saturating_sub(since.elapsed()));
         let answer = tokio::task::spawn_blocking(move || lender.answer(&question, left)).await;
         drop(place);
         answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))))
+    }
+
+    /// The places of a namespace, for as long as somebody asks for it.
+    fn share_of(&self, namespace: Option<&str>) -> Arc<Semaphore> {
+        let namespace = namespace.unwrap_or_default();
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        shares.retain(|_, share| share.strong_count() > 0);
+        shares.get(namespace).and_then(Weak::upgrade).unwrap_or_else(|| {
+            let share = Arc::new(Semaphore::new(self.share));
+            shares.insert(namespace.to_owned(), Arc::downgrade(&share));
+            share
+        })
     }
 }
