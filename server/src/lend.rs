@@ -4,7 +4,7 @@ use frazil::{Error, ErrorKind, Lender, Question, Result, Spec};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Stands for all names; as the name of a store that is lent, for every namespace that is not served itself.
@@ -17,10 +17,18 @@ const START: Duration = Duration::from_secs(10);
 pub struct Lent {
     /// It lives as long as the process: a client of a database must not end on a thread that serves.
     lender: &'static Lender,
-    places: Semaphore,
+    places: Arc<Semaphore>,
     /// How many of the places one namespace may have: where there are several, a row that is locked in one keeps no other waiting.
     share: usize,
     shares: Mutex<HashMap<String, Weak<Semaphore>>>,
+}
+
+/// The place of a question, held until the answer is sent: so many answers are in memory at most, and who does not read one has it.
+pub struct Place {
+    _one: OwnedSemaphorePermit,
+    _of_namespace: OwnedSemaphorePermit,
+    /// By then nobody waits for the answer any more.
+    pub until: Instant,
 }
 
 impl Lent {
@@ -32,23 +40,24 @@ impl Lent {
         let lender = Box::leak(Box::new(Lender::new(spec)?));
         lender.check(START)?;
         let share = if name == ALL { AT_ONCE / 2 } else { AT_ONCE };
-        Ok(Lent { lender, places: Semaphore::new(AT_ONCE), share, shares: Mutex::default() })
+        Ok(Lent { lender, places: Arc::new(Semaphore::new(AT_ONCE)), share, shares: Mutex::default() })
     }
 
     /// # Errors
     /// As `Lender::answer`; `STORE_UNREACHABLE` where others ask as many questions as may be asked at once.
-    pub async fn answer(&self, question: Question, limit: Duration) -> Result<Vec<String>> {
+    pub async fn answer(&self, question: Question, limit: Duration) -> Result<(Vec<String>, Place)> {
         let since = Instant::now();
         let share = self.share_of(question.namespace());
-        let both = async { Some((share.acquire().await.ok()?, self.places.acquire().await.ok()?)) };
-        let Ok(Some(place)) = timeout(limit, both).await else {
+        let both = async { Some((share.acquire_owned().await.ok()?, Arc::clone(&self.places).acquire_owned().await.ok()?)) };
+        let Ok(Some((_of_namespace, _one))) = timeout(limit, both).await else {
             let why = format!("{} questions were put to the store before, and it has not answered them in time", self.share);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         };
+        let place = Place { _one, _of_namespace, until: since + limit };
         let (lender, left) = (self.lender, limit.saturating_sub(since.elapsed()));
         let answer = tokio::task::spawn_blocking(move || lender.answer(&question, left)).await;
-        drop(place);
-        answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))))
+        let answer = answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))));
+        Ok((answer?, place))
     }
 
     /// The places of a namespace, for as long as somebody asks for it.

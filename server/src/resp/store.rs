@@ -10,14 +10,16 @@ use crate::tokens::Right;
 use frazil::Question;
 use std::time::{Duration, Instant};
 
-pub async fn answer(shared: &Shared, session: &Session, words: &[&str], reply: &mut Reply) -> Result<()> {
+pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], reply: &mut Reply) -> Result<()> {
     let question = Question::parse(words)?;
     let texts = match question.namespace() {
         Some(namespace) => {
             shared.gate.check(session.token.as_ref(), Right::Lease, namespace)?;
             let lent = find(shared, namespace).ok_or_else(|| unknown(namespace))?;
             let limit = question.limit();
-            lent.answer(question, limit).await?
+            let (texts, place) = lent.answer(question, limit).await?;
+            session.place = Some(place);
+            texts
         }
         None => list(shared, session, words, question.limit()).await?,
     };
@@ -42,7 +44,7 @@ async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duratio
     for name in shared.names() {
         // What a client may not use tells it nothing, not even that it is away.
         let Some(lent) = name.lent().filter(|_| name.name == ALL || may(&name.name)) else { continue };
-        let found = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
+        let (found, _place) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
         places.extend(found.into_iter().filter(|place| {
             let namespace = place.split('~').next().unwrap_or_default();
             let here = find(shared, namespace).is_some_and(|of| std::ptr::eq(of, lent));

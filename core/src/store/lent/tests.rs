@@ -119,7 +119,7 @@ fn what_a_server_answers() {
             assert!((1_000..60_000).contains(&ms.parse::<u64>().unwrap()), "{ms}");
             texts(&["s", "*", "id 1", "5", "forgets", "+meta", "7", "seven", "4611686018427387903", ""])
         }
-        ["FRAZIL.STORE", "LOAD", "shop", _, "3"] => texts(&["", "*", "", "*", "keeps", "-"]),
+        ["FRAZIL.STORE", "LOAD", "shop", _, "3"] => texts(&["s", "*", "", "*", "keeps", "-"]),
         ["FRAZIL.STORE", "SWAP", "shop", _, "id", "7", "-", "+meta", "n w", "-5", "6"] => texts(&["s", "*", "late", "9"]),
         ["FRAZIL.STORE", "SWAP", "shop", _, "", "meta", "+", "+", "x", ..] => texts(&["s", "*", "done"]),
         ["FRAZIL.STORE", "SWAP", ..] => texts(&["s", "*", "differs"]),
