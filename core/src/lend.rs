@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 8;
 /// Nobody needs to wait for longer.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Who waits for less than this may see no answer of a store that is well.
-const SHORT: Duration = Duration::from_millis(500);
 /// Not every store has room for a longer record, and none of frazil's has a quarter of it.
 const LONGEST_RECORD: usize = 4000;
 
@@ -155,8 +153,8 @@ impl Lender {
         let answer = work(&mut *store);
         if answer.is_ok() {
             self.keep(store);
-        } else if limit >= SHORT || begun.elapsed() < limit / 2 {
-            // What ended one connection has most likely ended the others. That somebody did not wait has ended none.
+        } else {
+            // What ended one connection has most likely ended the others.
             let others = std::mem::take(&mut *self.locked());
             drop(others);
         }

@@ -25,8 +25,7 @@ pub struct Lent {
 
 /// The place of a question, held until the answer is sent: so many answers are in memory at most, and who does not read one has it.
 pub struct Place {
-    _one: OwnedSemaphorePermit,
-    _of_namespace: OwnedSemaphorePermit,
+    _permits: [OwnedSemaphorePermit; 2],
     /// By then nobody waits for the answer any more.
     pub until: Instant,
 }
@@ -48,12 +47,12 @@ impl Lent {
     pub async fn answer(&self, question: Question, limit: Duration) -> Result<(Vec<String>, Place)> {
         let since = Instant::now();
         let share = self.share_of(question.namespace());
-        let both = async { Some((share.acquire_owned().await.ok()?, Arc::clone(&self.places).acquire_owned().await.ok()?)) };
-        let Ok(Some((_of_namespace, _one))) = timeout(limit, both).await else {
+        let both = async { Some([share.acquire_owned().await.ok()?, Arc::clone(&self.places).acquire_owned().await.ok()?]) };
+        let Ok(Some(_permits)) = timeout(limit, both).await else {
             let why = format!("{} questions were put to the store before, and it has not answered them in time", self.share);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         };
-        let place = Place { _one, _of_namespace, until: since + limit };
+        let place = Place { _permits, until: since + limit };
         let (lender, left) = (self.lender, limit.saturating_sub(since.elapsed()));
         let answer = tokio::task::spawn_blocking(move || lender.answer(&question, left)).await;
         let answer = answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))));

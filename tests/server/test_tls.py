@@ -183,18 +183,23 @@ except frazil.FrazilError as error:
 
     lent = f"shop=lend store=file:{tmp_path}/store"
     with Replica(tmp_path, lent, *files(folder), tls=knowing(folder)) as server:
-        for trusting in (told(server, authority="ca"), told(server, f"?ca={folder}/ca.crt"), told(server, own("client"))):
-            assert trusting == "True True\n"
+        for text in (told(server, authority="ca"), told(server, f"?ca={folder}/ca.crt"), told(server, own("client"))):
+            assert text == "True True\n", text
         for text, wanted in (
             (told(server), "set SSL_CERT_FILE"),
             (told(server, scheme="frazil"), "frazils://"),
-            (told(server, f"?ca={folder}/ca.crt", host="127.0.0.2"), "not valid for name"),
             (told(server, f"?ca={folder}/ca.key"), "no certificate in PEM"),
             (told(server, f"?cert={folder}/client.crt"), "given together"),
             (told(server, own("client", key="stranger")), "do not go together"),
             (told(server, "?ca=x", scheme="frazil"), "are for frazils://"),
         ):
             assert wanted in text, text
+    certificates.make(tmp_path, "elsewhere", folder / "ca", "DNS:elsewhere")
+    trusting = knowing(folder)
+    trusting.check_hostname = False
+    with Replica(tmp_path, lent, *files(tmp_path, "elsewhere"), tls=trusting) as server:
+        text = told(server, f"?ca={folder}/ca.crt")
+        assert text.startswith("STORE_UNREACHABLE") and "not valid for name" in text, text
     with Replica(tmp_path, lent, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", tls=knowing(folder, "client")) as server:
         assert told(server, own("client")) == "True True\n"
         for options, wanted in ((f"?ca={folder}/ca.crt", "add ?cert=FILE&key=FILE"), (own("stranger"), "--tls-client-ca")):
