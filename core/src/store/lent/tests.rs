@@ -1,5 +1,5 @@
 //! What a server may answer, by servers that say what they are told; and, where this build has the other end too, a store that is
-//! really lent, by servers that hang, cut connections and die in between. With `FRAZIL_TEST_REDIS` and `FRAZIL_TEST_POSTGRESQL`: the suite.
+//! really lent, by servers that hang, cut connections and die in between. With `FRAZIL_TEST_REDIS` and others like it: the suite.
 
 use super::*;
 use crate::error::Error;
@@ -532,6 +532,13 @@ mod lending {
     #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
     fn suite_over_postgresql() {
         run_suite(&std::env::var("FRAZIL_TEST_POSTGRESQL").expect("the URL of a PostgreSQL server for tests"));
+    }
+
+    /// A store without a clock, whose history is told.
+    #[test]
+    #[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+    fn suite_over_etcd() {
+        run_suite(&std::env::var("FRAZIL_TEST_ETCD").expect("the URL of an etcd for tests"));
     }
 
     /// A server that keeps a swap to itself until it is told to go on.
