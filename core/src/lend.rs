@@ -66,7 +66,8 @@ fn is_record(text: &str) -> bool {
 fn source_of(address: &Address) -> String {
     let text = address.to_string();
     // A folder, a socket or a server here is another one on the next machine. (In a container there is often no such name.)
-    let is_here = address.is_near() || ["//localhost", "@localhost", "//127.", "@127.", "[::1]", "+unix:", "host=/", "socket=/"].iter().any(|part| text.contains(part));
+    let is_here = address.is_near()
+        || ["//localhost", "@localhost", "//127.", "@127.", "[::1]", "+unix:", "host=/", "socket=/"].iter().any(|part| text.contains(part));
     let machine = if is_here { std::fs::read_to_string("/etc/machine-id").unwrap_or_default() } else { String::new() };
     format!("{:08x}", crc32fast::hash(format!("{text} {}", machine.trim()).as_bytes()))
 }

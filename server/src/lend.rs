@@ -55,7 +55,8 @@ impl Lent {
         let place = Place { _permits, until: since + limit };
         let (lender, left) = (self.lender, limit.saturating_sub(since.elapsed()));
         let answer = tokio::task::spawn_blocking(move || lender.answer(&question, left)).await;
-        let answer = answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))));
+        let answer =
+            answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))));
         Ok((answer?, place))
     }
 

@@ -65,7 +65,9 @@ mod tls {
                 let own = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
                 Some((certificates("cert", cert)?, own))
             }
-            _ => return Err((ErrorKind::Spec, "cert and key are given together: the client's certificate, and its private key".to_owned())),
+            _ => {
+                return Err((ErrorKind::Spec, "cert and key are given together: the client's certificate, and its private key".to_owned()));
+            }
         };
         let roots = match files.ca {
             Some(file) => roots_of(file)?,
@@ -77,9 +79,9 @@ mod tls {
             .with_root_certificates(roots);
         let config = match identity {
             None => builder.with_no_client_auth(),
-            Some((chain, key)) => builder
-                .with_client_auth_cert(chain, key)
-                .map_err(|error| (ErrorKind::Spec, format!("cert and key do not go together, or are of a kind that is not known: {error}")))?,
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+                (ErrorKind::Spec, format!("cert and key do not go together, or are of a kind that is not known: {error}"))
+            })?,
         };
         Ok(Arc::new(config))
     }

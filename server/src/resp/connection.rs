@@ -174,7 +174,8 @@ mod tests {
         shared.serve(vec![plan.open(Duration::ZERO.into()).unwrap()]);
         let (_stopper, stop) = stop::channel();
         let end = i64::MAX.to_string();
-        let swap = |key: &str, meta: &str, new: &str| request(&["FRAZIL.STORE", "SWAP", "shop", "60000", "", key, "-", meta, new, "0", &end]);
+        let swap =
+            |key: &str, meta: &str, new: &str| request(&["FRAZIL.STORE", "SWAP", "shop", "60000", "", key, "-", meta, new, "0", &end]);
         let record = "x".repeat(3900);
         runtime().block_on(async {
             let (mut client, serving) = begin(&shared, LOGIN, stop);

@@ -81,7 +81,15 @@ impl Known {
     ///
     /// # Errors
     /// `STORE_CHANGED`; `STORE_UNREACHABLE` where the server does not answer once more.
-    pub(super) fn check(&self, hosts: &Hosts, tls: &Tls, session: &mut Session, place: &str, ours: Told, deadline: Deadline) -> Result<(), Failure> {
+    pub(super) fn check(
+        &self,
+        hosts: &Hosts,
+        tls: &Tls,
+        session: &mut Session,
+        place: &str,
+        ours: Told,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
         let goes_on = |last: &Told| last.is_same_history(&ours) || (last.host == ours.host && self.knows(&ours.source));
         let (ours, mut sources) = match self.last() {
             Some(last) if goes_on(&last) => (ours, Vec::new()),
@@ -150,7 +158,9 @@ impl Known {
     fn moved(&self, host: &str) -> Failure {
         let how = match self.last() {
             Some(last) if last.host == host => {
-                format!("{host} lends another store than before: it was started with another one, or servers behind that name lend different ones")
+                format!(
+                    "{host} lends another store than before: it was started with another one, or servers behind that name lend different ones"
+                )
             }
             Some(last) => format!("{host} lends another store than {} did", last.host),
             None => format!("{host} lends another store than the one that this process uses"),

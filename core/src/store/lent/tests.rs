@@ -295,9 +295,18 @@ fn servers_must_agree() {
     let restarts = in_turn(&[["s", "old", "-"], ["s", "new", "-"]]);
     assert!(load_from(&format!("frazil://{restarts},{}", in_turn(&[["s", "new", "-"]]))).is_ok());
     // A tag that others take from all the time: the same one, and two.
-    let busy = &[["s", "a", "+1 nonce=7 next=1"], ["s", "a", "+1 nonce=7 next=2"], ["s", "a", "+1 nonce=7 next=3"], ["s", "a", "+1 nonce=7 next=4"]];
+    let busy = &[
+        ["s", "a", "+1 nonce=7 next=1"],
+        ["s", "a", "+1 nonce=7 next=2"],
+        ["s", "a", "+1 nonce=7 next=3"],
+        ["s", "a", "+1 nonce=7 next=4"],
+    ];
     assert!(load_from(&format!("frazil://{},{}", in_turn(busy), of("a", "+1 nonce=7 next=9"))).is_ok());
-    refused(load_from(&format!("frazil://{},{}", in_turn(busy), of("a", "+1 nonce=8 next=9"))), ErrorKind::StoreChanged, &["different stores"]);
+    refused(
+        load_from(&format!("frazil://{},{}", in_turn(busy), of("a", "+1 nonce=8 next=9"))),
+        ErrorKind::StoreChanged,
+        &["different stores"],
+    );
 }
 
 /// Before anything was begun two stores may say the same. Whoever begins there is held against the other once more.
@@ -352,7 +361,8 @@ fn what_stands_behind_one_name_must_agree_too() {
     // The same store by another name, which then becomes another.
     store.load("balanced", Which::All).unwrap();
     store.load("balanced", Which::All).unwrap();
-    let told = refused(store.load("balanced", Which::All), ErrorKind::StoreChanged, &["lends another store than before", "behind that name"]);
+    let told =
+        refused(store.load("balanced", Which::All), ErrorKind::StoreChanged, &["lends another store than before", "behind that name"]);
     assert!(told.contains(&place), "{told}");
 }
 
