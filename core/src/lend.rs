@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
-use crate::store::message::{self, Question as Asked};
+use crate::store::message::{self, Backing, Question as Asked};
 use crate::store::{Address, Store};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const KEPT: usize = 8;
 /// Nobody needs to wait for longer.
 const LONGEST: Duration = Duration::from_secs(30);
+/// Not every store has room for a longer record, and none of frazil's has a quarter of it.
+const LONGEST_RECORD: usize = 4000;
 
 /// A question of a process about the store that a server lends it.
 pub struct Question {
@@ -31,10 +33,11 @@ impl Question {
             // Of node numbers, or of a tag.
             place.split_once('~').map_or_else(|| check_namespace(place), |(namespace, tag)| check_name(namespace, tag))?;
         }
-        if let Asked::Swap(_, swap) = &asked
-            && let Some(text) = [Some(&swap.new), swap.old.as_ref(), swap.meta.as_ref()].into_iter().flatten().find(|text| !is_record(text))
-        {
-            return Err(spec_error(format!("{} is no record", shown(text))));
+        if let Asked::Swap(_, swap) = &asked {
+            let mut texts = [Some(&swap.new), swap.old.as_ref(), swap.meta.as_ref(), Some(&swap.server)].into_iter().flatten();
+            if let Some(text) = texts.find(|text| !is_record(text)) {
+                return Err(spec_error(format!("{} is no record: one line of at most {LONGEST_RECORD} bytes", shown(text))));
+            }
         }
         // The rest is for the way, there and back.
         Ok(Question { asked, limit: (waits - waits / 4).min(LONGEST) })
@@ -56,12 +59,23 @@ impl Question {
 
 /// One line of text, with nothing that stands for bytes that are none.
 fn is_record(text: &str) -> bool {
-    !text.chars().any(|c| (c.is_control() && c != '\t') || c == char::REPLACEMENT_CHARACTER)
+    text.len() <= LONGEST_RECORD && !text.chars().any(|c| (c.is_control() && c != '\t') || c == char::REPLACEMENT_CHARACTER)
+}
+
+/// The same for every server that names its store like this, as far as they mean the same one.
+fn source_of(address: &Address) -> String {
+    let text = address.to_string();
+    // A folder, a socket or a server here is another one on the next machine. (In a container there is often no such name.)
+    let is_here = address.is_near()
+        || ["//localhost", "@localhost", "//127.", "@127.", "[::1]", "+unix:", "host=/", "socket=/"].iter().any(|part| text.contains(part));
+    let machine = if is_here { std::fs::read_to_string("/etc/machine-id").unwrap_or_default() } else { String::new() };
+    format!("{:08x}", crc32fast::hash(format!("{text} {}", machine.trim()).as_bytes()))
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
 pub struct Lender {
     address: Address,
+    source: String,
     kept: Mutex<Vec<Box<dyn Store>>>,
 }
 
@@ -83,7 +97,7 @@ impl Lender {
         if address.is_lent() {
             return refuse("it is lent itself; name the store that stands behind it");
         }
-        Ok(Lender { address, kept: Mutex::default() })
+        Ok(Lender { source: source_of(&address), address, kept: Mutex::default() })
     }
 
     /// Connects once, so that what is wrong shows at the start.
@@ -101,10 +115,20 @@ impl Lender {
     /// `STORE_*`, naming the store without its credentials. Then it is not known whether a swap was done.
     pub fn answer(&self, question: &Question, limit: Duration) -> Result<Vec<String>> {
         match &question.asked {
-            Asked::Load(place, which) => self.read(limit, |store| store.load(place, *which)).map(message::of_loaded),
+            Asked::Load(place, which) => {
+                let loaded = self.read(limit, |store| Ok((store.load(place, *which)?, self.backing(store))));
+                loaded.map(|(loaded, backing)| message::of_loaded(backing, loaded))
+            }
             Asked::List => self.read(limit, |store| store.namespaces()),
-            Asked::Swap(place, swap) => self.ask(limit, self.take(), |store| store.swap(place, swap)).map(message::of_swapped),
+            Asked::Swap(place, swap) => {
+                let swapped = self.ask(limit, self.take(), |store| Ok((store.swap(place, swap)?, self.backing(store))));
+                swapped.map(|(swapped, backing)| message::of_swapped(backing, swapped))
+            }
         }
+    }
+
+    fn backing(&self, store: &dyn Store) -> Backing {
+        Backing { source: self.source.clone(), history: store.history() }
     }
 
     /// Asks again where the connection had ended since it was used last.

@@ -79,6 +79,12 @@ pub(crate) fn addresses(value: &str) -> String {
     parts.map(|(store, space)| show(store) + space).collect()
 }
 
+/// What may be shown of a file's name, in whose place the file's content may stand.
+#[cfg(any(feature = "etcd", feature = "tls"))]
+pub(crate) fn file(name: &str) -> &str {
+    if name.contains("-----") || name.contains(char::is_control) || name.len() > 255 { HIDDEN } else { name }
+}
+
 /// Whether a value names several stores, or one, and nothing else.
 pub(crate) fn are_addresses(value: &str) -> bool {
     value.split_whitespace().all(|word| understood(word).is_some())

@@ -6,15 +6,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// For stores, ports, the log and the runtime.
 const RESERVED: u64 = 64;
 
-/// Has as many as the system allows, and gives how many connections each of so many ports may have then.
-pub fn room_for(connections: usize, ports: usize) -> usize {
+/// Has as many as the system allows, and gives how many connections each of so many ports may have then. Stores that are lent have so many
+/// files of their own.
+pub fn room_for(connections: usize, ports: usize, lent: usize) -> usize {
+    let reserved = RESERVED + lent as u64;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();
     let Some(allowed) = (if raised { maximum } else { current }) else { return connections };
-    let room = (allowed.saturating_sub(RESERVED) / ports.max(1) as u64).max(1);
+    let room = (allowed.saturating_sub(reserved) / ports.max(1) as u64).max(1);
     let room = usize::try_from(room).unwrap_or(usize::MAX);
     if room < connections {
-        let wanted = RESERVED + (connections * ports) as u64;
+        let wanted = reserved + (connections * ports) as u64;
         let why =
             format!("only {allowed} files may be open (ulimit -n, LimitNOFILE=): {connections} connections of each port take {wanted}");
         log::warning("connections.fewer", &[("connections", &room.to_string()), ("text", &why)]);

@@ -78,7 +78,7 @@ impl Plan {
         let source = match self.kind {
             Kind::Generators(count) => Generators::open(self.spec, count, wait).map(Source::Generators),
             Kind::Numbers(supply) => Numbers::open(supply, self.spec, wait).map(|numbers| Source::Numbers(supply, numbers)),
-            Kind::Store => Lent::open(&self.spec).map(Source::Store),
+            Kind::Store => Lent::open(&self.name, &self.spec).map(Source::Store),
         };
         let source = source.map_err(|error| Error::new(error.kind(), format!("{}: {error}", self.name)))?;
         Ok(Name { name: self.name, source })

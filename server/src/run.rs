@@ -1,6 +1,7 @@
 //! The life of the process: open, serve, drain, give back.
 
 use crate::config::Config;
+use crate::lend::AT_ONCE;
 use crate::listen::{self, Bound, Door};
 use crate::names::{Name, Plan};
 use crate::protocol::Protocol;
@@ -56,7 +57,8 @@ async fn serve(config: Config) -> Result<()> {
     // The operator's port answers to the last.
     let (_never, no_stop) = stop::channel();
     let mut limits = config.limits;
-    limits.connections = files::room_for(limits.connections, config.places.len());
+    let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
+    limits.connections = files::room_for(limits.connections, config.places.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
     tokio::spawn(manager::watch());
     // Addresses first: what is wrong with them shows at once.

@@ -1,5 +1,6 @@
 //! Who may do what: tokens with rights on names, of a file that is read again when the operator says so.
 
+use crate::lend::ALL;
 use crate::refusal::{Refusal, Result as Answer};
 use crate::settings::{place, spec_error};
 use arc_swap::ArcSwap;
@@ -13,8 +14,6 @@ use subtle::ConstantTimeEq;
 
 /// A shorter one may be guessed.
 const SHORTEST: usize = 16;
-/// Stands for all names.
-const ALL: &str = "*";
 /// A secret that stands in the environment.
 const ENV: &str = "env:";
 

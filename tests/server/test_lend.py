@@ -1,8 +1,10 @@
 """A store that is lent: `store=frazil://` of other programs, its rights, its refusals, and replicas that die."""
 
 import contextlib
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -10,6 +12,7 @@ import uuid
 import frazil
 import pytest
 import redis
+import servers
 from replica import PATIENCE_S, Replica, process, run
 
 POSTGRESQL = os.environ.get("FRAZIL_TEST_POSTGRESQL")
@@ -156,10 +159,54 @@ def test_a_pod_goes_on_with_another_replica(tmp_path):
         assert len(set(minted)) == len(minted) and minted == sorted(minted)
 
 
+def test_a_namespace_that_is_locked_keeps_no_other_waiting(tmp_path):
+    words = ["FRAZIL.STORE", "SWAP", "stuck", "30000", "", "meta", "-", "-", "x", "0", "1"]
+    swap = f"*{len(words)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
+    with Replica(tmp_path, f"*=lend store=file:{tmp_path}/store") as server, contextlib.ExitStack() as stack:
+        with server.redis() as client:
+            client.execute_command("FRAZIL.STORE", "LOAD", "stuck", 10_000, "*")
+        lock = stack.enter_context((tmp_path / "store/stuck/.lock").open("ab"))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for _ in range(40):
+            stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["resp"]))).sendall(swap.encode())
+        with frazil.Snowflake(f"{LEASE} store={url(server)} namespace=free") as ids:
+            assert ids.next() > 0
+
+
 def test_replicas_that_lend_different_stores_are_refused(tmp_path):
+    """At the start; by who goes on with one that was away then; and behind one name. It ends with the mistake."""
     with contextlib.ExitStack() as stack:
         stores = [POSTGRESQL, f"file:{tmp_path}/store"]
         one, two = (stack.enter_context(Replica(tmp_path, f"*=lend store={store}")) for store in stores)
         for replicas in ((one, two), (two, one)):
             error = refusal(f"{LEASE} store={url(*replicas)} namespace=apart-{uuid.uuid4()}")
             assert error.name == "STORE_CHANGED" and "lend different stores" in str(error), error
+        stop(two)
+        name = servers.Proxy(one.ports["resp"])
+        stack.callback(name.stop)
+        namespace = f"apart-{uuid.uuid4()}"
+        pods = [
+            stack.enter_context(frazil.Snowflake(f"{LEASE} store={store} namespace={namespace}"))
+            for store in (url(one, two), f"frazil://127.0.0.1:{name.port}")
+        ]
+        two.start()
+        name.target = two.ports["resp"]
+        name.cut()
+        stop(one)
+        assert process.await_true(lambda: lease_errors(pods) == {"STORE_CHANGED"}, PATIENCE_S), lease_errors(pods)
+        assert all("lends another store than" in str(ids.lease.last_error) for ids in pods)
+        one.start()
+        name.target = one.ports["resp"]
+        assert process.await_true(lambda: lease_errors(pods) == {None}, PATIENCE_S), lease_errors(pods)
+
+
+def stop(replica):
+    replica.signal(signal.SIGKILL)
+    replica.running.wait()
+
+
+def lease_errors(pods):
+    for ids in pods:
+        with contextlib.suppress(frazil.FrazilError):
+            ids.next()
+    return {ids.lease.last_error and ids.lease.last_error.name for ids in pods}

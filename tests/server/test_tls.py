@@ -162,24 +162,47 @@ def test_what_is_wrong_with_files(tmp_path, folder):
 
 
 def test_a_store_that_is_lent_over_tls(tmp_path, folder):
-    """A program that trusts the authority leases; any other is told what to do."""
+    """A program that trusts the authority leases, and shows a certificate where one is needed; any other is told what to do."""
     program = """
 import frazil, sys
 try:
     with frazil.Snowflake("standard window=6s renew=1s", store=sys.argv[1], namespace="shop") as ids:
         print(ids.next() > 0, ids.lease.healthy)
 except frazil.FrazilError as error:
-    print(error)
+    print(error.name, error)
 """
 
-    def told(scheme, authority):
-        url = f"{scheme}://localhost:{server.ports['resp']}"
+    def told(server, options="", scheme="frazils", host="localhost", authority="other-ca"):
+        url = f"{scheme}://{host}:{server.ports['resp']}{options}"
         env = os.environ | {"SSL_CERT_FILE": str(folder / f"{authority}.crt")}
         command = [sys.executable, "-c", program, url]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
 
-    with Replica(tmp_path, f"shop=lend store=file:{tmp_path}/store", *files(folder), tls=knowing(folder)) as server:
-        assert told("frazils", "ca") == "True True\n"
-        stranger, plain = told("frazils", "other-ca"), told("frazil", "ca")
-    assert "set SSL_CERT_FILE" in stranger, stranger
-    assert "frazils://" in plain, plain
+    def own(client, key=None):
+        return f"?ca={folder}/ca.crt&cert={folder}/{client}.crt&key={folder}/{key or client}.key"
+
+    lent = f"shop=lend store=file:{tmp_path}/store"
+    with Replica(tmp_path, lent, *files(folder), tls=knowing(folder)) as server:
+        for text in (told(server, authority="ca"), told(server, f"?ca={folder}/ca.crt"), told(server, own("client"))):
+            assert text == "True True\n", text
+        for text, wanted in (
+            (told(server), "set SSL_CERT_FILE"),
+            (told(server, scheme="frazil"), "frazils://"),
+            (told(server, f"?ca={folder}/ca.key"), "no certificate in PEM"),
+            (told(server, f"?cert={folder}/client.crt"), "given together"),
+            (told(server, own("client", key="stranger")), "do not go together"),
+            (told(server, "?ca=x", scheme="frazil"), "are for frazils://"),
+        ):
+            assert wanted in text, text
+    certificates.make(tmp_path, "elsewhere", folder / "ca", "DNS:elsewhere")
+    trusting = knowing(folder)
+    trusting.check_hostname = False
+    with Replica(tmp_path, lent, *files(tmp_path, "elsewhere"), tls=trusting) as server:
+        text = told(server, f"?ca={folder}/ca.crt")
+        assert text.startswith("STORE_UNREACHABLE") and "not valid for name" in text, text
+    with Replica(tmp_path, lent, *files(folder), f"--tls-client-ca={folder / 'ca.crt'}", tls=knowing(folder, "client")) as server:
+        assert told(server, own("client")) == "True True\n"
+        for options, wanted in ((f"?ca={folder}/ca.crt", "add ?cert=FILE&key=FILE"), (own("stranger"), "--tls-client-ca")):
+            text = told(server, options)
+            # The server may hang up before what it says is read.
+            assert text.startswith("STORE_UNREACHABLE") and (wanted in text or "closed the connection" in text), text

@@ -127,7 +127,7 @@ impl Slot {
             Some(Slot {
                 tenure,
                 token: u64::from_str_radix(word(&mut rest, "token=")?, 16).ok()?,
-                version: word(&mut rest, "version=")?.parse().ok()?,
+                version: word(&mut rest, "version=")?.parse().ok().filter(|version| *version < u64::MAX)?,
                 bound: word(&mut rest, "bound=")?.parse().ok().filter(|bound| *bound <= i64::MAX as u64)?,
                 holder: rest.strip_prefix("holder=")?.to_owned(),
             })
@@ -190,6 +190,8 @@ mod tests {
             "1 owned token=1 version=1 bound=1 holder=x",
             "1 held token=1 version=1 bound=9223372036854775808 holder=x",
             &good.replace("version=1", "version=-1"),
+            // None could follow.
+            &good.replace("version=1", "version=18446744073709551615"),
         ] {
             let error = Slot::parse(3, text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::StoreCorrupt, "{text}");

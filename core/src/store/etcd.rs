@@ -140,6 +140,11 @@ impl Store for Etcd {
         }
     }
 
+    #[cfg(feature = "lend")]
+    fn history(&self) -> Option<i64> {
+        Some(self.history.highest())
+    }
+
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });

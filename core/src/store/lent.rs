@@ -20,50 +20,35 @@
 //! - **Time** is told with the question: how long its sender waits. The server's store gets three quarters of that, so its
 //!   own refusal, which says more, comes before the sender gives up.
 //! - **Histories** that went back (etcd, ZooKeeper) are noticed by the server, for all who ask it; so a refusal of a store is final, and is
-//!   not taken to a server that may know less. Whoever comes to another server when the first is away knows what a process knows that was
-//!   started again: its own records, which every swap names whole, and how far its tags had come.
+//!   not taken to a server that may know less. And each answer says how far its store's history has come, so that a process knows what
+//!   it would know of its own store, whichever server it comes to.
 //! - **Servers that lend different stores** would hand out numbers twice. The first load of a namespace in a process asks all servers of the
-//!   address, as far as they answer, and so does one by which the store has become another together with the server: where
-//!   two say different things, and one of them says it before and after the other, that is `STORE_CHANGED`.
+//!   address, as far as they answer, and so does one by which the store has become another: [`agreement`].
 
+mod agreement;
 pub(crate) mod message;
 mod session;
 #[cfg(test)]
 mod tests;
+mod tls;
 
+use super::history::History;
 use super::hosts::{Failure, Hosts};
 use super::socket::Deadline;
 use super::{Loaded, Store, Swap, Swapped, Which};
-use crate::entries::Entries;
 use crate::error::{ErrorKind, Result};
-use arc_swap::ArcSwapOption;
-use message::Question as Asked;
+use agreement::{Known, Told, namespace_of};
+use message::{Backing, Question as Asked};
 use session::{Session, no_server};
-use std::sync::Arc;
 use std::time::Duration;
+use tls::Tls;
 
 /// The one that the guide gives `--resp`.
 const PORT: u16 = 6390;
 
-/// What servers of one address must agree on, and who said it.
-#[derive(PartialEq, Eq)]
-struct Told {
-    host: String,
-    server: String,
-    meta: Option<String>,
-}
-
-impl Told {
-    fn agrees(&self, other: &Told) -> bool {
-        (&self.server, &self.meta) == (&other.server, &other.meta)
-    }
-}
-
-/// What was told last of a namespace at an address, by each of them in this process.
-static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
-
 struct Lent {
     hosts: Hosts,
+    tls: Tls,
     timeout: Duration,
     /// `None` after an error: an answer to an older question may still be under way.
     session: Option<Session>,
@@ -77,17 +62,18 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
     if hosts.login.as_ref().is_some_and(|login| !login.password.expose().is_empty()) {
         return Err(hosts.wrong("a token stands alone: write frazil://TOKEN@host, with %3A for a colon in it"));
     }
-    if !hosts.path.is_empty() || !hosts.options.is_empty() {
-        return Err(hosts.wrong("expected nothing after the hosts: the server knows its store"));
+    if !hosts.path.is_empty() {
+        return Err(hosts.wrong("expected nothing, or options, after the hosts: the server knows its store"));
     }
-    let mut store = Lent { hosts, timeout, session: None };
+    let tls = Tls::read(&hosts)?;
+    let mut store = Lent { hosts, tls, timeout, session: None };
     store.session = Some(store.dial(deadline)?);
     Ok(Box::new(store))
 }
 
 impl Lent {
     fn dial(&mut self, deadline: Deadline) -> Result<Session> {
-        let session = self.hosts.first_good(deadline, |host, deadline| Session::open(&self.hosts, host, deadline))?;
+        let session = self.hosts.first_good(deadline, |host, deadline| Session::open(&self.hosts, &self.tls, host, deadline))?;
         self.hosts.begin_with(session.host());
         Ok(session)
     }
@@ -106,7 +92,7 @@ impl Lent {
             self.hosts.end_with(session.host());
         }
         let (session, answer) = self.hosts.first_good(deadline, |host, deadline| {
-            let mut session = Session::open(&self.hosts, host, deadline)?;
+            let mut session = Session::open(&self.hosts, &self.tls, host, deadline)?;
             match ask(&mut session, deadline) {
                 Err(failure) if failure.0 == ErrorKind::StoreUnreachable => Err(failure),
                 // What the store says else is final.
@@ -122,46 +108,15 @@ impl Lent {
         answer.map_err(|failure| self.hosts.error(failure))
     }
 
-    /// Holds what was loaded against what other servers say.
-    fn check_agreement(&mut self, namespace: &str, loaded: &Loaded, deadline: Deadline) -> Result<()> {
-        let Some(session) = self.session.as_mut().filter(|_| self.hosts.hosts.len() > 1) else { return Ok(()) };
-        let told = |host: &str, loaded: &Loaded| Told { host: host.to_owned(), server: loaded.server.clone(), meta: loaded.meta.clone() };
-        let last = TOLD.get(&(self.hosts.shown.clone(), namespace.to_owned()));
-        let mut ours = told(session.host(), loaded);
-        let others: Vec<&String> = match &*last.load() {
-            // What one server says of its store is the store's own affair.
-            Some(before) if before.host == ours.host || before.agrees(&ours) => Vec::new(),
-            Some(before) => self.hosts.hosts.iter().filter(|host| **host == before.host).collect(),
-            None => self.hosts.hosts.iter().filter(|host| **host != ours.host).collect(),
-        };
-        let question = Asked::Load(namespace.to_owned(), Which::One(0));
-        let ask = |session: &mut Session, deadline| -> Result<Told, Failure> {
-            let loaded = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
-            Ok(told(session.host(), &loaded))
-        };
-        for (tried, host) in others.iter().enumerate() {
-            // Half of the time is enough for those who are there.
-            let share = deadline.share(2 * (others.len() - tried));
-            // Whoever says nothing contradicts nobody.
-            let theirs = Session::open(&self.hosts, host, share).and_then(|mut other| ask(&mut other, share));
-            let Ok(theirs) = theirs else { continue };
-            if theirs.agrees(&ours) {
-                continue;
-            }
-            // Somebody may have written in between, or the store become another.
-            let again = ask(session, deadline).map_err(|failure| self.hosts.error(failure))?;
-            if again.agrees(&ours) {
-                let why = format!(
-                    "{} and {host} lend different stores, which would hand out the same numbers: give both the same store, \
-                     or name one of them",
-                    ours.host
-                );
-                return Err(self.hosts.error((ErrorKind::StoreChanged, why)));
-            }
-            ours = again;
-        }
-        last.store(Some(Arc::new(ours)));
-        Ok(())
+    /// What a store without a clock has said of how far it has come, to all who reached it by this address.
+    fn history(&self, place: &str, server: &str) -> History {
+        History::of(&self.hosts.shown, &format!("{} {server}", namespace_of(place)))
+    }
+
+    /// Judges an answer by how far the store had come before the question.
+    fn check_history(&self, history: &History, floor: i64, backing: &Backing) -> Result<()> {
+        let Some(number) = backing.history else { return Ok(()) };
+        history.check(floor, number).map_err(|failure| self.hosts.error(failure))
     }
 }
 
@@ -172,8 +127,21 @@ impl Store for Lent {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let deadline = Deadline::of_call(self.timeout);
-        let loaded = self.read(&Asked::Load(namespace.to_owned(), which), deadline, message::loaded)?;
-        self.check_agreement(namespace, &loaded, deadline)?;
+        let known = Known::of(&self.hosts, namespace);
+        let before = known.last().map(|last| {
+            let history = self.history(namespace, &last.server);
+            (history.highest(), history, last)
+        });
+        let (backing, loaded) = self.read(&Asked::Load(namespace.to_owned(), which), deadline, message::loaded)?;
+        match before {
+            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing)?,
+            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing)?,
+        }
+        if let Some(session) = &mut self.session {
+            let told = Told::new(session.host(), &backing, &loaded);
+            let agree = known.check(&self.hosts, &self.tls, session, namespace, told, deadline);
+            agree.map_err(|failure| self.hosts.error(failure))?;
+        }
         Ok(loaded)
     }
 
@@ -183,9 +151,15 @@ impl Store for Lent {
             Some(session) => session,
             None => self.dial(deadline)?,
         };
+        let history = self.history(namespace, &swap.server);
+        let floor = history.highest();
         let answer = session.ask(&Asked::Swap(namespace.to_owned(), swap.clone()), deadline);
         let answer = answer.and_then(|answer| message::swapped(&answer).ok_or_else(no_server));
-        self.keep(session, answer)
+        let (backing, swapped) = self.keep(session, answer)?;
+        if swapped != Swapped::Differs {
+            self.check_history(&history, floor, &backing)?;
+        }
+        Ok(swapped)
     }
 
     #[cfg(feature = "list")]

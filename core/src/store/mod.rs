@@ -7,7 +7,7 @@
 mod etcd;
 #[cfg(unix)]
 mod file;
-#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod history;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
@@ -39,6 +39,10 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::secret::{self, Secret};
 use std::fmt;
 use std::time::Duration;
+
+/// No node number is as large.
+#[cfg(any(feature = "redis", feature = "frazil-server"))]
+const NODES_END: u64 = 1 << 62;
 
 /// Which slots to read beside the meta record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +131,13 @@ pub(crate) trait Store: Send {
     /// # Errors
     /// `STORE_*`, naming the address: the outcome is not known.
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
+
+    /// How far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`
+    /// where other signs tell.
+    #[cfg(feature = "lend")]
+    fn history(&self) -> Option<i64> {
+        None
+    }
 
     /// The namespaces, and the places of tags (`NAMESPACE~TAG`), that have a meta record, in any order.
     ///

@@ -35,7 +35,7 @@ mod refusal;
 mod tests;
 mod wire;
 
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Key, Loaded, NODES_END, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
 use address::Target;
@@ -49,9 +49,6 @@ const SWAP: &str = concat!(include_str!("redis/begin.lua"), include_str!("redis/
 
 /// The field of the slots' hash that is no slot.
 const META: &str = "meta";
-
-/// No node number is as large.
-const NODES_END: u64 = 1 << 62;
 
 /// A connection to a server that was found suitable.
 struct Redis {

@@ -168,7 +168,7 @@ fn redis_over_tcp() {
 /// As much of a frazil-server as a load needs.
 fn lend(mut stream: impl Read + Write) {
     while let Ok(1..) = stream.read(&mut [0; 65536]) {
-        stream.write_all(b"*4\r\n$0\r\n\r\n$1\r\n*\r\n$5\r\nkeeps\r\n$1\r\n-\r\n").unwrap();
+        stream.write_all(b"*6\r\n$0\r\n\r\n$1\r\n*\r\n$0\r\n\r\n$1\r\n*\r\n$5\r\nkeeps\r\n$1\r\n-\r\n").unwrap();
         stream.flush().unwrap();
     }
 }

@@ -19,13 +19,15 @@ impl Stream for Timed {
 }
 
 #[cfg(feature = "tls")]
-pub(super) use tls::session;
+pub(super) use tls::{Files, config, session};
 
 #[cfg(feature = "tls")]
 mod tls {
     use super::{Stream, Timed};
     use crate::error::ErrorKind;
-    use rustls::pki_types::ServerName;
+    use crate::secret;
+    use rustls::pki_types::pem::{Error as PemError, PemObject};
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
     use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
     use std::sync::Arc;
 
@@ -39,14 +41,62 @@ mod tls {
         }
     }
 
-    /// TLS that trusts the system's roots. The provider is named here: the process-wide default may be
-    /// missing or belong to the program.
+    /// A kind, and a text that is to follow the store's address.
+    type Failure = (ErrorKind, String);
+
+    /// Files in PEM.
+    #[derive(Default)]
+    pub(in crate::store) struct Files<'a> {
+        /// Whom to trust instead of the system's authorities.
+        pub(in crate::store) ca: Option<&'a str>,
+        /// The certificate to show, and its key.
+        pub(in crate::store) cert: Option<&'a str>,
+        pub(in crate::store) key: Option<&'a str>,
+    }
+
+    /// The provider is named here: the process-wide default may be missing or belong to the program.
     ///
     /// # Errors
-    /// A kind, and a text that is to follow the store's address.
-    pub(in crate::store) fn session(host: &str) -> Result<ClientConnection, (ErrorKind, String)> {
+    /// `SPEC` for a file that is not what it must be; `STORE_UNREACHABLE` where there is nobody to trust.
+    pub(in crate::store) fn config(files: &Files<'_>) -> Result<Arc<ClientConfig>, Failure> {
+        let identity = match (files.cert, files.key) {
+            (None, None) => None,
+            (Some(cert), Some(key)) => {
+                let own = PrivateKeyDer::from_pem_file(key).map_err(|error| wrong("key", key, &error))?;
+                Some((certificates("cert", cert)?, own))
+            }
+            _ => {
+                return Err((ErrorKind::Spec, "cert and key are given together: the client's certificate, and its private key".to_owned()));
+            }
+        };
+        let roots = match files.ca {
+            Some(file) => roots_of(file)?,
+            None => roots_of_system()?,
+        };
+        let builder = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| (ErrorKind::StoreUnreachable, format!("TLS cannot begin: {error}")))?
+            .with_root_certificates(roots);
+        let config = match identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
+                (ErrorKind::Spec, format!("cert and key do not go together, or are of a kind that is not known: {error}"))
+            })?,
+        };
+        Ok(Arc::new(config))
+    }
+
+    /// A connection to a host whose certificate must be made out to that name.
+    ///
+    /// # Errors
+    /// As [`config`].
+    pub(in crate::store) fn session(config: &Arc<ClientConfig>, host: &str) -> Result<ClientConnection, Failure> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| (ErrorKind::Spec, "no certificate can be made out to such a host name".to_owned()))?;
+        ClientConnection::new(Arc::clone(config), name).map_err(|error| (ErrorKind::StoreUnreachable, format!("TLS cannot begin: {error}")))
+    }
+
+    fn roots_of_system() -> Result<RootCertStore, Failure> {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(found.certs);
@@ -56,10 +106,31 @@ mod tls {
             let text = format!("this machine has no root certificates to check the server's with{why}: {mend}");
             return Err((ErrorKind::StoreUnreachable, text));
         }
-        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map(|config| config.with_root_certificates(roots).with_no_client_auth())
-            .and_then(|config| ClientConnection::new(Arc::new(config), name))
-            .map_err(|error| (ErrorKind::StoreUnreachable, format!("TLS cannot begin: {error}")))
+        Ok(roots)
+    }
+
+    fn roots_of(file: &str) -> Result<RootCertStore, Failure> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates("ca", file)? {
+            roots.add(certificate).map_err(|error| (ErrorKind::Spec, format!("ca={}: {error}", secret::file(file))))?;
+        }
+        Ok(roots)
+    }
+
+    fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, Failure> {
+        let found = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        let found = found.and_then(|all| if all.is_empty() { Err(PemError::NoItemsFound) } else { Ok(all) });
+        found.map_err(|error| wrong(option, file, &error))
+    }
+
+    /// The error's own text could show what the file holds.
+    fn wrong(option: &str, file: &str, error: &PemError) -> Failure {
+        let what = if option == "key" { "private key" } else { "certificate" };
+        let file = secret::file(file);
+        let why = match error {
+            PemError::Io(error) => format!("{option}={file}: {error}"),
+            _ => format!("{option}={file}: no {what} in PEM form in it"),
+        };
+        (ErrorKind::Spec, why)
     }
 }

@@ -234,6 +234,11 @@ impl Store for ZooKeeper {
         })
     }
 
+    #[cfg(feature = "lend")]
+    fn history(&self) -> Option<i64> {
+        Some(self.history.highest())
+    }
+
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         self.with(|store, turn| {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout_at;
 
 /// Room for what comes at once: little at first, because most of many connections are idle, and more for who fills it. A pipeline
 /// that is longer is read, and answered, in several pieces.
@@ -48,7 +49,7 @@ async fn serve_with(
         came.reserve(room);
         let read = stop.unless(stream.read_buf(&mut came));
         let read = if shared.gate.is_closed() && session.token.is_none() {
-            tokio::time::timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
+            timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
         } else {
             read.await
         };
@@ -74,6 +75,12 @@ async fn serve_with(
                 Err(broken) => {
                     reply.error(&format!("ERR Protocol error: {}", broken.0));
                     session.is_over = true;
+                }
+            }
+            if let Some(place) = session.place.take() {
+                // Whoever does not take it by then has lost the connection, and others have the place.
+                if !matches!(timeout_at(place.until.into(), send(&mut stream, &mut reply)).await, Ok(Ok(()))) {
+                    return;
                 }
             }
             if reply.bytes.len() >= FLUSH {
@@ -113,8 +120,25 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std:
 mod tests {
     use super::*;
     use crate::config::Limits;
+    use crate::names::Plan;
     use crate::stop;
     use crate::tokens::Gate;
+    use tokio::io::DuplexStream;
+    use tokio::task::JoinHandle;
+
+    fn shared(gate: Gate) -> Arc<Shared> {
+        Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, false))
+    }
+
+    fn runtime() -> tokio::runtime::Runtime {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    fn begin(shared: &Arc<Shared>, login: Duration, stop: Stop) -> (DuplexStream, JoinHandle<()>) {
+        let (client, server) = tokio::io::duplex(4096);
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        (client, tokio::spawn(serve_with(login, server, peer, stop, Arc::clone(shared))))
+    }
 
     #[test]
     fn who_does_not_log_in_is_closed() {
@@ -122,17 +146,10 @@ mod tests {
         std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
         let gate = Gate::new(Some(file.clone()), vec![]).unwrap();
         std::fs::remove_file(file).unwrap();
-        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
-        let shared = Arc::new(Shared::new(limits, gate, None, false));
+        let shared = shared(gate);
         let (_stopper, stop) = stop::channel();
-        let begin = || {
-            let (client, server) = tokio::io::duplex(4096);
-            let peer = SocketAddr::from(([127, 0, 0, 1], 1));
-            tokio::spawn(serve_with(Duration::from_millis(300), server, peer, stop.clone(), Arc::clone(&shared)));
-            client
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
+        let begin = || begin(&shared, Duration::from_millis(300), stop.clone()).0;
+        runtime().block_on(async {
             let (mut known, mut silent, mut came) = (begin(), begin(), [0; 7]);
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
             known.read_exact(&mut came[..5]).await.unwrap();
@@ -141,5 +158,37 @@ mod tests {
             known.read_exact(&mut came).await.unwrap();
             assert_eq!(&came, b"+PONG\r\n");
         });
+    }
+
+    fn request(words: &[&str]) -> String {
+        let words: Vec<_> = words.iter().map(|word| format!("${}\r\n{word}\r\n", word.len())).collect();
+        format!("*{}\r\n{}", words.len(), words.concat())
+    }
+
+    /// Answers of a store may be large, and each that is not read is kept in memory.
+    #[test]
+    fn who_does_not_take_a_stores_answer_is_closed() {
+        let folder = std::env::temp_dir().join(format!("frazil-unread-{}", std::process::id()));
+        let plan = Plan::new("shop".to_owned(), &format!("lend store=file:{}", folder.display())).unwrap();
+        let shared = shared(Gate::new(None, vec![]).unwrap());
+        shared.serve(vec![plan.open(Duration::ZERO.into()).unwrap()]);
+        let (_stopper, stop) = stop::channel();
+        let end = i64::MAX.to_string();
+        let swap =
+            |key: &str, meta: &str, new: &str| request(&["FRAZIL.STORE", "SWAP", "shop", "60000", "", key, "-", meta, new, "0", &end]);
+        let record = "x".repeat(3900);
+        runtime().block_on(async {
+            let (mut client, serving) = begin(&shared, LOGIN, stop);
+            for question in [swap("meta", "-", "m"), swap("1", "+m", &record), swap("2", "+m", &record)] {
+                client.write_all(question.as_bytes()).await.unwrap();
+                let mut came = vec![];
+                while !came.ends_with(b"done\r\n") {
+                    assert!(client.read_buf(&mut came).await.unwrap() > 0);
+                }
+            }
+            client.write_all(request(&["FRAZIL.STORE", "LOAD", "shop", "4000", "*"]).as_bytes()).await.unwrap();
+            tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
+        });
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -8,16 +8,20 @@ use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::Right;
 use frazil::Question;
+use std::time::{Duration, Instant};
 
-pub async fn answer(shared: &Shared, session: &Session, words: &[&str], reply: &mut Reply) -> Result<()> {
+pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], reply: &mut Reply) -> Result<()> {
     let question = Question::parse(words)?;
     let texts = match question.namespace() {
         Some(namespace) => {
             shared.gate.check(session.token.as_ref(), Right::Lease, namespace)?;
             let lent = find(shared, namespace).ok_or_else(|| unknown(namespace))?;
-            lent.answer(question).await?
+            let limit = question.limit();
+            let (texts, place) = lent.answer(question, limit).await?;
+            session.place = Some(place);
+            texts
         }
-        None => list(shared, session, words).await?,
+        None => list(shared, session, words, question.limit()).await?,
     };
     reply.array(texts.len());
     texts.iter().for_each(|text| reply.bulk(text.as_bytes()));
@@ -30,19 +34,21 @@ fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
 }
 
 /// The namespaces that stand in what is lent, and that the client may use.
-async fn list(shared: &Shared, session: &Session, words: &[&str]) -> Result<Vec<String>> {
+async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duration) -> Result<Vec<String>> {
     // Whoever is not known has nothing asked of the store.
     if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
         return Err(Refusal::unauthorized("a token is needed"));
     }
-    let mut places = vec![];
+    let may = |namespace: &str| shared.gate.check(session.token.as_ref(), Right::Lease, namespace).is_ok();
+    let (since, mut places) = (Instant::now(), vec![]);
     for name in shared.names() {
-        let Some(lent) = name.lent() else { continue };
-        let found = lent.answer(Question::parse(words)?).await?;
+        // What a client may not use tells it nothing, not even that it is away.
+        let Some(lent) = name.lent().filter(|_| name.name == ALL || may(&name.name)) else { continue };
+        let (found, _place) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
         places.extend(found.into_iter().filter(|place| {
             let namespace = place.split('~').next().unwrap_or_default();
             let here = find(shared, namespace).is_some_and(|of| std::ptr::eq(of, lent));
-            here && shared.gate.check(session.token.as_ref(), Right::Lease, namespace).is_ok()
+            here && may(namespace)
         }));
     }
     Ok(places)

@@ -3,6 +3,7 @@
 use super::super::hosts::{Failure, Hosts, Login, said};
 use super::super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result};
+use crate::secret;
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
@@ -148,12 +149,13 @@ fn agent(hosts: &Hosts) -> Result<Agent> {
 
 /// Reads a file of certificates and keys, and finds at least one.
 fn pem(hosts: &Hosts, name: &str, file: &str) -> Result<Vec<PemItem<'static>>> {
-    let text = std::fs::read(file).map_err(|error| hosts.wrong(&format!("{name}={file}: {error}")))?;
+    let shown = secret::file(file);
+    let text = std::fs::read(file).map_err(|error| hosts.wrong(&format!("{name}={shown}: {error}")))?;
     let items = parse_pem(&text).collect::<Result<Vec<_>, _>>().unwrap_or_default();
     let wanted = |item: &PemItem<'_>| matches!((name, item), ("key", PemItem::PrivateKey(_)) | ("ca" | "cert", PemItem::Certificate(_)));
     if !items.iter().any(wanted) {
         let what = if name == "key" { "private key" } else { "certificate" };
-        return Err(hosts.wrong(&format!("{name}={file}: no {what} in PEM form in it")));
+        return Err(hosts.wrong(&format!("{name}={shown}: no {what} in PEM form in it")));
     }
     Ok(items)
 }

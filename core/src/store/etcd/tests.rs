@@ -111,6 +111,8 @@ fn nobody_there() {
     assert_eq!(refused("etcd://h?x=1").kind(), ErrorKind::Spec);
     assert_eq!(refused("etcd://h?ca=/x").kind(), ErrorKind::Spec);
     assert_eq!(refused("etcds://h?ca=/no/such/file").kind(), ErrorKind::Spec);
+    // The key itself where its file belongs.
+    assert!(refused("etcds://h?key=-----BEGIN%20s3cret").to_string().contains("key=***"));
 }
 
 /// As a stopped process does: the kernel accepts, and nothing comes.

@@ -1,20 +1,26 @@
 //! What is asked of a server that lends its store, and what it answers: lists of texts.
 //!
 //! ```text
-//! LOAD NAMESPACE MS *|NODE                     SERVER *|TIME keeps|forgets META [NODE RECORD]...
-//! SWAP NAMESPACE MS SERVER meta|NODE OLD META NEW EARLIEST LATEST        done | differs | late TIME
+//! LOAD NAMESPACE MS *|NODE                     SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]...
+//! SWAP NAMESPACE MS SERVER meta|NODE OLD META NEW EARLIEST LATEST        SOURCE *|HISTORY done | differs | late TIME
 //! LIST MS                                      [NAMESPACE]...
 //! ```
-//! MS is how long the sender waits. OLD and META are `-`, or `+` and the record. Times are Unix ms.
+//! MS is how long the sender waits. OLD and META are `-`, or `+` and the record. Times are Unix ms. SOURCE and HISTORY: [`Backing`].
 
-use super::super::{Key, Loaded, Swap, Swapped, Which};
+use super::super::{Key, Loaded, NODES_END, Swap, Swapped, Which};
 use std::time::Duration;
 
 /// The command before a question.
 pub(crate) const COMMAND: &str = "FRAZIL.STORE";
 
-/// No node number is as large.
-const NODES_END: u64 = 1 << 62;
+/// The store behind a server, as it stands before what it answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Backing {
+    /// The same for servers that name their store alike; says nothing else.
+    pub(crate) source: String,
+    /// [`Store::history`](super::super::Store::history).
+    pub(crate) history: Option<i64>,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
@@ -74,17 +80,17 @@ impl Question {
 
 /// What a load answers.
 #[cfg(any(test, feature = "lend"))]
-pub(crate) fn of_loaded(loaded: Loaded) -> Vec<String> {
-    let time = loaded.time_ms.map_or_else(|| "*".to_owned(), |time| time.to_string());
+pub(crate) fn of_loaded(backing: Backing, loaded: Loaded) -> Vec<String> {
     let keeps = if loaded.loses_writes { "forgets" } else { "keeps" };
-    let mut texts = vec![loaded.server, time, keeps.to_owned(), optional(loaded.meta.as_ref())];
+    let mut texts = of_backing(backing);
+    texts.extend([loaded.server, starred(loaded.time_ms), keeps.to_owned(), optional(loaded.meta.as_ref())]);
     texts.extend(loaded.slots.into_iter().flat_map(|(node, record)| [node.to_string(), record]));
     texts
 }
 
-pub(crate) fn loaded(texts: &[String]) -> Option<Loaded> {
-    let [server, time, keeps, meta, slots @ ..] = texts else { return None };
-    let time_ms = if time == "*" { None } else { Some(time.parse().ok()?) };
+pub(crate) fn loaded(texts: &[String]) -> Option<(Backing, Loaded)> {
+    let (backing, [server, time, keeps, meta, slots @ ..]) = backing(texts)? else { return None };
+    let time_ms = number(time)?;
     let loses_writes = match keeps.as_str() {
         "keeps" => false,
         "forgets" => true,
@@ -92,26 +98,49 @@ pub(crate) fn loaded(texts: &[String]) -> Option<Loaded> {
     };
     let (pairs, []) = slots.as_chunks() else { return None };
     let slots = pairs.iter().map(|[slot, record]| Some((node(slot)?, record.clone()))).collect::<Option<_>>()?;
-    Some(Loaded { meta: record(meta)?, server: server.clone(), time_ms, slots, loses_writes })
+    Some((backing, Loaded { meta: record(meta)?, server: server.clone(), time_ms, slots, loses_writes }))
 }
 
 /// What a swap answers.
 #[cfg(any(test, feature = "lend"))]
-pub(crate) fn of_swapped(swapped: Swapped) -> Vec<String> {
+pub(crate) fn of_swapped(backing: Backing, swapped: Swapped) -> Vec<String> {
+    let mut texts = of_backing(backing);
     match swapped {
-        Swapped::Done => vec!["done".to_owned()],
-        Swapped::Differs => vec!["differs".to_owned()],
-        Swapped::OutOfTime(time_ms) => vec!["late".to_owned(), time_ms.to_string()],
+        Swapped::Done => texts.push("done".to_owned()),
+        Swapped::Differs => texts.push("differs".to_owned()),
+        Swapped::OutOfTime(time_ms) => texts.extend(["late".to_owned(), time_ms.to_string()]),
     }
+    texts
 }
 
-pub(crate) fn swapped(texts: &[String]) -> Option<Swapped> {
-    match texts {
-        [word] if word == "done" => Some(Swapped::Done),
-        [word] if word == "differs" => Some(Swapped::Differs),
-        [word, time] if word == "late" => Some(Swapped::OutOfTime(time.parse().ok()?)),
-        _ => None,
-    }
+pub(crate) fn swapped(texts: &[String]) -> Option<(Backing, Swapped)> {
+    let (backing, rest) = backing(texts)?;
+    let swapped = match rest {
+        [word] if word == "done" => Swapped::Done,
+        [word] if word == "differs" => Swapped::Differs,
+        [word, time] if word == "late" => Swapped::OutOfTime(time.parse().ok()?),
+        _ => return None,
+    };
+    Some((backing, swapped))
+}
+
+#[cfg(any(test, feature = "lend"))]
+fn of_backing(backing: Backing) -> Vec<String> {
+    vec![backing.source, starred(backing.history)]
+}
+
+fn backing(texts: &[String]) -> Option<(Backing, &[String])> {
+    let [source, history, rest @ ..] = texts else { return None };
+    Some((Backing { source: source.clone(), history: number(history)? }, rest))
+}
+
+#[cfg(any(test, feature = "lend"))]
+fn starred(number: Option<i64>) -> String {
+    number.map_or_else(|| "*".to_owned(), |number| number.to_string())
+}
+
+fn number(text: &str) -> Option<Option<i64>> {
+    if text == "*" { Some(None) } else { text.parse().ok().map(Some) }
 }
 
 fn optional(record: Option<&String>) -> String {

@@ -1,20 +1,26 @@
 //! A connection to one frazil-server: blocking, and every wait ends at a deadline.
 
 use super::super::hosts::{Failure, Hosts, said};
-use super::super::socket::{Deadline, Timed};
+use super::super::socket::Deadline;
 use super::super::stream::Stream;
 use super::message::{COMMAND, Question};
+use super::tls::{self, Tls};
 use crate::error::ErrorKind;
+use crate::secret::Secret;
 use std::io::{self, BufRead, BufReader, Read, Write};
 
 /// More than any answer takes, with so much for each text beside its bytes.
 const LARGEST: usize = 512 << 20;
 const TEXT: usize = 32;
-/// A line: a length, or an error.
+/// More than any text has: a store keeps no record of a tenth of it.
+const LONGEST_TEXT: usize = 64 << 10;
+/// A line: a length, or an error, of which so many characters are told.
 const LONGEST_LINE: usize = 16 << 10;
+const LONGEST_REFUSAL: usize = 1000;
 
 pub(super) struct Session {
     host: String,
+    token: Option<Secret>,
     stream: BufReader<Box<dyn Stream>>,
     /// Whether every question was answered to the end.
     whole: bool,
@@ -45,13 +51,15 @@ impl From<io::Error> for Broken {
 
 impl Session {
     /// Connects, and shows the token.
-    pub(super) fn open(hosts: &Hosts, host: &str, deadline: Deadline) -> Result<Self, Failure> {
+    pub(super) fn open(hosts: &Hosts, tls: &Tls, host: &str, deadline: Deadline) -> Result<Self, Failure> {
         let (name, port) = host.rsplit_once(':').ok_or_else(|| away("the host has no port"))?;
         let port = port.parse().map_err(|_| away("the port is no number"))?;
-        let stream = dial(&hosts.scheme, name.trim_matches(['[', ']']), port, deadline)?;
-        let mut session = Session { host: host.to_owned(), stream: BufReader::new(stream), whole: true, answered: false };
-        let Some(login) = &hosts.login else { return Ok(session) };
-        match session.send(&["AUTH".to_owned(), login.user.expose().to_owned()], deadline)? {
+        let stream = BufReader::new(tls.dial(name.trim_matches(['[', ']']), port, deadline)?);
+        let token = hosts.login.as_ref().map(|login| login.user.clone());
+        let mut session = Session { host: host.to_owned(), token, stream, whole: true, answered: false };
+        let Some(token) = &session.token else { return Ok(session) };
+        let words = ["AUTH".to_owned(), token.expose().to_owned()];
+        match session.send(&words, deadline)? {
             Reply::Simple => Ok(session),
             // Another server may repeat what it was told.
             Reply::Refused(text) if text.contains("no tokens are set") || text.contains("without any password") => {
@@ -80,13 +88,23 @@ impl Session {
         let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
         match self.send(&words, deadline)? {
             Reply::Texts(texts) => Ok(texts),
-            Reply::Refused(text) => Err(refused(&text)),
+            Reply::Refused(text) => Err(refused(&self.harmless(&text))),
             Reply::Simple => Err(no_server()),
         }
     }
 
+    /// What a server says, as it may be told: without the token, which another server may repeat, in one line that is not too long.
+    fn harmless(&self, text: &str) -> String {
+        let text = self.token.as_ref().map_or_else(|| text.to_owned(), |token| text.replace(token.expose(), "***"));
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_REFUSAL).collect()
+    }
+
     fn send(&mut self, words: &[String], deadline: Deadline) -> Result<Reply, Failure> {
         self.whole = false;
+        // It would be taken for the answer.
+        if !self.stream.buffer().is_empty() {
+            return Err(no_server());
+        }
         let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
         for word in words {
             bytes.extend(format!("${}\r\n", word.len()).bytes());
@@ -103,11 +121,11 @@ impl Session {
             }
             Err(Broken::Io(error)) => {
                 let (kind, why) = lost(&error);
+                let is_handshake = self.stream.get_ref().handshaking();
                 let hint = match error.kind() {
-                    _ if self.stream.get_ref().handshaking() => tls_hint(&error),
                     // HTTP's port does so, and one with TLS.
-                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered => WHERE,
-                    _ => "",
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered && !is_handshake => WHERE,
+                    _ => tls::hint(&error, is_handshake),
                 };
                 Err((kind, format!("{why}{hint}")))
             }
@@ -127,7 +145,7 @@ impl Session {
                     let length = self.line()?;
                     let length = length.strip_prefix('$').and_then(|length| length.parse().ok());
                     let length: usize = length.ok_or(Broken::Foreign)?;
-                    room = room.checked_sub(length.saturating_add(TEXT)).ok_or(Broken::Foreign)?;
+                    room = room.checked_sub(length.saturating_add(TEXT)).filter(|_| length <= LONGEST_TEXT).ok_or(Broken::Foreign)?;
                     let mut text = vec![0; length + 2];
                     self.stream.read_exact(&mut text)?;
                     let text = text.strip_suffix(b"\r\n").ok_or(Broken::Foreign)?;
@@ -151,39 +169,6 @@ impl Session {
     }
 }
 
-#[cfg(feature = "tls")]
-fn dial(scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<dyn Stream>, Failure> {
-    let session = if scheme == "frazils" { Some(super::super::stream::session(host)?) } else { None };
-    let timed = Timed::dial(host, port, deadline).map_err(|error| lost(&error))?;
-    Ok(match session {
-        Some(session) => Box::new(rustls::StreamOwned::new(session, timed)),
-        None => Box::new(timed),
-    })
-}
-
-/// What to do where TLS does not come to stand.
-#[cfg(feature = "tls")]
-fn tls_hint(error: &io::Error) -> &'static str {
-    use rustls::{CertificateError, Error};
-    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-        None | Some(Error::InvalidMessage(_)) => "; if it does not speak TLS, write frazil://",
-        Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "; set SSL_CERT_FILE to the PEM file of the authority that signed its certificate"
-        }
-        Some(_) => "",
-    }
-}
-
-#[cfg(not(feature = "tls"))]
-fn tls_hint(_error: &io::Error) -> &'static str {
-    ""
-}
-
-#[cfg(not(feature = "tls"))]
-fn dial(_scheme: &str, host: &str, port: u16, deadline: Deadline) -> Result<Box<dyn Stream>, Failure> {
-    Ok(Box::new(Timed::dial(host, port, deadline).map_err(|error| lost(&error))?))
-}
-
 fn away(why: &str) -> Failure {
     (ErrorKind::StoreUnreachable, why.to_owned())
 }
@@ -193,7 +178,7 @@ fn full() -> Failure {
 }
 
 /// A connection that cannot be made, or breaks.
-fn lost(error: &io::Error) -> Failure {
+pub(super) fn lost(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => away("it did not answer in time"),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => away("it closed the connection"),

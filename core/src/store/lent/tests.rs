@@ -1,11 +1,12 @@
 //! What a server may answer, by servers that say what they are told; and, where this build has the other end too, a store that is
-//! really lent, by servers that hang, cut connections and die in between. With `FRAZIL_TEST_REDIS` and `FRAZIL_TEST_POSTGRESQL`: the suite.
+//! really lent, by servers that hang, cut connections and die in between. With `FRAZIL_TEST_REDIS` and others like it: the suite.
 
 use super::*;
 use crate::error::Error;
 use crate::store::Key;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -89,21 +90,23 @@ fn swap(meta: Option<&str>, key: Key, old: Option<&str>, new: &str) -> Swap {
     Swap { meta, server: String::new(), key, old, new: new.to_owned(), earliest_ms: i64::MIN, latest_ms: i64::MAX }
 }
 
-const EMPTY: [&str; 4] = ["one", "5", "keeps", "-"];
+const EMPTY: [&str; 6] = ["s", "*", "one", "5", "keeps", "-"];
 
 #[test]
 fn addresses() {
     for (url, told) in [
         ("frazil://user:s3cret@h", "TOKEN"),
         ("frazil://:s3cret@h", "before the @"),
-        ("frazil://s3cret@h/0", "nothing after the hosts"),
-        ("frazil://s3cret@h?db=1", "nothing after the hosts"),
+        ("frazil://s3cret@h/0", "nothing, or options, after the hosts"),
+        ("frazil://s3cret@h?db=1", "the options are ca, cert and key"),
         ("frazil://s3cret/x@h", "%2F"),
         ("frazil://h:0", "host:port"),
         ("frazil://", "host"),
     ] {
         refused(connect(url, TIMEOUT), ErrorKind::Spec, &[told]);
     }
+    #[cfg(feature = "tls")]
+    refused(connect("frazils://h?cert=/x&key=-----BEGIN%20s3cret", TIMEOUT), ErrorKind::Spec, &["key=***"]);
     assert_eq!(Hosts::parse("frazil://a,b:7", PORT).unwrap().hosts, ["a:6390", "b:7"]);
     let shown = crate::store::Address::parse("frazil://s3cret@a,[::1]:6391").unwrap().to_string();
     assert_eq!(shown, "frazil://***@a,[::1]:6391");
@@ -114,12 +117,12 @@ fn what_a_server_answers() {
     let place = server(|words| match words[..] {
         ["FRAZIL.STORE", "LOAD", "shop", ms, "*"] => {
             assert!((1_000..60_000).contains(&ms.parse::<u64>().unwrap()), "{ms}");
-            texts(&["id 1", "5", "forgets", "+meta", "7", "seven", "4611686018427387903", ""])
+            texts(&["s", "*", "id 1", "5", "forgets", "+meta", "7", "seven", "4611686018427387903", ""])
         }
-        ["FRAZIL.STORE", "LOAD", "shop", _, "3"] => texts(&["", "*", "keeps", "-"]),
-        ["FRAZIL.STORE", "SWAP", "shop", _, "id", "7", "-", "+meta", "n w", "-5", "6"] => texts(&["late", "9"]),
-        ["FRAZIL.STORE", "SWAP", "shop", _, "", "meta", "+", "+", "x", ..] => texts(&["done"]),
-        ["FRAZIL.STORE", "SWAP", ..] => texts(&["differs"]),
+        ["FRAZIL.STORE", "LOAD", "shop", _, "3"] => texts(&["s", "*", "", "*", "keeps", "-"]),
+        ["FRAZIL.STORE", "SWAP", "shop", _, "id", "7", "-", "+meta", "n w", "-5", "6"] => texts(&["s", "*", "late", "9"]),
+        ["FRAZIL.STORE", "SWAP", "shop", _, "", "meta", "+", "+", "x", ..] => texts(&["s", "*", "done"]),
+        ["FRAZIL.STORE", "SWAP", ..] => texts(&["s", "*", "differs"]),
         _ => says(&format!("-ERR {words:?}")),
     });
     let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
@@ -176,18 +179,19 @@ fn refusals() {
 #[test]
 fn answers_that_are_none() {
     for answer in [
-        &["id", "5", "keeps"][..],
-        &["id", "soon", "keeps", "-"],
-        &["id", "5", "perhaps", "-"],
-        &["id", "5", "keeps", "meta"],
-        &["id", "5", "keeps", "-", "7"],
-        &["id", "5", "keeps", "-", "07", "seven"],
-        &["id", "5", "keeps", "-", "4611686018427387904", "x"],
+        &["s", "*", "id", "5", "keeps"][..],
+        &["s", "soon", "id", "5", "keeps", "-"],
+        &["s", "*", "id", "soon", "keeps", "-"],
+        &["s", "*", "id", "5", "perhaps", "-"],
+        &["s", "*", "id", "5", "keeps", "meta"],
+        &["s", "*", "id", "5", "keeps", "-", "7"],
+        &["s", "*", "id", "5", "keeps", "-", "07", "seven"],
+        &["s", "*", "id", "5", "keeps", "-", "4611686018427387904", "x"],
     ] {
         let place = server(move |_| texts(answer));
         refused(load_from(&format!("frazil://{place}")), ErrorKind::StoreUnsuitable, &["--resp"]);
     }
-    let place = server(|_| texts(&["perhaps"]));
+    let place = server(|_| texts(&["s", "*", "perhaps"]));
     let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
     refused(store.swap("shop", &swap(None, Key::Meta, None, "x")), ErrorKind::StoreUnsuitable, &["--resp"]);
 }
@@ -227,7 +231,7 @@ fn a_refusal_of_the_store_is_final() {
 /// Whether a store forgets shows only once it has answered.
 #[test]
 fn disposable_numbers_need_a_store_that_keeps_them() {
-    let place = server(|_| texts(&["id", "5", "forgets", "-"]));
+    let place = server(|_| texts(&["s", "*", "id", "5", "forgets", "-"]));
     let opened = crate::Snowflake::open(&format!("standard lease=disposable store=frazil://{place} namespace=disposable"));
     refused(opened, ErrorKind::StoreUnsuitable, &["use shared-slots"]);
 }
@@ -263,10 +267,20 @@ fn a_swap_is_sent_once() {
     }
 }
 
+/// Answers with what a list has for each question; with its last one from then on.
+fn in_turn(answers: &'static [[&'static str; 3]]) -> String {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let count = AtomicUsize::new(0);
+    server(move |_| {
+        let [source, id, meta] = answers[count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1)];
+        texts(&[source, "*", id, "5", "forgets", meta])
+    })
+}
+
 /// Servers that lend different stores are told apart at the first load; one whose store has become another is not.
 #[test]
 fn servers_must_agree() {
-    let of = |server_id: &'static str, meta: &'static str| server(move |_| texts(&[server_id, "5", "keeps", meta]));
+    let of = |id: &'static str, meta: &'static str| server(move |_| texts(&["s", "*", id, "5", "keeps", meta]));
     for (one, other) in [(of("a", "-"), of("b", "-")), (of("", "+m1"), of("", "+m2")), (of("", "+m"), of("", "-"))] {
         for url in [format!("frazil://{one},{other}"), format!("frazil://{},{other},{one}", nobody())] {
             let mut store = connect(&url, TIMEOUT).unwrap();
@@ -278,14 +292,31 @@ fn servers_must_agree() {
     let (same, too) = (of("a", "+m"), of("a", "+m"));
     assert!(load_from(&format!("frazil://{same},{too},{}", nobody())).is_ok());
     // Redis was started anew between two answers: both servers say so from then on.
-    let restarts = |answers: &'static [&'static str]| {
-        let count = std::sync::atomic::AtomicUsize::new(0);
-        server(move |_| {
-            let count = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            texts(&[answers[count.min(answers.len() - 1)], "5", "forgets", "-"])
-        })
-    };
-    assert!(load_from(&format!("frazil://{},{}", restarts(&["old", "new"]), restarts(&["new"]))).is_ok());
+    let restarts = in_turn(&[["s", "old", "-"], ["s", "new", "-"]]);
+    assert!(load_from(&format!("frazil://{restarts},{}", in_turn(&[["s", "new", "-"]]))).is_ok());
+    // A tag that others take from all the time: the same one, and two.
+    let busy = &[
+        ["s", "a", "+1 nonce=7 next=1"],
+        ["s", "a", "+1 nonce=7 next=2"],
+        ["s", "a", "+1 nonce=7 next=3"],
+        ["s", "a", "+1 nonce=7 next=4"],
+    ];
+    assert!(load_from(&format!("frazil://{},{}", in_turn(busy), of("a", "+1 nonce=7 next=9"))).is_ok());
+    refused(
+        load_from(&format!("frazil://{},{}", in_turn(busy), of("a", "+1 nonce=8 next=9"))),
+        ErrorKind::StoreChanged,
+        &["different stores"],
+    );
+}
+
+/// Before anything was begun two stores may say the same. Whoever begins there is held against the other once more.
+#[test]
+fn what_is_not_begun_proves_nothing() {
+    let begins = in_turn(&[["s", "", "-"], ["s", "", "+m1"]]);
+    let other = in_turn(&[["s", "", "-"], ["s", "", "+m2"]]);
+    let mut store = connect(&format!("frazil://{begins},{other}"), TIMEOUT).unwrap();
+    assert_eq!(store.load("unbegun", Which::All).unwrap().meta, None);
+    refused(store.load("unbegun", Which::All), ErrorKind::StoreChanged, &["different stores"]);
 }
 
 /// A server that takes the place of another says who it is: where the other still says something else, both cannot be right.
@@ -294,7 +325,7 @@ fn a_server_that_takes_over_must_agree() {
     use std::sync::atomic::{AtomicU8, Ordering};
     static STATE: AtomicU8 = AtomicU8::new(0);
     let first = server(|_| match STATE.load(Ordering::SeqCst) {
-        0 | 3 => texts(&["a", "5", "keeps", "-"]),
+        0 | 3 => texts(&["s", "*", "a", "5", "keeps", "+m"]),
         // It hangs up once, and is there again at once.
         1 => {
             STATE.store(3, Ordering::SeqCst);
@@ -302,14 +333,78 @@ fn a_server_that_takes_over_must_agree() {
         }
         _ => Deed::Cut,
     });
-    let second = server(|_| texts(&[if STATE.load(Ordering::SeqCst) == 0 { "a" } else { "b" }, "5", "keeps", "-"]));
+    let second = server(|_| match STATE.load(Ordering::SeqCst) {
+        0 => texts(&["s", "*", "a", "5", "keeps", "+m"]),
+        4 => texts(&["elsewhere", "*", "c", "5", "keeps", "+m"]),
+        _ => texts(&["s", "*", "b", "5", "keeps", "+m"]),
+    });
     let mut store = connect(&format!("frazil://{first},{second}"), TIMEOUT).unwrap();
     assert_eq!(store.load("takeover", Which::All).unwrap().server, "a");
     STATE.store(1, Ordering::SeqCst);
     refused(store.load("takeover", Which::All), ErrorKind::StoreChanged, &["different stores"]);
-    // Gone for good: then the store may have become another, as after a promotion.
+    // Gone for good. That server names another store than this process knows ...
+    STATE.store(4, Ordering::SeqCst);
+    let mut store = connect(&format!("frazil://{first},{second}"), TIMEOUT).unwrap();
+    refused(store.load("takeover", Which::All), ErrorKind::StoreChanged, &["lends another store than", &second, &first]);
+    refused(store.load("takeover~tag", Which::All), ErrorKind::StoreChanged, &["than the one that this process uses"]);
+    // ... and now the same one, which may have become another, as after a promotion.
     STATE.store(2, Ordering::SeqCst);
     assert_eq!(store.load("takeover", Which::All).unwrap().server, "b");
+}
+
+/// A balancer: one name, and behind it servers that lend different stores; or a server that was started with another one.
+#[test]
+fn what_stands_behind_one_name_must_agree_too() {
+    let place = in_turn(&[["s", "a", "+m1"], ["other", "a", "+m1"], ["other", "b", "+m1"], ["third", "b", "+m2"]]);
+    let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
+    store.load("balanced", Which::All).unwrap();
+    // The same store by another name, which then becomes another.
+    store.load("balanced", Which::All).unwrap();
+    store.load("balanced", Which::All).unwrap();
+    let told =
+        refused(store.load("balanced", Which::All), ErrorKind::StoreChanged, &["lends another store than before", "behind that name"]);
+    assert!(told.contains(&place), "{told}");
+}
+
+/// etcd's revisions go on, unless it was restored; then no server is believed, not even one that was started since.
+#[test]
+fn a_history_that_went_back_is_noticed_here() {
+    let place = server(|words| match words[1] {
+        "LOAD" => texts(&["s", "10", "7", "*", "keeps", "+m"]),
+        _ => texts(&["s", "12", "done"]),
+    });
+    let url = format!("frazil://{place}");
+    let mut store = connect(&url, TIMEOUT).unwrap();
+    let swap = Swap { server: "7".into(), ..swap(Some("m"), Key::Slot(1), None, "x") };
+    store.load("restored", Which::All).unwrap();
+    assert_eq!(store.swap("restored", &swap).unwrap(), Swapped::Done);
+    refused(store.load("restored", Which::All), ErrorKind::StoreChanged, &["went back"]);
+    refused(connect(&url, TIMEOUT).unwrap().swap("restored", &swap), ErrorKind::StoreChanged, &["went back"]);
+}
+
+/// Of what a server says, other servers included, nothing harms who reads it.
+#[test]
+fn a_refusal_is_one_short_line_without_the_token() {
+    let place = server(|words| match words[..] {
+        ["AUTH", ..] => says("+OK"),
+        _ => says(&format!("-STORE_UNREACHABLE s3cret-s3cret \u{1b}[2J{}", "x".repeat(10_000))),
+    });
+    let told = refused(load_from(&format!("frazil://s3cret-s3cret@{place}")), ErrorKind::StoreUnreachable, &["its own store: *** "]);
+    assert!(told.len() < 1500 && !told.contains('\u{1b}'), "{told}");
+}
+
+/// What comes behind an answer is not the next one; and nobody needs a text of half a gigabyte.
+#[test]
+fn answers_that_go_on() {
+    let twice = server(|_| {
+        let Deed::Reply(reply) = texts(&EMPTY) else { unreachable!() };
+        Deed::Reply(reply.repeat(2))
+    });
+    let mut store = connect(&format!("frazil://{twice}"), TIMEOUT).unwrap();
+    store.load("twice", Which::All).unwrap();
+    refused(store.load("twice", Which::All), ErrorKind::StoreUnsuitable, &["--resp"]);
+    let endless = server(|_| says("*1\r\n$500000000"));
+    refused(load_from(&format!("frazil://{endless}")), ErrorKind::StoreUnsuitable, &["--resp"]);
 }
 
 #[cfg(not(loom))]
@@ -348,10 +443,12 @@ mod words {
         }
 
         #[test]
-        fn and_so_do_answers(server in any::<String>(), time_ms in any::<Option<i64>>(), meta in any::<Option<String>>(),
+        fn and_so_do_answers(source in any::<String>(), history in any::<Option<i64>>(),
+                             server in any::<String>(), time_ms in any::<Option<i64>>(), meta in any::<Option<String>>(),
                              slots in vec((0..1_u64 << 62, any::<String>()), 0..4), loses_writes in any::<bool>()) {
             let loaded = Loaded { meta, server, time_ms, slots, loses_writes };
-            prop_assert_eq!(message::loaded(&message::of_loaded(loaded.clone())), Some(loaded));
+            let backing = Backing { source, history };
+            prop_assert_eq!(message::loaded(&message::of_loaded(backing.clone(), loaded.clone())), Some((backing, loaded)));
         }
 
         #[test]
@@ -364,7 +461,8 @@ mod words {
     #[test]
     fn what_came_of_a_swap() {
         for swapped in [Swapped::Done, Swapped::Differs, Swapped::OutOfTime(-5), Swapped::OutOfTime(i64::MAX)] {
-            assert_eq!(message::swapped(&message::of_swapped(swapped)), Some(swapped));
+            let backing = Backing { source: "s".to_owned(), history: Some(-1) };
+            assert_eq!(message::swapped(&message::of_swapped(backing.clone(), swapped)), Some((backing, swapped)));
         }
     }
 }
@@ -444,6 +542,13 @@ mod lending {
     #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
     fn suite_over_postgresql() {
         run_suite(&std::env::var("FRAZIL_TEST_POSTGRESQL").expect("the URL of a PostgreSQL server for tests"));
+    }
+
+    /// A store without a clock, whose history is told.
+    #[test]
+    #[ignore = "needs FRAZIL_TEST_ETCD: tests/servers runs it"]
+    fn suite_over_etcd() {
+        run_suite(&std::env::var("FRAZIL_TEST_ETCD").expect("the URL of an etcd for tests"));
     }
 
     /// A server that keeps a swap to itself until it is told to go on.
@@ -540,6 +645,8 @@ mod lending {
             &["SWAP", "a", "9", "", "meta", "-", "-", "x\ny", "0", "0"],
             &["SWAP", "a", "9", "", "meta", "-", "-", "\u{fffd}", "0", "0"],
             &["SWAP", "a", "9", "", "meta", "-", "+\0", "x", "0", "0"],
+            &["SWAP", "a", "9", "\0", "meta", "-", "-", "x", "0", "0"],
+            &["SWAP", "a", "9", "", "meta", "-", "-", &"x".repeat(4001), "0", "0"],
             &["DROP", "a", "9"],
             &[],
         ] {

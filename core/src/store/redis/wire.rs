@@ -4,7 +4,7 @@
 //! reply's last byte; the crate packs the commands and parses the replies.
 
 use super::super::socket::{Deadline, Timed};
-use super::super::stream::{Stream, session};
+use super::super::stream::{Files, Stream, config, session};
 use super::address::Target;
 use super::refusal;
 use crate::error::{Error, ErrorKind, Result};
@@ -36,7 +36,8 @@ impl Wire {
         let stream: Box<dyn Stream> = match target.place() {
             ConnectionAddr::Tcp(host, port) => {
                 let no_tls = |(kind, why)| Error::new(kind, format!("store={address}: {why}"));
-                let session = if target.tls { Some(session(host).map_err(no_tls)?) } else { None };
+                let tls = || config(&Files::default()).and_then(|config| session(&config, host));
+                let session = if target.tls { Some(tls().map_err(no_tls)?) } else { None };
                 let timed = Timed::dial(host, *port, deadline).map_err(failed)?;
                 match session {
                     Some(session) => Box::new(StreamOwned::new(session, timed)),

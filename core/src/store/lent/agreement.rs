@@ -1,0 +1,183 @@
+//! Whether the servers of an address lend the same store, and go on lending it.
+//!
+//! What a server says of a namespace, or of a tag's place, tells its store from another once something was begun there: the store's
+//! identity, and the nonce of the record. Two that differ, one of which says the same before and after the other, lend different stores.
+//!
+//! Alone, without another to hold it against, a server that says something new may have moved to another store, or stand for another
+//! server behind the same name; or its store has become another, as after a promotion, which is the store's own affair.
+//! Its source tells: that is the same for all servers that name their store alike. So what is new is taken only from a source
+//! that this process knows already.
+
+use super::super::hosts::{Failure, Hosts};
+use super::super::socket::Deadline;
+use super::super::{Loaded, Which};
+use super::message::{self, Backing, Question};
+use super::session::{Session, no_server};
+use super::tls::Tls;
+use crate::entries::Entries;
+use crate::error::ErrorKind;
+use arc_swap::{ArcSwap, ArcSwapOption};
+use std::sync::Arc;
+
+/// How often a record that others write to all the time is read again, to see whether two servers tell of the same one.
+const ROUNDS: u32 = 3;
+
+/// What a server said.
+pub(super) struct Told {
+    host: String,
+    source: String,
+    pub(super) server: String,
+    meta: Option<String>,
+}
+
+impl Told {
+    pub(super) fn new(host: &str, backing: &Backing, loaded: &Loaded) -> Self {
+        Told { host: host.to_owned(), source: backing.source.clone(), server: loaded.server.clone(), meta: loaded.meta.clone() }
+    }
+
+    fn is_the_same(&self, other: &Told) -> bool {
+        (&self.server, &self.meta) == (&other.server, &other.meta)
+    }
+
+    /// Whether the record is the same, or went on.
+    fn is_same_history(&self, other: &Told) -> bool {
+        (&self.server, self.nonce()) == (&other.server, other.nonce())
+    }
+
+    fn nonce(&self) -> Option<&str> {
+        let meta = self.meta.as_deref()?;
+        Some(meta.split(' ').find(|word| word.starts_with("nonce=")).unwrap_or(meta))
+    }
+}
+
+/// What was told last of each place at an address, by each of them in this process.
+static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
+/// The sources of each namespace at an address.
+static SOURCES: Entries<(String, String), ArcSwap<Vec<String>>> = Entries::new();
+
+/// What this process knows of a place at an address.
+pub(super) struct Known {
+    last: Arc<ArcSwapOption<Told>>,
+    sources: Arc<ArcSwap<Vec<String>>>,
+}
+
+impl Known {
+    pub(super) fn of(hosts: &Hosts, place: &str) -> Self {
+        let at = |name: &str| (hosts.shown.clone(), name.to_owned());
+        Known { last: TOLD.get(&at(place)), sources: SOURCES.get(&at(namespace_of(place))) }
+    }
+
+    pub(super) fn last(&self) -> Option<Arc<Told>> {
+        self.last.load_full()
+    }
+
+    /// Whether a source is one of those in use; so is whichever comes first.
+    fn knows(&self, source: &String) -> bool {
+        let sources = self.sources.load();
+        sources.is_empty() || sources.contains(source)
+    }
+
+    /// Holds what was loaded against what is known, and where that says nothing of it against what other servers say.
+    ///
+    /// # Errors
+    /// `STORE_CHANGED`; `STORE_UNREACHABLE` where the server does not answer once more.
+    pub(super) fn check(
+        &self,
+        hosts: &Hosts,
+        tls: &Tls,
+        session: &mut Session,
+        place: &str,
+        ours: Told,
+        deadline: Deadline,
+    ) -> Result<(), Failure> {
+        let goes_on = |last: &Told| last.is_same_history(&ours) || (last.host == ours.host && self.knows(&ours.source));
+        let (ours, mut sources) = match self.last() {
+            Some(last) if goes_on(&last) => (ours, Vec::new()),
+            _ => self.compare(hosts, tls, session, place, ours, deadline)?,
+        };
+        // Where nothing was begun nothing was compared, so that is asked again.
+        if ours.meta.is_some() {
+            sources.push(ours.source.clone());
+            sources.retain(|source| !self.sources.load().contains(source));
+            if !sources.is_empty() {
+                self.sources.rcu(|known| [known.as_slice(), &sources].concat());
+            }
+            self.last.store(Some(Arc::new(ours)));
+        }
+        Ok(())
+    }
+
+    /// Asks the servers one after the other. Returns what the one at hand has said at last, and the sources of those that agree.
+    fn compare(
+        &self,
+        hosts: &Hosts,
+        tls: &Tls,
+        session: &mut Session,
+        place: &str,
+        mut ours: Told,
+        deadline: Deadline,
+    ) -> Result<(Told, Vec<String>), Failure> {
+        let question = Question::Load(place.to_owned(), Which::One(0));
+        let ask = |session: &mut Session, deadline| -> Result<Told, Failure> {
+            let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
+            Ok(Told::new(session.host(), &backing, &loaded))
+        };
+        let mut sources = Vec::new();
+        let others: Vec<&String> = hosts.hosts.iter().filter(|host| **host != ours.host).collect();
+        for (tried, host) in others.iter().enumerate() {
+            // Half of the time is enough for those who are there.
+            let share = deadline.share(2 * (others.len() - tried));
+            // Whoever says nothing contradicts nobody.
+            let Ok(mut other) = Session::open(hosts, tls, host, share) else { continue };
+            for round in 1..=ROUNDS {
+                let Ok(theirs) = ask(&mut other, share) else { break };
+                let mut agree = theirs.is_the_same(&ours);
+                if !agree {
+                    let again = ask(session, deadline)?;
+                    let stood_still = again.is_the_same(&ours);
+                    // Else somebody has written in between, or the store has become another.
+                    agree = !stood_still && again.is_same_history(&theirs);
+                    ours = again;
+                    if stood_still || (!agree && round == ROUNDS) {
+                        return Err(different(&ours.host, host));
+                    }
+                }
+                if agree {
+                    sources.push(theirs.source);
+                    break;
+                }
+            }
+        }
+        if self.knows(&ours.source) || sources.iter().any(|source| self.knows(source)) {
+            return Ok((ours, sources));
+        }
+        Err(self.moved(&ours.host))
+    }
+
+    /// The refusal of what a server says, and nobody confirms.
+    fn moved(&self, host: &str) -> Failure {
+        let how = match self.last() {
+            Some(last) if last.host == host => {
+                format!(
+                    "{host} lends another store than before: it was started with another one, or servers behind that name lend different ones"
+                )
+            }
+            Some(last) => format!("{host} lends another store than {} did", last.host),
+            None => format!("{host} lends another store than the one that this process uses"),
+        };
+        let mend = "give all servers the same store; where it has moved for good, start this process again";
+        (ErrorKind::StoreChanged, format!("{how}: {mend}"))
+    }
+}
+
+fn different(one: &str, other: &str) -> Failure {
+    let why = format!(
+        "{one} and {other} lend different stores, which would hand out the same numbers: give both the same store, or name one of them"
+    );
+    (ErrorKind::StoreChanged, why)
+}
+
+/// The namespace that a tag's place belongs to.
+pub(super) fn namespace_of(place: &str) -> &str {
+    place.split('~').next().unwrap_or_default()
+}
