@@ -41,7 +41,9 @@ impl Plan {
             _ => Kind::Generators(1),
         };
         let is_all = kind == Kind::Store && name == lend::ALL;
-        if !is_all && (name.is_empty() || name.len() > LONGEST || !name.bytes().all(good)) {
+        // Clients take "." and ".." out of a path.
+        let is_dots = name == "." || name == "..";
+        if !is_all && (name.is_empty() || is_dots || name.len() > LONGEST || !name.bytes().all(good)) {
             let short: String = name.chars().take(LONGEST).collect();
             return Err(Error::new(ErrorKind::Spec, format!("{short:?} is not a name: 1 to {LONGEST} of a-z A-Z 0-9 . _ -")));
         }
