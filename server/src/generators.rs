@@ -9,6 +9,8 @@ use std::time::Duration;
 /// The key of a name's line, which the server has for itself.
 const KEY: &str = "generators";
 const ALLOWED: RangeInclusive<usize> = 1..=64;
+/// A clock that went back further than the policies make up for, and that is not there again within so long, is better left to itself.
+const CLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many of them a spec wants; the key is taken out.
 ///
@@ -99,9 +101,10 @@ impl Generators {
         sum
     }
 
-    /// Whether one has a lease whose bound lies ahead: then it serves for all. A number that is given, or a disposable one, has no end.
-    pub fn has_lease(&self) -> bool {
-        self.0.iter().any(has_lease)
+    /// Whether one has a lease whose bound lies ahead, and a clock that allows IDs: then it serves for all. A number that is given, or a
+    /// disposable one, has no end.
+    pub fn are_ready(&self) -> bool {
+        self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_PATIENCE))
     }
 
     fn in_turn(&self) -> impl Iterator<Item = &Snowflake> {

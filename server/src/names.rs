@@ -201,10 +201,11 @@ impl Name {
         }
     }
 
-    /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, or there are numbers.
+    /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, and the clock
+    /// did not go back, or there are numbers.
     pub fn is_ready(&self) -> bool {
         match &self.source {
-            Source::Generators(ids) => ids.has_lease(),
+            Source::Generators(ids) => ids.are_ready(),
             Source::Numbers(Supply::Tickets, _) => true,
             // Another replica would find the same store away.
             Source::Store(_) => true,

@@ -114,7 +114,7 @@ def test_the_end_does_not_wait_for_who_asks_nothing(tmp_path):
 
 def test_the_description_is_read_and_not_written(server):
     status, headers, _ = server.ask("POST", "/openapi.json")
-    assert (status, headers["Allow"]) == (405, "GET")
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
 def test_connections_leave_files_for_the_rest(tmp_path):

@@ -245,6 +245,30 @@ def test_the_end(tmp_path):
             idle.ping()
 
 
+def test_a_clock_that_went_back_is_not_ready(tmp_path):
+    """Another replica's is right; and this one comes back with its clock."""
+    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert library, "libfaketime is missing: run scripts/setup.sh"
+    file = tmp_path / "time"
+    fake = {"FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+    def set_clock(ahead_s):
+        (tmp_path / "next").write_text(f"{ahead_s:+}")
+        (tmp_path / "next").rename(file)
+
+    set_clock(0)
+    spec = f"orders=standard store=file:{tmp_path} generators=2"
+    with Replica(tmp_path, spec, env=fake | {"LD_PRELOAD": str(library)}) as server:
+        before = server.ids("orders", 10)
+        set_clock(-3600)
+        assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+        status, body = server.json("POST", "/v1/orders/next")
+        assert (status, body["error"]["code"]) == (503, "CLOCK_BACK")
+        set_clock(0)
+        assert process.await_true(server.is_ready, PATIENCE_S)
+        assert min(server.ids("orders", 10)) > max(before)
+
+
 def test_two_replicas_and_kill_9(tmp_path):
     """Clients of two protocols on two replicas, one of which is killed again and again: no ID twice."""
     assert POSTGRESQL, "run by tests/server/run.sh"
