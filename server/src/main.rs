@@ -76,7 +76,8 @@ fn main() -> ExitCode {
     let outcome = config.and_then(|config| {
         if checks {
             let shown = std::io::stdout().write_all(config.to_string().as_bytes());
-            return shown.map_err(|error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the output cannot be written: {error}")));
+            return shown
+                .map_err(|error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the output cannot be written: {error}")));
         }
         run::run(config)
     });

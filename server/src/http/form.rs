@@ -161,7 +161,9 @@ mod tests {
             Just(",".to_owned()), Just("0".to_owned()), Just("0.5".to_owned()), "[ -~]{0,4}",
         ], 0..12)) {
             let header = HeaderValue::from_str(&parts.concat()).unwrap();
-            let _ = Form::of(&[(ACCEPT, header)].into_iter().collect());
+            let headers = [(ACCEPT, header)].into_iter().collect();
+            let _ = Form::of(&headers);
+            prop_assert!(spring_type(&headers).ends_with(";charset=UTF-8"));
             let header = HeaderValue::from_str(&format!("{},application/json;q=0", parts.concat().to_lowercase().replace("json", ""))).unwrap();
             let form = Form::of(&[(ACCEPT, header)].into_iter().collect());
             prop_assert!(!matches!(form, Ok(Form::Json)), "{:?}", parts);

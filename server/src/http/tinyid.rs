@@ -149,6 +149,24 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever comes, in the query and in a form: each key has one value, or none, or is refused.
+        #[test]
+        fn any_query(halves in vec(vec(prop_oneof![
+            Just(b"bizType".to_vec()), Just(b"token=".to_vec()), Just(b"batchSize=".to_vec()), Just(b"&".to_vec()), Just(b"=".to_vec()),
+            Just(b"%00".to_vec()), Just(b"+".to_vec()), Just(b"a".to_vec()), vec(any::<u8>(), 0..3),
+        ], 0..10).prop_map(|parts| parts.concat()), 2)) {
+            let wanted = Wanted::new(&halves[0], &halves[1]);
+            for key in ["bizType", "token", "batchSize"] {
+                let count = wanted.all(key).count();
+                prop_assert_eq!(wanted.text(key).ok().map(|found| usize::from(found.is_some())), (count < 2).then_some(count));
+                prop_assert!(wanted.number(key).is_none_or(|found| count > 0 && !found.is_empty() && found.trim() == found));
+            }
+        }
+    }
 
     #[test]
     fn a_client_gives_out_the_row() {
