@@ -43,8 +43,8 @@ fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
     if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
         return Err(Refusal::not_found("there is no such path: /healthz, /readyz, /metrics".to_owned()));
     }
-    if request.method() != Method::GET {
-        return Err(Refusal::method_not_allowed(format!("{} is not for this path: GET", request.method()), "GET"));
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return Err(Refusal::method_not_allowed(format!("{} is not for this path: GET", request.method()), "GET, HEAD"));
     }
     match path {
         "/healthz" => Ok(json(json!({ "alive": true }).to_string())),

@@ -179,6 +179,7 @@ mod tests {
             (&|s| s.named.clear(), "nothing to serve"),
             (&|s| s.http = Some("localhost".into()), "http=\"localhost\" is not an address"),
             (&|s| drop(s.named.insert("a b".into(), "standard node=1".into())), "is not a name"),
+            (&|s| drop(s.named.insert("..".into(), "standard node=1".into())), "\"..\" is not a name"),
             (&|s| drop(s.named.insert("b".into(), "segment store=".into())), "b: "),
             (&|s| drop(s.named.insert("b".into(), "twitter datacentre=1".into())), "datacentre"),
         ] {

@@ -9,6 +9,8 @@ use std::time::Duration;
 /// The key of a name's line, which the server has for itself.
 const KEY: &str = "generators";
 const ALLOWED: RangeInclusive<usize> = 1..=64;
+/// A clock that went back further than the policies make up for, and that is not there again within so long, is better left to itself.
+const CLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How many of them a spec wants; the key is taken out.
 ///
@@ -50,8 +52,14 @@ impl Generators {
         if let [only] = &*self.0 {
             return only.try_next_id(wait).map(Id::get);
         }
-        let found = self.in_turn().find_map(|ids| ids.try_next_id(Duration::ZERO).ok());
-        found.map_or_else(|| self.first().try_next_id(wait), Ok).map(Id::get)
+        let mut soonest = Soonest::default();
+        for ids in self.in_turn() {
+            match ids.try_next_id(Duration::ZERO) {
+                Ok(id) => return Ok(id.get()),
+                Err(error) => soonest.note(ids, error),
+            }
+        }
+        soonest.found()?.try_next_id(wait).map(Id::get)
     }
 
     /// As many IDs as there is room for, ascending; of as few generators as it takes.
@@ -62,17 +70,14 @@ impl Generators {
         if let [only] = &*self.0 {
             return only.try_fill(buffer, wait);
         }
-        let mut written = 0;
+        let (mut written, mut soonest) = (0, Soonest::default());
         for ids in self.in_turn() {
-            match ids.try_fill(&mut buffer[written..], Duration::ZERO) {
-                Ok(()) => written = buffer.len(),
-                Err(error) => written += error.written(),
-            }
-            if written == buffer.len() {
-                return Ok(());
-            }
+            let Err(error) = ids.try_fill(&mut buffer[written..], Duration::ZERO) else { return Ok(()) };
+            written += error.written();
+            soonest.note(ids, error);
         }
-        self.first().try_fill(&mut buffer[written..], wait).map_err(|error| {
+        let rest = soonest.found().and_then(|ids| ids.try_fill(&mut buffer[written..], wait));
+        rest.map_err(|error| {
             let more = error.written();
             error.after_writing(written + more)
         })
@@ -96,18 +101,35 @@ impl Generators {
         sum
     }
 
-    /// Whether one has a lease whose bound lies ahead: then it serves for all. A number that is given, or a disposable one, has no end.
-    pub fn has_lease(&self) -> bool {
-        self.0.iter().any(has_lease)
-    }
-
-    fn first(&self) -> &Snowflake {
-        &self.0[turn() % self.0.len()]
+    /// Whether one has a lease whose bound lies ahead, and a clock that allows IDs: then it serves for all. A number that is given, or a
+    /// disposable one, has no end.
+    pub fn are_ready(&self) -> bool {
+        self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_PATIENCE))
     }
 
     fn in_turn(&self) -> impl Iterator<Item = &Snowflake> {
         let first = turn() % self.0.len();
         self.0[first..].iter().chain(&self.0[..first])
+    }
+}
+
+/// Of several generators that have no ID now, the one to wait for: it may be waited for, has its lease, and is due first.
+#[derive(Default)]
+struct Soonest<'a>(Option<((bool, bool, Duration), &'a Snowflake, Error)>);
+
+impl<'a> Soonest<'a> {
+    fn note(&mut self, ids: &'a Snowflake, error: Error) {
+        let rank = (error.kind() != ErrorKind::WouldBlock, !has_lease(ids), error.retry_after().unwrap_or(Duration::MAX));
+        if self.0.as_ref().is_none_or(|(best, ..)| rank < *best) {
+            self.0 = Some((rank, ids, error.after_writing(0)));
+        }
+    }
+
+    /// # Errors
+    /// Its error, where none may be waited for.
+    fn found(self) -> Result<&'a Snowflake> {
+        let ((is_over, ..), ids, error) = self.0.expect("there is at least one");
+        if is_over { Err(error) } else { Ok(ids) }
     }
 }
 
@@ -146,6 +168,23 @@ mod tests {
         let nodes: BTreeSet<_> = ids[..written].iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
         assert_eq!((nodes.len(), all.stats().issued), (4, written as u64));
         assert_eq!(ids[..written].iter().collect::<BTreeSet<_>>().len(), written);
+    }
+
+    #[test]
+    fn one_that_has_ended_ends_none_of_the_others() {
+        let line = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' store=memory namespace=ended exhausted=wait:60s generators=2";
+        let mut spec = Spec::parse(line).unwrap();
+        let count = wanted(&mut spec).unwrap();
+        let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
+        all.in_turn().next().unwrap().close();
+        // More than there are in a tick: the other one is waited for.
+        let mut ids = [0; 40];
+        all.try_fill(&mut ids, Duration::from_secs(60).into()).unwrap();
+        for _ in 0..20 {
+            all.try_next(Duration::from_secs(60).into()).unwrap();
+        }
+        all.0.iter().for_each(Snowflake::close);
+        assert_eq!(all.try_next(Duration::from_secs(60).into()).unwrap_err().kind(), ErrorKind::Closed);
     }
 
     #[test]

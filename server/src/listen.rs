@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// An address that is ours.
 pub enum Bound {
     /// Connections come only after `listen`.
-    Own(TcpSocket),
+    Own(TcpSocket, SocketAddr),
     /// The service manager lets them come already; they wait.
     Handed(TcpListener),
 }
@@ -36,7 +36,7 @@ pub enum Bound {
 /// `SPEC` for an address that cannot be had. Within a runtime of tokio.
 pub fn bind(place: Place) -> Result<Bound> {
     match place {
-        Place::Address(address) => own(address).map(Bound::Own).map_err(|error| refused(address, &error)),
+        Place::Address(address) => own(address).map(|socket| Bound::Own(socket, address)).map_err(|error| refused(address, &error)),
         Place::Socket(listener, address) => handed(listener).map(Bound::Handed).map_err(|error| refused(address, &error)),
     }
 }
@@ -72,7 +72,7 @@ impl Bound {
     /// `SPEC` as above.
     pub fn listen(self) -> Result<TcpListener> {
         match self {
-            Bound::Own(socket) => socket.listen(BACKLOG).map_err(|error| Error::new(ErrorKind::Spec, format!("cannot listen: {error}"))),
+            Bound::Own(socket, address) => socket.listen(BACKLOG).map_err(|error| refused(address, &error)),
             Bound::Handed(listener) => Ok(listener),
         }
     }

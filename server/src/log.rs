@@ -1,6 +1,6 @@
 //! What happens, a line of JSON each, on the standard error. Who asks for IDs is not logged, and nothing here holds a secret.
 
-use frazil::{Event, Level, show_instant};
+use frazil::{ErrorKind, Event, Level, show_instant};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -24,6 +24,14 @@ pub fn listen() {
         fields.extend(event.fields.iter().map(|(key, value)| (*key, value.as_str())));
         line(if event.level >= Level::Warning { "warning" } else { "info" }, event.name, &fields);
     });
+}
+
+/// Logs a panic as a line, too, and has it counted. What it was in ends: a request, a connection.
+pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
+    std::panic::set_hook(Box::new(move |panic| {
+        count();
+        error("panic", ErrorKind::Internal.name(), &panic.to_string());
+    }));
 }
 
 fn line(level: &str, event: &str, fields: &[(&str, &str)]) {

@@ -44,6 +44,7 @@ mod tokens;
 
 use clap::Parser;
 use settings::Settings;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Unique IDs over HTTP and Redis' protocol.
@@ -74,8 +75,9 @@ fn main() -> ExitCode {
     let config = sockets.and_then(|sockets| config::Config::new(settings.with_defaults()?, sockets));
     let outcome = config.and_then(|config| {
         if checks {
-            print!("{config}");
-            return Ok(());
+            let shown = std::io::stdout().write_all(config.to_string().as_bytes());
+            return shown
+                .map_err(|error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the output cannot be written: {error}")));
         }
         run::run(config)
     });

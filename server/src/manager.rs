@@ -5,6 +5,7 @@ use crate::protocol::Protocol;
 use crate::settings::spec_error;
 use frazil::Result;
 use sd_notify::NotifyState;
+use socket2::{SockRef, Type};
 use std::net::TcpListener;
 use std::os::fd::FromRawFd;
 use std::time::Duration;
@@ -59,8 +60,9 @@ pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
         };
         // SAFETY: the service manager opened it for this process, which nobody else here knows of; `main` comes here once.
         let listener = unsafe { TcpListener::from_raw_fd(number) };
-        if let Err(error) = listener.local_addr() {
-            return Err(spec_error(format!("the socket {name} of the service manager is none of TCP: {error}")));
+        if !accepts(&listener) {
+            let why = "is none of TCP that listens: give it ListenStream= with a port, and no Accept=yes";
+            return Err(spec_error(format!("the socket {name} of the service manager {why}")));
         }
         if sockets.iter().any(|(earlier, _)| *earlier == protocol) {
             return Err(spec_error(format!("the service manager hands over two sockets {name}: one")));
@@ -68,4 +70,14 @@ pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
         sockets.push((protocol, listener));
     }
     Ok(sockets)
+}
+
+/// Whether it is a socket of TCP to which clients come.
+fn accepts(listener: &TcpListener) -> bool {
+    let socket = SockRef::from(listener);
+    #[cfg(target_os = "linux")]
+    if !socket.is_listener().unwrap_or(false) {
+        return false;
+    }
+    listener.local_addr().is_ok() && socket.r#type().is_ok_and(|kind| kind == Type::STREAM)
 }

@@ -49,6 +49,7 @@ impl Port {
 
 pub struct Metrics {
     registry: Registry,
+    pub panics: Counter,
     pub http: Arc<Port>,
     pub resp: Arc<Port>,
     pub admin: Arc<Port>,
@@ -71,6 +72,8 @@ impl Metrics {
             turned_away.clone(),
         );
         registry.register("handshakes_failed", "Connections that did not come to TLS in time", handshakes_failed.clone());
+        let panics = Counter::default();
+        registry.register("panics", "Panics, each a defect of the server: what it was in has ended", panics.clone());
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
             Arc::new(Port {
@@ -84,7 +87,7 @@ impl Metrics {
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
-        Metrics { registry, http, resp, admin }
+        Metrics { registry, panics, http, resp, admin }
     }
 
     /// All of it as OpenMetrics, which Prometheus reads.

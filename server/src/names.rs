@@ -41,7 +41,9 @@ impl Plan {
             _ => Kind::Generators(1),
         };
         let is_all = kind == Kind::Store && name == lend::ALL;
-        if !is_all && (name.is_empty() || name.len() > LONGEST || !name.bytes().all(good)) {
+        // Clients take "." and ".." out of a path.
+        let is_dots = name == "." || name == "..";
+        if !is_all && (name.is_empty() || is_dots || name.len() > LONGEST || !name.bytes().all(good)) {
             let short: String = name.chars().take(LONGEST).collect();
             return Err(Error::new(ErrorKind::Spec, format!("{short:?} is not a name: 1 to {LONGEST} of a-z A-Z 0-9 . _ -")));
         }
@@ -199,10 +201,11 @@ impl Name {
         }
     }
 
-    /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, or there are numbers.
+    /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, and the clock
+    /// did not go back, or there are numbers.
     pub fn is_ready(&self) -> bool {
         match &self.source {
-            Source::Generators(ids) => ids.has_lease(),
+            Source::Generators(ids) => ids.are_ready(),
             Source::Numbers(Supply::Tickets, _) => true,
             // Another replica would find the same store away.
             Source::Store(_) => true,

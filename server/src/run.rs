@@ -60,22 +60,26 @@ async fn serve(config: Config) -> Result<()> {
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
     limits.connections = files::room_for(limits.connections, config.places.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
+    let panics = shared.metrics.panics.clone();
+    log::on_panic(move || _ = panics.inc());
     tokio::spawn(manager::watch());
     // Addresses first: what is wrong with them shows at once.
     let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
+    let mut ports = JoinSet::new();
     for (protocol, bound) in admin {
-        start(bound, &shared, no_stop.clone(), protocol)?;
+        ports.spawn(start(bound, &shared, no_stop.clone(), protocol)?);
     }
     let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
     shared.serve(names?);
     for (protocol, bound) in public {
-        start(bound, &shared, stop.clone(), protocol)?;
+        ports.spawn(start(bound, &shared, stop.clone(), protocol)?);
     }
     drop(stop);
     log::info("ready", &[("names", &shared.names().len().to_string())]);
     manager::ready();
-    signals.unless_ended(&shared, std::future::pending::<()>()).await;
+    // A port has no end of its own.
+    let broken = signals.unless_ended(&shared, ports.join_next()).await;
     shared.end();
     manager::stopping();
     log::info("draining", &[]);
@@ -85,7 +89,10 @@ async fn serve(config: Config) -> Result<()> {
         log::warning("cut.off", &[("text", "requests were under way for too long, or a second signal came")]);
     }
     log::info("ended", &[]);
-    Ok(())
+    match broken {
+        None => Ok(()),
+        Some(_) => Err(Error::new(ErrorKind::Internal, "a port broke: the log says why")),
+    }
 }
 
 /// Opens all names side by side, on threads that may wait for stores. Whoever gives this future up ends the waits.
@@ -109,7 +116,8 @@ async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
     Ok(names)
 }
 
-fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<()> {
+/// Opens a port; what is returned serves it.
+fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<impl Future<Output = ()> + use<>> {
     let listener = bound.listen()?;
     let address = listener.local_addr().map_err(internal)?.to_string();
     log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
@@ -117,8 +125,7 @@ fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> 
     let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, full });
     let shared = Arc::clone(shared);
     let connection = move |stream, peer, stop, open| protocol.serve(stream, peer, stop, Arc::clone(&shared), open);
-    tokio::spawn(listen::serve(listener, door, stop, port, connection));
-    Ok(())
+    Ok(listen::serve(listener, door, stop, port, connection))
 }
 
 /// What the operator tells the process.
@@ -152,7 +159,11 @@ impl Signals {
 
 /// What is wrong changes nothing.
 fn reload(shared: &Shared) {
-    manager::reloading();
+    // The manager takes the end of a reload for the end of the start; and nothing after the end.
+    let serves = shared.serves();
+    if serves {
+        manager::reloading();
+    }
     match shared.gate.reload() {
         Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
         Err(error) => log::error("tokens.kept", error.kind().name(), &error.to_string()),
@@ -162,5 +173,7 @@ fn reload(shared: &Shared) {
         Some(Ok(())) => log::info("certificates.read", &[]),
         Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),
     }
-    manager::ready();
+    if serves {
+        manager::ready();
+    }
 }

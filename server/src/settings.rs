@@ -48,7 +48,7 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub tls_client_ca: Option<PathBuf>,
     /// Listen beyond this machine, and serve anyone: without tokens, and without --tls-client-ca
-    #[arg(long, num_args = 0, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub insecure: Option<bool>,
     /// The most IDs of one request [10000]
     #[arg(long, value_name = "N")]
@@ -60,7 +60,7 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub max_connections: Option<usize>,
     /// Log each request, and each pipeline of Redis' protocol
-    #[arg(long, num_args = 0, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub access_log: Option<bool>,
     /// Threads that serve [one for each processor]
     #[arg(long, value_name = "N")]
@@ -89,14 +89,6 @@ impl Settings {
             let Some(long) = argument.get_long() else { continue };
             let variable = PREFIX.to_owned() + &long.to_uppercase().replace('-', "_");
             let Some(value) = std::env::var_os(&variable) else { continue };
-            if argument.get_num_args().is_some_and(|count| count.max_values() == 0) {
-                match value.to_str() {
-                    Some("true") => flags.push(OsString::from(format!("--{long}"))),
-                    Some("false") => {}
-                    _ => return Err(spec_error(format!("{variable} is neither true nor false"))),
-                }
-                continue;
-            }
             let mut flag = OsString::from(format!("--{long}="));
             flag.push(value);
             flags.push(flag);
@@ -112,8 +104,9 @@ impl Settings {
 
     fn from_file(path: &std::path::Path) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{}: {error}", path.display())))?;
-        // Its error shows the line, which may hold a password: only its place is told.
-        toml::from_str(&text).map_err(|error| spec_error(format!("{}{}: {}", path.display(), place(&text, &error), error.message())))
+        // Its error shows the line, which may hold a password: only its place is told, and no value.
+        toml::from_str(&text)
+            .map_err(|error| spec_error(format!("{}{}: {}", path.display(), place(&text, &error), without_value(error.message()))))
     }
 
     /// Splits each NAME=SPEC.
@@ -164,6 +157,14 @@ pub fn spec_error(why: String) -> Error {
 pub fn place(text: &str, error: &toml::de::Error) -> String {
     let line = |at: usize| text.bytes().take(at).filter(|&byte| byte == b'\n').count() + 1;
     error.span().map_or_else(String::new, |span| format!(":{}", line(span.start)))
+}
+
+/// The parser's `invalid type: string "...", expected ...` without what was found.
+fn without_value(text: &str) -> String {
+    match (text.strip_prefix("invalid "), text.split_once(": "), text.rfind(", expected ")) {
+        (Some(_), Some((what, _)), Some(at)) => format!("{what}{}", &text[at..]),
+        _ => text.to_owned(),
+    }
 }
 
 fn first_line(text: &str) -> &str {

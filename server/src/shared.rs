@@ -43,6 +43,11 @@ impl Shared {
         self.ending.store(true, Ordering::Release);
     }
 
+    /// Whether it was told to be ready, and not yet to end.
+    pub fn serves(&self) -> bool {
+        self.names.get().is_some() && !self.ending.load(Ordering::Acquire)
+    }
+
     /// Why no request should be sent here now.
     pub fn not_ready(&self) -> Option<String> {
         if self.ending.load(Ordering::Acquire) {

@@ -91,6 +91,11 @@ impl Tokens {
                 let why = format!("{shown}: the secret of [{label}] has {} bytes: at least {SHORTEST}", secret.len());
                 return Err(Error::new(ErrorKind::OutOfRange, why));
             }
+            // As of a file that ends with a line: in HTTP's header it would be cut off.
+            if secret.trim_ascii() != secret || secret.contains(|letter: char| letter.is_ascii_control()) {
+                let why = "begins or ends with white space, or has a control character, such as the end of a line";
+                return Err(spec_error(format!("{shown}: the secret of [{label}] {why}")));
+            }
             let fingerprint = fingerprint(secret.as_bytes());
             tokens.push(Token { label, fingerprint, mint: entry.mint, lease: entry.lease, admin: entry.admin });
         }
@@ -223,6 +228,7 @@ mod tests {
             "[a]\nsecret='s3cret-s3cret-s3cret'\n[b]\nsecret='s3cret-s3cret-s3cret'",
             "[a]\nsecret='s3cret-s3cret-s3cret",
             "[a]\nsecret='env:FRAZIL_TEST_NO_SUCH_VARIABLE'",
+            "[a]\nsecret=\"s3cret-s3cret-s3cret\\n\"",
         ] {
             let error = read(text).err().unwrap().to_string();
             assert!(!error.contains("s3cret"), "{error}");

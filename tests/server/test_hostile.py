@@ -1,9 +1,14 @@
 """What an enemy, or a careless client, sends; each was a defect once."""
 
 import contextlib
+import http.client
 import itertools
+import pathlib
 import re
 import socket
+import struct
+import threading
+import time
 
 import httpx
 import pytest
@@ -39,6 +44,56 @@ def test_two_requests_in_one_are_one(server):
         assert b" 200 " not in answer
 
 
+def answered(server, data):
+    """The statuses that come back for bytes, until the server closes the connection or says no more."""
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+        connection.sendall(data)
+        return re.findall(rb"HTTP/1.[01] (\d+) ", b"".join(iter(lambda: connection.recv(65536), b"")))
+
+
+def test_the_last_answer_of_a_connection_comes(server):
+    """Also where more has come behind the last request, or what came is no request."""
+    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    last = post.replace(b"Host", b"Connection: close\r\nHost")
+    assert answered(server, last + b"\r\n") == [b"200"]
+    assert answered(server, post + last.replace(b"/1.1", b"/1.0") + post) == [b"200"] * 2
+    assert answered(server, 5 * post + b"nonsense\r\n\r\n") == [b"200"] * 5 + [b"400"]
+    assert answered(server, post + b"POST /v1/orders/next HTTP/1.1\r\nX: " + b"a" * 17_000) == [b"200", b"431"]
+
+
+def test_a_pipeline_waits_for_its_client(server):
+    """Answers that nobody takes do not pile up, however many requests have come; and none is lost."""
+    count, size = 4000, 1000
+    asked = f"POST /v1/orders/next?n={size} HTTP/1.1\r\nAccept: application/octet-stream\r\n\r\n".encode()
+
+    def resident_kib():
+        return int(re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{server.running.pid}/status").read_text(), re.MULTILINE)[1])
+
+    def begun():
+        text = server.ask("GET", "/metrics", port="admin")[2].decode()
+        return int(re.search(r'^frazil_server_requests_total{protocol="http",code="OK"} (\d+)$', text, re.MULTILINE)[1])
+
+    before, first = resident_kib(), begun()
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+        # Half a request is always there.
+        sending = threading.Thread(target=connection.sendall, args=(count * asked,))
+        sending.start()
+        # Until it stops: the kernel's buffers, some MB, are full, or all are answered.
+        seen = []
+        while len(seen) < 20 or seen[-1] != seen[-20]:
+            seen.append(begun())
+            time.sleep(0.1)
+        assert seen[-1] - first < count and resident_kib() - before < 10_000
+        ids = []
+        with connection.makefile("rb") as answers:
+            for _ in range(count):
+                assert answers.readline() == b"HTTP/1.1 200 OK\r\n"
+                length = int(http.client.parse_headers(answers)["Content-Length"])
+                ids.append(struct.unpack(f"<{size}q", answers.read(length)))
+        sending.join()
+    assert [number for batch in ids for number in batch] == sorted({number for batch in ids for number in batch})
+
+
 def test_a_browser_that_asks_whether_it_may_mints_nothing(server):
     before = server.ids("invoice", 1)[0]
     for path in ("/api/segment/get/invoice", "/id/nextIdSimple?bizType=invoice"):
@@ -59,7 +114,7 @@ def test_the_end_does_not_wait_for_who_asks_nothing(tmp_path):
 
 def test_the_description_is_read_and_not_written(server):
     status, headers, _ = server.ask("POST", "/openapi.json")
-    assert (status, headers["Allow"]) == (405, "GET")
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
 def test_connections_leave_files_for_the_rest(tmp_path):

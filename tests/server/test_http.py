@@ -49,6 +49,14 @@ def test_getting_mints_nothing(server):
     assert server.ids("invoice", 1) == [before + 1]
 
 
+def test_the_head_of_what_may_be_read(server):
+    for port, path in (("http", "/openapi.json"), ("http", "/v1/orders/decode/1"), ("admin", "/healthz"), ("admin", "/readyz")):
+        _, whole, body = server.ask("GET", path, port=port)
+        status, headers, nothing = server.ask("HEAD", path, port=port)
+        assert (status, headers["Content-Length"], headers["Content-Type"]) == (200, str(len(body)), whole["Content-Type"])
+        assert not nothing
+
+
 @pytest.mark.parametrize(
     "method, path, status, code",
     [
@@ -214,3 +222,40 @@ def test_tinyid_to_the_byte(server):
     for query in ({"batchSize": 10_001}, {"batchSize": 0}, {"bizType": "none"}):
         status, _, body = asked("nextIdSimple", **query)
         assert status in (400, 404) and body
+
+
+def test_requests_as_spring_reads_them(server):
+    """What Leaf's and Tinyid's servers make of a request is Spring's affair, and their clients rely on it."""
+    form = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
+
+    def asked(path, headers=None, body=None, method="POST"):
+        status, answer, told = server.ask(method, path, headers, body)
+        assert status == 200, told
+        return answer["Content-Type"], [int(number) for number in told.decode().split(",")]
+
+    text = "text/plain;charset=UTF-8"
+    [last] = server.ids("invoice", 1)
+    for path, headers, body, count in (
+        ("/id/nextIdSimple", form, b"batchSize=3&token=any&bizType=invoice", 3),
+        ("/id/nextIdSimple?bizType=invoice", form, b"batchSize=2", 2),
+        ("/tinyid/id/nextIdSimple/?_=1&bizType=invoice&batchSize=", None, None, 1),
+        ("/id/nextIdSimple?batchSize=+2+&bizType=%69nvoice&batchSize=9&x", None, None, 2),
+        ("/id/nextIdSimple?bizType=invoice", {"Content-Type": "application/json"}, b'{"batchSize": 5}', 1),
+        ("/api/segment/get/invoice", {"Content-Type": "application/json"}, b"{}", 1),
+        ("/api/segment/get/invoice/?time=1", None, None, 1),
+    ):
+        assert asked(path, headers, body) == (text, list(range(last + 1, last + 1 + count))), path
+        last += count
+    # A string is written in the type that is wanted most: Java's clients that read a number want JSON.
+    for accept, kind in (
+        ("application/json, application/*+json", "application/json;charset=UTF-8"),
+        ("text/html, image/gif, image/jpeg, */*; q=0.2", "text/html;charset=UTF-8"),
+        ("text/plain, application/json, */*", text),
+        ("application/json;q=0.5, */*", text),
+        ("*/*", text),
+    ):
+        for path in ("/api/segment/get/invoice", "/id/nextIdSimple?bizType=invoice"):
+            assert asked(path, {"Accept": accept}, method="GET")[0] == kind, accept
+    # A key that must be there once, and a body that is too long.
+    assert server.ask("GET", "/id/nextIdSimple?bizType=invoice&bizType=orders")[0] == 400
+    assert server.ask("POST", "/id/nextIdSimple?bizType=invoice", form, b"x=" + b"y" * 70_000)[0] == 400

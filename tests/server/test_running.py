@@ -66,6 +66,36 @@ def test_everyone_is_served_where_that_is_wanted():
         assert told.returncode == 0 and "0.0.0.0:8080" in told.stdout, told.stderr
 
 
+def test_a_variable_that_says_no_goes_before_the_file(tmp_path):
+    file = tmp_path / "server.toml"
+    file.write_text('insecure = true\nhttp = "0.0.0.0:8080"\n[names]\na = "standard node=1"\n')
+    assert run("check", "--config", file).returncode == 0
+    for arguments, env in ([], {"FRAZIL_SERVER_INSECURE": "false"}), (["--insecure=false"], {"FRAZIL_SERVER_INSECURE": "true"}):
+        told = run("check", "--config", file, *arguments, env=env)
+        assert told.returncode == 1 and "--tokens" in told.stderr, told.stderr
+
+
+@pytest.mark.parametrize("line", ['names = "SPEC"', 'max-count = "SPEC"', 'insecure = "SPEC"', '[names]\na = ["SPEC"]', 'a = "SPEC"'])
+def test_a_wrong_setting_shows_no_password(tmp_path, line):
+    file = tmp_path / "server.toml"
+    file.write_text(line.replace("SPEC", "standard store=postgresql://us:s3cret@db/a, expected b") + "\n")
+    told = run("check", "--config", file)
+    assert told.returncode == 1 and f"{file}:" in told.stderr and "s3cret" not in told.stderr, told.stderr
+
+
+def test_a_check_whose_output_nobody_takes():
+    with open("/dev/full", "w") as full:
+        told = subprocess.run(
+            [PROGRAM, "check", "a=standard node=1"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
+        )
+    assert told.returncode == 1 and json.loads(told.stderr)["code"] == "INTERNAL", told.stderr
+
+
+def test_two_ports_of_one_address():
+    told = run("a=standard node=1", "--http=127.0.0.1:18765", "--resp=127.0.0.1:18765")
+    assert told.returncode == 1 and "cannot listen on 127.0.0.1:18765: " in told.stderr, told.stderr
+
+
 def write_tokens(file, mint):
     shop = f'[shop]\nsecret = "env:SHOP"\nmint = {json.dumps(mint)}\n'
     file.write_text(f'{shop}[operator]\nsecret = "{OPERATOR}"\nlease = ["*"]\nadmin = true\n')
@@ -213,6 +243,30 @@ def test_the_end(tmp_path):
         frazil.Snowflake(spec.removeprefix("orders=")).close()
         with pytest.raises(redis.ConnectionError):
             idle.ping()
+
+
+def test_a_clock_that_went_back_is_not_ready(tmp_path):
+    """Another replica's is right; and this one comes back with its clock."""
+    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
+    assert library, "libfaketime is missing: run scripts/setup.sh"
+    file = tmp_path / "time"
+    fake = {"FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+    def set_clock(ahead_s):
+        (tmp_path / "next").write_text(f"{ahead_s:+}")
+        (tmp_path / "next").rename(file)
+
+    set_clock(0)
+    spec = f"orders=standard store=file:{tmp_path} generators=2"
+    with Replica(tmp_path, spec, env=fake | {"LD_PRELOAD": str(library)}) as server:
+        before = server.ids("orders", 10)
+        set_clock(-3600)
+        assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+        status, body = server.json("POST", "/v1/orders/next")
+        assert (status, body["error"]["code"]) == (503, "CLOCK_BACK")
+        set_clock(0)
+        assert process.await_true(server.is_ready, PATIENCE_S)
+        assert min(server.ids("orders", 10)) > max(before)
 
 
 def test_two_replicas_and_kill_9(tmp_path):

@@ -27,6 +27,7 @@ use crossbeam_utils::CachePadded;
 use lease::Refused;
 use meters::Meters;
 use std::ops::Range;
+use std::time::Duration;
 use wait::{Refusal, Waiting};
 
 /// Above every word.
@@ -371,6 +372,18 @@ impl Generator {
     /// The IDs of the first words of a claim, up to the end of their tick.
     pub(crate) fn run(&self, node_bits: u64, words: &Range<u64>) -> Run {
         self.packing.run(node_bits, words)
+    }
+
+    /// How long it takes until the clock, which went back, allows the next ID; nothing where it did not.
+    pub(crate) fn due_in(&self) -> Result<Duration> {
+        let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
+        let seen = self.seen();
+        if now >= seen {
+            return Ok(Duration::ZERO);
+        }
+        let next = self.lease.get().next() >> self.packing.sequence_bits;
+        let due = next.saturating_sub(self.reaction(now, seen).ahead_ticks(&self.layout)).min(seen);
+        Ok(self.clock.until(self.layout.tick_start_ms(due)))
     }
 
     /// How many IDs can be minted at this instant, with no stamp ahead of the clock.

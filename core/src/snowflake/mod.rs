@@ -242,6 +242,16 @@ impl Snowflake {
         self.entry.credit(&Wait::from(Duration::ZERO))
     }
 
+    /// How long it takes until the clock, which went back, allows the next ID; nothing where it did not.
+    ///
+    /// # Errors
+    /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED`, `CLOCK_NOT_SET`; `CLOSED`.
+    #[doc(hidden)]
+    pub fn due_in(&self) -> Result<Duration> {
+        self.check_open()?;
+        self.generator().due_in()
+    }
+
     /// Sets the time of `clock=manual` to an instant in Unix ms. Backwards is a rollback.
     ///
     /// # Errors

@@ -1,10 +1,11 @@
 //! Answers. None may be kept by a cache: it would repeat an ID.
 
+use super::form::spring_type;
 use crate::refusal::Refusal;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{Response, StatusCode};
+use hyper::{HeaderMap, Response, StatusCode};
 
 pub type Answer = Response<Full<Bytes>>;
 
@@ -21,6 +22,11 @@ pub fn json(body: impl Into<Bytes>) -> Answer {
 
 pub fn plain(body: impl Into<Bytes>) -> Answer {
     of_type("text/plain; charset=utf-8", body)
+}
+
+/// A text as Leaf's and Tinyid's servers answer it. Many a client in Java reads a number only where it is called JSON.
+pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
+    of_type(spring_type(headers), body)
 }
 
 /// A refusal in JSON.

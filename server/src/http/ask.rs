@@ -25,13 +25,16 @@ impl<'a> Ask<'a> {
         Ok(Ask { shared, request, token })
     }
 
+    /// What may be read may be asked for its head alone.
+    ///
     /// # Errors
     /// `METHOD_NOT_ALLOWED`.
     pub fn check_method(&self, wanted: &Method, why: &str) -> Result<()> {
-        if self.request.method() == wanted {
+        let given = self.request.method();
+        if given == wanted || (given == Method::HEAD && wanted == Method::GET) {
             return Ok(());
         }
-        let allow = if *wanted == Method::POST { "POST" } else { "GET" };
+        let allow = if *wanted == Method::POST { "POST" } else { "GET, HEAD" };
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
     }
 

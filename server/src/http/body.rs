@@ -1,11 +1,12 @@
-//! Bodies, which nothing here reads: what is asked for stands in the path and the query.
+//! Bodies, which nothing of frazil's own reads: what is asked for stands in the path and the query. Tinyid's clients may send a form.
 
 use crate::refusal::Result;
+use bytes::BytesMut;
 use frazil::{Error, ErrorKind};
 use http_body_util::BodyExt;
-use hyper::Request;
 use hyper::body::{Body, Incoming};
-use hyper::header::EXPECT;
+use hyper::header::{CONTENT_TYPE, EXPECT};
+use hyper::{Method, Request};
 use std::time::Duration;
 
 /// How long a body may take to end ...
@@ -13,6 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// ... and how much of it is read, and forgotten. Behind what is not read no further request can be found, and the connection is closed:
 /// a client that still sends may never see the answer.
 const MOST: u64 = 64 * 1024;
+const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
 /// Lets an empty body pass, also one whose end comes after the head: in chunks, or in a frame of its own. Many clients send that.
 ///
@@ -34,14 +36,41 @@ pub async fn check_empty(request: &mut Request<Incoming>) -> Result<()> {
     Err(Error::new(ErrorKind::Spec, why).into())
 }
 
-async fn ends_empty(body: &mut Incoming) -> bool {
-    let mut length = 0;
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return false };
-        length += frame.data_ref().map_or(0, |data| data.len() as u64);
-        if length > MOST {
-            return false;
-        }
+/// The form of a POST; of another body nothing, as Spring leaves it unread.
+///
+/// # Errors
+/// `SPEC` for a body that is too long, and for one that does not end.
+pub async fn form(request: &mut Request<Incoming>) -> Result<BytesMut> {
+    let is_form = request.method() == Method::POST
+        && request.headers().get(CONTENT_TYPE).is_some_and(|kind| {
+            let kind = kind.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
+            kind.trim_ascii().eq_ignore_ascii_case(FORM)
+        });
+    let body = request.body_mut();
+    if body.is_end_stream() {
+        return Ok(BytesMut::new());
     }
-    length == 0
+    match tokio::time::timeout(PATIENCE, read(body)).await.unwrap_or(None) {
+        Some(form) if is_form => Ok(form),
+        Some(_) => Ok(BytesMut::new()),
+        None => Err(Error::new(ErrorKind::Spec, format!("the request's body is longer than {MOST} bytes, or does not end")).into()),
+    }
+}
+
+async fn ends_empty(body: &mut Incoming) -> bool {
+    read(body).await.is_some_and(|came| came.is_empty())
+}
+
+/// `None` where it is too long, or breaks off.
+async fn read(body: &mut Incoming) -> Option<BytesMut> {
+    let mut came = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.ok()?;
+        let data = frame.data_ref().map_or(&[][..], |data| &data[..]);
+        if (came.len() + data.len()) as u64 > MOST {
+            return None;
+        }
+        came.extend_from_slice(data);
+    }
+    Some(came)
 }

@@ -1,6 +1,7 @@
 //! A connection: its limits, and its end.
 
 use super::Answer;
+use super::pipeline::Pipeline;
 use crate::stop::Stop;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -61,10 +62,10 @@ async fn serve_with<F>(
     });
     let mut builder = Builder::new(TokioExecutor::new());
     // Its own limit begins with what comes first, and costs a timer for each request: see below.
-    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).pipeline_flush(true);
+    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(Pipeline::new(stream)), service));
     let mut begun = 0;
     loop {
         match stop.unless(tokio::time::timeout(patience, connection.as_mut())).await {

@@ -49,6 +49,25 @@ impl Form {
     }
 }
 
+/// The type in which Spring answers with a text, and so Leaf and Tinyid: that of them which the client wants most.
+pub fn spring_type(headers: &HeaderMap) -> &'static str {
+    const TYPES: [(&str, &str); 3] = [
+        ("text/plain", "text/plain;charset=UTF-8"),
+        ("application/json", "application/json;charset=UTF-8"),
+        ("text/html", "text/html;charset=UTF-8"),
+    ];
+    let headers = headers.get_all(ACCEPT).iter();
+    let wishes = headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new);
+    let (mut best, mut most) = (TYPES[0].1, 0.0);
+    for wish in wishes {
+        let found = TYPES.iter().find(|(name, _)| covers(wish.range, name).is_some());
+        if let Some((_, full)) = found.filter(|_| wish.quality > most) {
+            (best, most) = (full, wish.quality);
+        }
+    }
+    best
+}
+
 /// A range of media types, and how much it is wanted: 0, not at all, to 1.
 struct Wish<'a> {
     range: &'a str,
@@ -142,7 +161,9 @@ mod tests {
             Just(",".to_owned()), Just("0".to_owned()), Just("0.5".to_owned()), "[ -~]{0,4}",
         ], 0..12)) {
             let header = HeaderValue::from_str(&parts.concat()).unwrap();
-            let _ = Form::of(&[(ACCEPT, header)].into_iter().collect());
+            let headers = [(ACCEPT, header)].into_iter().collect();
+            let _ = Form::of(&headers);
+            prop_assert!(spring_type(&headers).ends_with(";charset=UTF-8"));
             let header = HeaderValue::from_str(&format!("{},application/json;q=0", parts.concat().to_lowercase().replace("json", ""))).unwrap();
             let form = Form::of(&[(ACCEPT, header)].into_iter().collect());
             prop_assert!(!matches!(form, Ok(Form::Json)), "{:?}", parts);

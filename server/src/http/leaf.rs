@@ -1,20 +1,25 @@
 //! Leaf's paths, for clients that ask its server: a number as text.
 
-use super::answer::{Answer, of_type};
+use super::answer::{Answer, spring_text};
 use super::ask::Ask;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
 
-/// As Spring writes it.
-const TEXT: &str = "text/plain;charset=UTF-8";
+pub fn is_path(path: &str) -> bool {
+    parse(path).is_some()
+}
+
+/// Whether a segment is asked, and its key. Spring reads a path with a slash at its end like the one without.
+fn parse(path: &str) -> Option<(bool, &str)> {
+    let (kind, key) = path.strip_prefix("/api/")?.split_once("/get/")?;
+    Some((kind == "segment", key.strip_suffix('/').unwrap_or(key))).filter(|_| matches!(kind, "segment" | "snowflake"))
+}
 
 /// `/api/segment/get/KEY` and `/api/snowflake/get/KEY`, by any method, as there.
 pub async fn route(ask: &Ask<'_>, path: &str) -> Option<Result<Answer>> {
-    if let Some(key) = path.strip_prefix("/api/segment/get/") {
-        return Some(number(ask, key, true).await);
-    }
-    Some(number(ask, path.strip_prefix("/api/snowflake/get/")?, false).await)
+    let (from_segment, key) = parse(path)?;
+    Some(number(ask, key, from_segment).await)
 }
 
 async fn number(ask: &Ask<'_>, key: &str, from_segment: bool) -> Result<Answer> {
@@ -25,5 +30,5 @@ async fn number(ask: &Ask<'_>, key: &str, from_segment: bool) -> Result<Answer> 
         return Err(Refusal::unknown(format!("{key} is {is}: /api/{other}/get/{key}")));
     }
     let id = mint::one(name, ask.shared.limits.wait).await?;
-    Ok(of_type(TEXT, id.to_string()))
+    Ok(spring_text(ask.request.headers(), id.to_string()))
 }

@@ -7,6 +7,7 @@ mod connection;
 mod form;
 mod ids;
 mod leaf;
+mod pipeline;
 mod tinyid;
 
 pub use answer::{Answer, json, plain, refusal};
@@ -16,6 +17,7 @@ use crate::access;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use ask::Ask;
+use bytes::BytesMut;
 use hyper::body::Incoming;
 use hyper::{Method, Request};
 use std::net::SocketAddr;
@@ -32,8 +34,14 @@ pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n
 pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.http;
-    let done = match body::check_empty(&mut request).await {
-        Ok(()) => route(&shared, &request).await,
+    let path = request.uri().path();
+    let asked = if leaf::is_path(path) || tinyid::is_path(path) {
+        body::form(&mut request).await
+    } else {
+        body::check_empty(&mut request).await.map(|()| BytesMut::new())
+    };
+    let done = match asked {
+        Ok(form) => route(&shared, &request, &form).await,
         Err(refused) => Err(refused),
     };
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
@@ -54,7 +62,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
     answer
 }
 
-async fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+async fn route(shared: &Shared, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
     let ask = Ask::new(shared, request)?;
     let path = request.uri().path();
     if let Some(rest) = path.strip_prefix("/v1/")
@@ -89,7 +97,7 @@ async fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
     if let Some(answer) = leaf::route(&ask, path).await {
         return answer;
     }
-    match tinyid::route(&ask, path).await {
+    match tinyid::route(&ask, path, form).await {
         Some(answer) => answer,
         None => Err(no_such_path()),
     }

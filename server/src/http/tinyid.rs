@@ -2,8 +2,8 @@
 //!
 //! Answers are its own, to the byte. Where it cuts an oversize batch, or answers an error with nothing, there is an error here.
 
-use super::answer::{self, Answer, of_type, plain};
-use super::ask::{Ask, Query};
+use super::answer::{self, Answer, of_type, plain, spring_text};
+use super::ask::Ask;
 use super::form::joined;
 use crate::mint;
 use crate::names::Name;
@@ -12,29 +12,37 @@ use crate::tokens::Right;
 use frazil::{Error, ErrorKind, Row};
 use hyper::StatusCode;
 use serde_json::json;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const JSON: &str = "application/json;charset=UTF-8";
-const TEXT: &str = "text/plain;charset=UTF-8";
 /// Its codes: "token is error", and any other.
 const TOKEN_CODE: u32 = 5;
 const OTHER_CODE: u32 = 6;
 /// A client fetches the next range when it has used so many percent of one.
 const LOADING_PERCENT: i128 = 20;
 
-/// By any method, as there.
-pub async fn route(ask: &Ask<'_>, path: &str) -> Option<Result<Answer>> {
-    Some(match operation(path)? {
-        "nextId" => next(ask, false).await,
-        "nextIdSimple" => next(ask, true).await,
-        "nextSegmentId" => segment(ask, false).await,
-        "nextSegmentIdSimple" => segment(ask, true).await,
+pub fn is_path(path: &str) -> bool {
+    operation(path).is_some()
+}
+
+/// By any method, as there; what is asked for may stand in the query, and in a form.
+pub async fn route(ask: &Ask<'_>, path: &str, form: &[u8]) -> Option<Result<Answer>> {
+    let operation = operation(path)?;
+    let wanted = Wanted::new(ask.request.uri().query().unwrap_or_default().as_bytes(), form);
+    Some(match operation {
+        "nextId" => next(ask, &wanted, false).await,
+        "nextIdSimple" => next(ask, &wanted, true).await,
+        "nextSegmentId" => segment(ask, &wanted, false).await,
+        "nextSegmentIdSimple" => segment(ask, &wanted, true).await,
         _ => return None,
     })
 }
 
+/// Spring reads a path with a slash at its end like the one without.
 fn operation(path: &str) -> Option<&str> {
-    path.strip_prefix("/tinyid").unwrap_or(path).strip_prefix("/id/")
+    let operation = path.strip_prefix("/tinyid").unwrap_or(path).strip_prefix("/id/")?;
+    Some(operation.strip_suffix('/').unwrap_or(operation))
 }
 
 /// A refusal as its clients read it: a code in the answer; and a status where it would answer with nothing.
@@ -52,21 +60,51 @@ pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
     }
 }
 
-fn named<'a>(ask: &Ask<'a>, query: &Query<'_>, right: Right) -> Result<&'a Arc<Name>> {
-    ask.check_not_options()?;
-    let Some(name) = query.get("bizType") else {
-        return Err(Error::new(ErrorKind::Spec, "bizType is missing: the name of what is asked for").into());
-    };
-    ask.name_with(query.get("token"), right, name)
+/// What is asked for, read as Spring does: other keys are nobody's, and a number may stand in spaces, or be empty for none.
+struct Wanted<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+
+impl<'a> Wanted<'a> {
+    fn new(query: &'a [u8], form: &'a [u8]) -> Self {
+        Wanted(form_urlencoded::parse(query).chain(form_urlencoded::parse(form)).collect())
+    }
+
+    fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_ref())
+    }
+
+    /// # Errors
+    /// `SPEC` for a key that is there twice.
+    fn text(&self, key: &str) -> Result<Option<&str>> {
+        let mut values = self.all(key);
+        let first = values.next();
+        if values.next().is_some() {
+            return Err(Error::new(ErrorKind::Spec, format!("{key} is given twice")).into());
+        }
+        Ok(first)
+    }
+
+    /// The first of several.
+    fn number(&self, key: &str) -> Option<&str> {
+        self.all(key).next().map(str::trim).filter(|text| !text.is_empty())
+    }
 }
 
-async fn next(ask: &Ask<'_>, simple: bool) -> Result<Answer> {
-    let query = ask.query(&["bizType", "token", "batchSize"])?;
-    let name = named(ask, &query, Right::Mint)?;
-    let count = ask.shared.count("batchSize", query.get("batchSize").unwrap_or("1"))?;
+fn named<'a>(ask: &Ask<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc<Name>> {
+    ask.check_not_options()?;
+    let Some(name) = wanted.text("bizType")? else {
+        let why = "bizType is missing: the name of what is asked for";
+        // There a token is one of a bizType.
+        return Err(if ask.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
+    };
+    ask.name_with(wanted.text("token")?, right, name)
+}
+
+async fn next(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
+    let name = named(ask, wanted, Right::Mint)?;
+    let count = ask.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
     let ids = mint::many(name, count, ask.shared.limits.wait).await?;
     if simple {
-        return Ok(of_type(TEXT, joined(&ids, b",", false)));
+        return Ok(spring_text(ask.request.headers(), joined(&ids, b",", false)));
     }
     let mut out = b"{\"data\":[".to_vec();
     out.extend(joined(&ids, b",", false));
@@ -75,16 +113,15 @@ async fn next(ask: &Ask<'_>, simple: bool) -> Result<Answer> {
 }
 
 /// A range, which the client's library gives out.
-async fn segment(ask: &Ask<'_>, simple: bool) -> Result<Answer> {
-    let query = ask.query(&["bizType", "token"])?;
-    let name = named(ask, &query, Right::Lease)?;
+async fn segment(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
+    let name = named(ask, wanted, Right::Lease)?;
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
     let row = mint::row(name, step.clamp(1, ask.shared.limits.count as u64), ask.shared.limits.wait).await?;
     let Range { current, loading, max, delta, remainder } = Range::of(&row);
     Ok(if simple {
-        of_type(TEXT, format!("{current},{loading},{max},{delta},{remainder}"))
+        spring_text(ask.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))
     } else {
         let data = format!(r#"{{"maxId":{max},"loadingId":{loading},"currentId":{current},"delta":{delta},"remainder":{remainder}}}"#);
         of_type(JSON, format!(r#"{{"data":{data},"code":200,"message":""}}"#))
@@ -112,6 +149,24 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever comes, in the query and in a form: each key has one value, or none, or is refused.
+        #[test]
+        fn any_query(halves in vec(vec(prop_oneof![
+            Just(b"bizType".to_vec()), Just(b"token=".to_vec()), Just(b"batchSize=".to_vec()), Just(b"&".to_vec()), Just(b"=".to_vec()),
+            Just(b"%00".to_vec()), Just(b"+".to_vec()), Just(b"a".to_vec()), vec(any::<u8>(), 0..3),
+        ], 0..10).prop_map(|parts| parts.concat()), 2)) {
+            let wanted = Wanted::new(&halves[0], &halves[1]);
+            for key in ["bizType", "token", "batchSize"] {
+                let count = wanted.all(key).count();
+                prop_assert_eq!(wanted.text(key).ok().map(|found| usize::from(found.is_some())), (count < 2).then_some(count));
+                prop_assert!(wanted.number(key).is_none_or(|found| count > 0 && !found.is_empty() && found.trim() == found));
+            }
+        }
+    }
 
     #[test]
     fn a_client_gives_out_the_row() {

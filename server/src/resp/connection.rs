@@ -44,7 +44,7 @@ async fn serve_with(
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
     let mut room = ROOM;
-    let logged_in_by = Instant::now() + login;
+    let mut logged_in_by = Instant::now() + login;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
         let read = stop.unless(stream.read_buf(&mut came));
@@ -61,6 +61,10 @@ async fn serve_with(
             room = (2 * room).min(MOST_ROOM);
         }
         let since = Instant::now();
+        if session.token.is_some() {
+            // RESET ends what AUTH began, and libraries log in again.
+            logged_in_by = since + login;
+        }
         let (mut asked, mut refused) = (0, 0);
         while !session.is_over {
             match parse(&came, &mut words) {
@@ -157,6 +161,12 @@ mod tests {
             known.write_all(b"PING\r\n").await.unwrap();
             known.read_exact(&mut came).await.unwrap();
             assert_eq!(&came, b"+PONG\r\n");
+            // As for a new one, its time begins.
+            let mut reset = [0; 8];
+            known.write_all(b"RESET\r\n").await.unwrap();
+            known.read_exact(&mut reset).await.unwrap();
+            known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
+            known.read_exact(&mut came[..5]).await.unwrap();
         });
     }
 

@@ -1,0 +1,123 @@
+//! The answers to requests that came in one piece, in one write; and no more of them at once than a client takes.
+//!
+//! hyper has `pipeline_flush` for that, which keeps all answers back while anything of a further request has come: there is no limit to how
+//! many, and those before a broken request, or before the end of the connection, are lost.
+
+use std::io::{IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// As long as there is less, it may wait for more.
+const MOST: usize = 16 * 1024;
+/// HTTP/2 gathers its frames itself.
+const HTTP_2: &[u8] = b"PRI ";
+
+/// A connection to a client of HTTP.
+pub struct Pipeline<S> {
+    stream: S,
+    /// What is kept back.
+    held: Vec<u8>,
+    /// How much of it is sent.
+    sent: usize,
+    state: State,
+    /// Whether something was written since the last flush.
+    wrote: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing has come yet.
+    New,
+    /// The client has the answer to all that it has sent.
+    Single,
+    /// An answer was sent, and nothing has come since: if there is another one, then the requests came together.
+    Answered,
+    /// They do.
+    Several,
+    Http2,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
+    pub fn new(stream: S) -> Self {
+        Pipeline { stream, held: vec![], sent: 0, state: State::New, wrote: false }
+    }
+
+    /// Sends what was kept back.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
+        while self.sent < self.held.len() {
+            match ready!(Pin::new(&mut self.stream).poll_write(context, &self.held[self.sent..]))? {
+                0 => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
+                count => self.sent += count,
+            }
+        }
+        self.held.clear();
+        self.sent = 0;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        // Requests go on coming only to who takes the answers.
+        ready!(this.poll_send(context))?;
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut this.stream).poll_read(context, buffer)?;
+        if read.is_pending() {
+            this.held = vec![];
+        }
+        this.state = match this.state {
+            State::New if read.is_pending() => State::New,
+            State::New if buffer.filled()[before..].starts_with(HTTP_2) => State::Http2,
+            State::Http2 | State::Several => this.state,
+            _ => State::Single,
+        };
+        read.map(Ok)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Pipeline<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        let this = &mut *self;
+        this.wrote = true;
+        if this.state == State::Several && this.held.len() + bytes.len() <= MOST {
+            this.held.extend_from_slice(bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        ready!(this.poll_send(context))?;
+        Pin::new(&mut this.stream).poll_write(context, bytes)
+    }
+
+    /// HTTP/2 alone asks for it.
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+        ready!(self.poll_send(context))?;
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let this = &mut *self;
+        match this.state {
+            _ if !std::mem::take(&mut this.wrote) => {}
+            State::Single => this.state = State::Answered,
+            State::Answered => this.state = State::Several,
+            // The next answer may be there at once; if it is not, then this one is sent when hyper is asked again.
+            State::Several => {
+                context.waker().wake_by_ref();
+                return Poll::Ready(Ok(()));
+            }
+            State::New | State::Http2 => {}
+        }
+        ready!(this.poll_send(context))?;
+        Pin::new(&mut this.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        ready!(self.poll_send(context))?;
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
