@@ -692,7 +692,7 @@ export class Segment extends Numbers {
 /**
  * Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
  *
- * Nothing is prepared ahead: every number costs a journey to a store, for which `nextAsync` and `batchAsync` wait.
+ * Nothing is prepared ahead: every number costs a round trip to a store, for which `nextAsync` and `batchAsync` wait.
  *
  * @example
  * const photos = new Tickets('photos', { store: ['mysql://a/tickets', 'mysql://b/tickets'] })

@@ -1,7 +1,7 @@
 //! 64-bit, time-ordered, globally unique IDs: Twitter's Snowflake and everything that grew from it.
 //!
 //! An ID is a non-negative `i64` that holds the time, a number of the generator that made it, and a
-//! counter. IDs of many machines sort by time, never meet, and need no server to hand them out.
+//! counter. IDs of many machines sort by time, never collide, and need no server to hand them out.
 //!
 //! ```
 //! use frazil::Snowflake;

@@ -544,7 +544,7 @@ class Segment(Numbers):
 class Tickets(Numbers):
     """Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
 
-    Nothing is prepared ahead: every number costs a journey to a store. The spec is as that of Segment, without `step`,
+    Nothing is prepared ahead: every number costs a round trip to a store. The spec is as that of Segment, without `step`,
     `increment` and `offset`. The stores are asked when a number is.
 
     >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
