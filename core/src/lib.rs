@@ -181,6 +181,8 @@ pub use numbers::{Row, check_spec};
 pub use pending::Pending;
 #[doc(hidden)]
 pub use range::id_range;
+#[doc(hidden)]
+pub use snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
