@@ -43,7 +43,7 @@ async fn serve_with(
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
     let mut room = ROOM;
-    let logged_in_by = Instant::now() + login;
+    let mut logged_in_by = Instant::now() + login;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
         let read = stop.unless(stream.read_buf(&mut came));
@@ -61,6 +61,10 @@ async fn serve_with(
         }
         let since = Instant::now();
         let (mut asked, mut refused) = (0, 0);
+        if session.token.is_some() {
+            // Should this be a RESET.
+            logged_in_by = since + login;
+        }
         while !session.is_over {
             match parse(&came, &mut words) {
                 Ok(None) => break,
@@ -140,6 +144,12 @@ mod tests {
             known.write_all(b"PING\r\n").await.unwrap();
             known.read_exact(&mut came).await.unwrap();
             assert_eq!(&came, b"+PONG\r\n");
+            // As a pool does with a connection that comes back: the time to log in begins anew.
+            known.write_all(b"RESET\r\n").await.unwrap();
+            known.read_exact(&mut [0; 8]).await.unwrap();
+            known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
+            known.read_exact(&mut came[..5]).await.unwrap();
+            assert_eq!(&came[..5], b"+OK\r\n");
         });
     }
 }
