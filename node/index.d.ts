@@ -188,7 +188,7 @@ export class FrazilError extends Error {
   readonly written?: number
 }
 
-/** How long a call may hold up the event loop. */
+/** How long a call may block the event loop. */
 export interface Patience {
   /**
    * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place, and for a promise as long as

@@ -155,7 +155,7 @@ fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
     Ok(py.None())
 }
 
-/// `async with` closes without holding up the loop.
+/// `async with` closes without blocking the loop.
 pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'py, PyAny>> {
     ids.py().import("frazil._async")?.call_method1("enter", (ids,))
 }
