@@ -843,7 +843,8 @@ frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids, int64_t ma
  * Closes every generator of this process that leases its number, and gives the numbers back: for the end
  * of a program, as at SIGTERM, so that the next one need not wait for a number of its own. Call it from
  * a thread, not from within a signal handler; it waits at most so many ms for all stores together, also
- * for what was closed or freed before. The handles are freed as ever. Given numbers, segments and tickets have nothing to give back, and stay open.
+ * for what was closed or freed before. The handles are still to be freed. A number that is given without a
+ * store, segments and tickets have nothing to give back, and stay open.
  *
  * FRAZIL_WOULD_BLOCK where a store has not been told yet.
  */
@@ -1054,8 +1055,8 @@ frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers, int64_t ma
 
 /**
  * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
- * wait in other threads end with it. A ring gives
- * its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
+ * wait in other threads end with it. A ring gives its leased node number back, and waits up to 5 s for
+ * the store. Closing twice is harmless.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_close(const frazil_numbers *numbers);

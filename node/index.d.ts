@@ -188,7 +188,7 @@ export class FrazilError extends Error {
   readonly written?: number
 }
 
-/** How long a call may hold up the event loop. */
+/** How long a call may block the event loop. */
 export interface Patience {
   /**
    * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place, and for a promise as long as
@@ -692,7 +692,7 @@ export class Segment extends Numbers {
 /**
  * Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
  *
- * Nothing is prepared ahead: every number costs a journey to a store, for which `nextAsync` and `batchAsync` wait.
+ * Nothing is prepared ahead: every number costs a round trip to a store, for which `nextAsync` and `batchAsync` wait.
  *
  * @example
  * const photos = new Tickets('photos', { store: ['mysql://a/tickets', 'mysql://b/tickets'] })

@@ -226,8 +226,8 @@ pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers
 }
 
 /// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
-/// wait in other threads end with it. A ring gives
-/// its leased node number back, and waits up to 5 s for the store. Closing twice is harmless.
+/// wait in other threads end with it. A ring gives its leased node number back, and waits up to 5 s for
+/// the store. Closing twice is harmless.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.

@@ -1,7 +1,7 @@
 //! 64-bit, time-ordered, globally unique IDs: Twitter's Snowflake and everything that grew from it.
 //!
 //! An ID is a non-negative `i64` that holds the time, a number of the generator that made it, and a
-//! counter. IDs of many machines sort by time, never meet, and need no server to hand them out.
+//! counter. IDs of many machines sort by time, never collide, and need no server to hand them out.
 //!
 //! ```
 //! use frazil::Snowflake;
@@ -87,26 +87,31 @@
 //!
 //! # The modules
 //! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
-//! generator → ID on every `next_id`.
+//! generator → ID on every `next_id`. One import goes up: a generator's `renew` has `numbers` drop what it
+//! keeps for openers.
 //!
 //! | module | idea |
 //! |---|---|
+//! | `secret` | what is never printed |
 //! | `error` | the one error table |
-//! | `event`, `stats` | what is told of, and counted: the one table of metrics |
 //! | `cancel` | `pthread_cancel`, which is put off where Rust would not survive it |
 //! | `stay` | a library that is not unloaded |
 //! | `nearest` | "did you mean", for every name that is not there |
 //! | `sync` | the atomics, or loom's |
+//! | `fork` | did the process fork |
+//! | `event`, `stats` | what is told of, and counted: the one table of metrics |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
-//! | `range` | the IDs of a range of time |
 //! | `json` | an ID's parts as JSON, for the command line and the server |
-//! | `clock`, `policy`, `fork` | what time it is, and how long a tick surely lasts; what to do when it offers no room; did the process fork |
+//! | `wait` | how long a call may wait, and what ends it sooner |
+//! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
 //! | `generator` | word, gate and lease: the lock-free core |
 //! | `entries` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, and a store's thread: it keeps leases and refills tags |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
+//! | `range` | the IDs of a range of time |
+//! | `pending` | calls that wait without a thread of their own |
 //! | `snowflake` | the handle that users hold |
 //! | `chain` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
@@ -181,6 +186,8 @@ pub use numbers::{Row, check_spec};
 pub use pending::Pending;
 #[doc(hidden)]
 pub use range::id_range;
+#[doc(hidden)]
+pub use snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
 pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};

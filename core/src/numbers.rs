@@ -394,7 +394,7 @@ handle! {
     ///
     /// With k stores the first one hands out 1, 1 + k, 1 + 2k, ..., the second one 2, 2 + k, ...; each call asks the next store,
     /// or the one after it where that one is away. Nothing is prepared ahead, so there are few gaps, and every
-    /// number costs a journey to a store. Numbers increase roughly. The spec line: as [`Segment`]'s, without `step`, `increment`, `offset`.
+    /// number costs a round trip to a store. Numbers increase roughly. The spec line: as [`Segment`]'s, without `step`, `increment`, `offset`.
     ///
     /// # Example
     /// ```no_run

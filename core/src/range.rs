@@ -10,7 +10,8 @@ use crate::time::show_instant;
 /// them from the beginning, and to the end. An error calls them by their keys.
 ///
 /// # Errors
-/// `SPEC` where the first is not before the second, and where no ID of the layout has such a time.
+/// `SPEC` where the first is not before the second, and where no ID of the layout has such a time; `LAYOUT_EXPIRED` where that is because
+/// the layout ended before the first.
 pub fn id_range(layout: &Layout, keys: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<(Id, Id)> {
     check_order(keys, from_ms, to_ms)?;
     let (epoch_ms, last_ms) = (layout.epoch_ms(), layout.tick_start_ms(layout.last_tick()));

@@ -303,7 +303,7 @@ fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<Str
         ValueType::BigInt => Ok(value.coerce_to_string()?.into_utf8()?.into_owned()?),
         // SAFETY: it is a boolean.
         ValueType::Boolean => Ok(unsafe { value.cast::<bool>()? }.to_string()),
-        ValueType::Object if key == "epoch" && value.is_date()? => Ok(unix_ms(env, key, value)?.to_string()),
+        ValueType::Object if Spec::INSTANTS.contains(&key) && value.is_date()? => Ok(unix_ms(env, key, value)?.to_string()),
         ValueType::Object if key == "layout" => Ok(unwrap::<Layout>(env, key, value)?.to_string()),
         _ => wrong_type(env, key, value, allowed),
     }

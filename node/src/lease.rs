@@ -8,16 +8,14 @@ use crate::error::{Instance, OrThrow, catch, guard, refusal};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
 use crate::wait::{Form, NOW, held_up, later, max_wait, now_or_later};
-use frazil::{EVENT_LOOP_PATIENCE, Snowflake, Wait};
+use frazil::{EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// How long the ends of all environments and of the process wait, together.
-const EXIT_PATIENCE: Duration = Duration::from_millis(500);
-/// Ends that follow each other within this share their patience: `process.exit()` ends every worker.
+/// Ends that follow each other within this share one `EXIT_PATIENCE`: `process.exit()` ends every worker.
 const BURST: Duration = Duration::from_secs(1);
 
 /// What V8's collector, which runs on the event loop, may drop: it does not wait for the store.

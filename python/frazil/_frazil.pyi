@@ -283,7 +283,7 @@ class Snowflake:
     at most 1 s; with a store, one is leased, which may wait for a crashed holder or the first start on Redis (66 s; never
     more than 105 s with the default `window`), and what is still open at the interpreter's exit gives it back. The GIL is let go
     around waits. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s): it raises
-    WouldBlockError, and the async forms wait without holding up the loop.
+    WouldBlockError, and the async forms wait without blocking the loop.
 
     `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of a layout of your own.
     A copy is the same generator. A pickle holds the spec, and opens the same: in another process only where a store tells the two
@@ -302,7 +302,7 @@ class Snowflake:
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Self: ...
     @classmethod
     def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
-        """Opens a generator without holding up an event loop; the arguments are the constructor's.
+        """Opens a generator without blocking an event loop; the arguments are the constructor's.
 
         A number that a cancelled call got is given back.
 
@@ -328,13 +328,13 @@ class Snowflake:
 
     def __iter__(self) -> Self: ...
     def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
-        """The next ID, without holding up an event loop. A cancelled task waits no longer."""
+        """The next ID, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
 
     def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
-        """A list of ascending IDs, without holding up an event loop: all or nothing."""
+        """A list of ascending IDs, without blocking an event loop: all or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
         """A new numpy array of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; ImportError without numpy."""
@@ -383,7 +383,7 @@ class Snowflake:
         """
 
     def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without holding up an event loop."""
+        """The same without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
         """Closes this handle: every later call is ClosedError. Closing twice is harmless, and dropping closes.
@@ -394,7 +394,7 @@ class Snowflake:
         """
 
     def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without holding up an event loop."""
+        """The same without blocking an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -431,12 +431,12 @@ class Numbers:
 
     A number is given out once in a process, whatever threads ask; a forked child prepares its own. The GIL is let go around
     waits. On the thread of a running event loop no call waits for more than 2 ms: it raises WouldBlockError, and the async forms wait without
-    holding up the loop. What ends a wait, and what `timeout` means, is as with `Snowflake`. `store` and `offset` take a list, too.
+    blocking the loop. What ends a wait, and what `timeout` means, is as with `Snowflake`. `store` and `offset` take a list, too.
     """
 
     @classmethod
     def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Any) -> Coroutine[Any, Any, Self]:
-        """Opens without holding up an event loop; the arguments are the constructor's.
+        """Opens without blocking an event loop; the arguments are the constructor's.
 
         >>> orders = await frazil.Segment.open("orders", store="local")
         """
@@ -460,13 +460,13 @@ class Numbers:
 
     def __iter__(self) -> Self: ...
     def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
-        """The next number, without holding up an event loop. A cancelled task waits no longer."""
+        """The next number, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; what it had taken by then is a gap."""
 
     def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
-        """A list of numbers, without holding up an event loop: all or nothing."""
+        """A list of numbers, without blocking an event loop: all or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
         """A new numpy array of numbers, 0 to 16,777,216 of them: all or nothing. As `batch`; ImportError without numpy."""
@@ -485,7 +485,7 @@ class Numbers:
         """
 
     def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without holding up an event loop."""
+        """The same without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
         """Closes: what is prepared is lost, and every later call is ClosedError, `prepared` and `last_error` too.
@@ -495,7 +495,7 @@ class Numbers:
         """
 
     def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without holding up an event loop."""
+        """The same without blocking an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -538,13 +538,13 @@ class Segment(Numbers):
     def open(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_SegmentOptions]
     ) -> Coroutine[Any, Any, Self]:
-        """Opens without holding up an event loop; the arguments are the constructor's."""
+        """Opens without blocking an event loop; the arguments are the constructor's."""
 
 @final
 class Tickets(Numbers):
     """Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
 
-    Nothing is prepared ahead: every number costs a journey to a store. The spec is as that of Segment, without `step`,
+    Nothing is prepared ahead: every number costs a round trip to a store. The spec is as that of Segment, without `step`,
     `increment` and `offset`. The stores are asked when a number is.
 
     >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
@@ -555,7 +555,7 @@ class Tickets(Numbers):
     def open(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_TicketsOptions]
     ) -> Coroutine[Any, Any, Self]:
-        """Opens without holding up an event loop; the arguments are the constructor's."""
+        """Opens without blocking an event loop; the arguments are the constructor's."""
 
 @final
 class Buffered(Numbers):
@@ -577,7 +577,7 @@ class Buffered(Numbers):
     def open(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_RingOptions]
     ) -> Coroutine[Any, Any, Self]:
-        """Opens without holding up an event loop; the arguments are the constructor's."""
+        """Opens without blocking an event loop; the arguments are the constructor's."""
 
     @property
     def layout(self) -> Layout:

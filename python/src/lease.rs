@@ -3,19 +3,13 @@
 use crate::convert;
 use crate::error::{exception, guard, held};
 use crate::next::{Ids, Mint};
-
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind};
+use frazil::{DROP_PATIENCE, EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Error, ErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// How long a generator that nobody holds any more waits for its store.
-const DROP_PATIENCE: Duration = Duration::from_millis(200);
-/// How long the end of a program waits for all stores together.
-const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// A leased node number and how it stands, as it was when `ids.lease` was read.
 #[pyclass(frozen, eq, module = "frazil")]
@@ -161,7 +155,7 @@ fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
     Ok(py.None())
 }
 
-/// `async with` closes without holding up the loop.
+/// `async with` closes without blocking the loop.
 pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'py, PyAny>> {
     ids.py().import("frazil._async")?.call_method1("enter", (ids,))
 }
@@ -170,7 +164,7 @@ pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {
     guard(py, || {
-        py.detach(|| drop(frazil::close_all(LAST_PATIENCE)));
+        py.detach(|| drop(frazil::close_all(EXIT_PATIENCE)));
         Ok(())
     })
 }

@@ -4,7 +4,6 @@
 
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
-
 use crate::wait::{Call, Limit, finish, timeout};
 use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
 use pyo3::prelude::*;

@@ -51,7 +51,7 @@ pub(crate) struct Buffered;
 
 #[pymethods]
 impl Numbers {
-    /// Opens without holding up an event loop; the arguments are the constructor's.
+    /// Opens without blocking an event loop; the arguments are the constructor's.
     #[classmethod]
     #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
     fn open<'py>(
@@ -75,7 +75,7 @@ impl Numbers {
         })
     }
 
-    /// The next number, without holding up an event loop.
+    /// The next number, without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn next_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(numbers.py(), || next::next_async(numbers, timeout))
@@ -87,7 +87,7 @@ impl Numbers {
         guard(count.py(), || next::batch(&*self.0, count, timeout))
     }
 
-    /// A list of `count` numbers, without holding up an event loop: all or nothing.
+    /// A list of `count` numbers, without blocking an event loop: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
     fn batch_async<'py>(
         numbers: &Bound<'py, Self>,
@@ -121,7 +121,7 @@ impl Numbers {
         guard(py, || lease::renew(py, &*self.0, timeout))
     }
 
-    /// The same without holding up an event loop.
+    /// The same without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn renew_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(numbers.py(), || lease::renew_async(numbers, timeout))
@@ -133,7 +133,7 @@ impl Numbers {
         guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// The same without holding up an event loop.
+    /// The same without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn aclose<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(numbers.py(), || lease::close_async(numbers, timeout))

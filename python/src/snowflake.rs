@@ -43,7 +43,7 @@ impl Snowflake {
         })
     }
 
-    /// Opens a generator without holding up an event loop; the arguments are the constructor's.
+    /// Opens a generator without blocking an event loop; the arguments are the constructor's.
     #[classmethod]
     #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
     fn open<'py>(
@@ -59,7 +59,7 @@ impl Snowflake {
         })
     }
 
-    /// The next ID, without holding up an event loop.
+    /// The next ID, without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn next_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || next::next_async(ids, timeout))
@@ -71,7 +71,7 @@ impl Snowflake {
         guard(count.py(), || next::batch(&*self.0, count, timeout))
     }
 
-    /// A list of `count` ascending IDs, without holding up an event loop: all or nothing.
+    /// A list of `count` ascending IDs, without blocking an event loop: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
     fn batch_async<'py>(
         ids: &Bound<'py, Self>,
@@ -119,7 +119,7 @@ impl Snowflake {
         guard(py, || lease::renew(py, &*self.0, timeout))
     }
 
-    /// The same without holding up an event loop.
+    /// The same without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn renew_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || lease::renew_async(ids, timeout))
@@ -131,7 +131,7 @@ impl Snowflake {
         guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// The same without holding up an event loop.
+    /// The same without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn aclose<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || lease::close_async(ids, timeout))

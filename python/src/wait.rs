@@ -92,8 +92,8 @@ impl Limit {
     pub(crate) fn exception(self, py: Python<'_>, error: &Error, instead: &str) -> PyErr {
         let raised = exception(py, error);
         if error.kind() == ErrorKind::WouldBlock && self.for_loop {
-            let held_up = self.max.as_millis();
-            let note = format!("an event loop runs in this thread, which may be held up for {held_up} ms: {instead}, or say timeout=");
+            let blocked = self.max.as_millis();
+            let note = format!("an event loop runs in this thread, which may be blocked for {blocked} ms: {instead}, or say timeout=");
             if let Err(error) = raised.value(py).call_method1("add_note", (note,)) {
                 return error;
             }

@@ -52,6 +52,11 @@ impl Refusal {
         Refusal { status: StatusCode::NOT_FOUND, ..Error::new(ErrorKind::UnknownKey, message).into() }
     }
 
+    /// An error that is the request's, whatever its kind: it is not worth another try.
+    pub fn of_question(error: Error) -> Self {
+        Refusal { status: StatusCode::BAD_REQUEST, retry_after_ms: None, ..error.into() }
+    }
+
     /// As a client's library reads errors of Redis: a word in capitals, then the reason, in one line.
     pub fn write_resp(&self, out: &mut Vec<u8>) {
         let word = match self.status {

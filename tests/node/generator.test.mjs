@@ -254,11 +254,11 @@ test('threads', async () => {
 test('fork', async () => {
   const mint = worker => `
     import { Snowflake } from 'frazil'
-    const ids = new Snowflake('twitter', { datacenter: 3, worker: ${worker} })
-    console.log(Array.from({ length: 5000 }, () => ids.nextBigInt()).join())`
+    const ids = await Snowflake.open('twitter', { datacenter: 3, worker: ${worker} })
+    console.log((await ids.batchAsync(5000)).join())`
   const children = [1, 2].map(worker => runChild(mint(worker)))
-  const own = new Snowflake('twitter datacenter=3 worker=3')
-  const mine = Array.from({ length: 5000 }, () => own.next())
+  const own = await Snowflake.open('twitter datacenter=3 worker=3')
+  const mine = await own.batchAsync(5000)
   const theirs = (await Promise.all(children)).flatMap(printed => printed.split(','))
   const all = [...mine, ...theirs]
   assert.equal(new Set(all).size, 15000)

@@ -81,6 +81,7 @@ def test_the_head_of_what_may_be_read(server):
         ("GET", "/v1/orders/range?from=soon", 400, "SPEC"),
         ("GET", "/v1/orders/range?from=2026-01-02&to=2026-01-01", 400, "SPEC"),
         ("GET", "/v1/orders/range?to=1970-01-01", 400, "SPEC"),
+        ("GET", "/v1/orders/range?from=2100-01-01", 400, "LAYOUT_EXPIRED"),
     ],
 )
 def test_bad_input(server, method, path, status, code):

@@ -345,6 +345,13 @@ def replays():
 
 COSID = "time:41@1ms machine:10 sequence:12 epoch:1577203200000"
 SONYFLAKE_1 = "time:39@10ms sequence:8 machine:16 epoch:1409529600000"
+# Each with an ID of 2025-07-01T00:00:00Z, as the package makes them.
+PACKAGES = {
+    "snowflake-id (PyPI, npm)": ("time:41@1ms node:10 sequence:12 epoch:0", 7345602035712172033),
+    "pysnowflake": ("time:41@1ms dc:2 worker:8 sequence:12 epoch:550281600000", 5037553719706677249),
+    "@sapphire/snowflake": ("time:41@1ms worker:5 process:5 sequence:12 epoch:1577836800000", 727674834125213697),
+    "nodejs-snowflake": ("time:41@1ms instance:12 sequence:10 epoch:1577836800000", 727674834127201281),
+}
 
 
 class Takeover(Replay):
@@ -389,6 +396,12 @@ def takeover():
     t.after(0), t.error("CLOCK_BACK")
     t.after(2), t.next(0)
     out.append(t)
+
+    for system, (layout, last) in PACKAGES.items():
+        t = Takeover(system, layout, "start=zero", last)
+        t.error("WOULD_BLOCK")
+        t.after(1), t.next(0), t.next(1)
+        out.append(t)
 
     t = Takeover("Leaf-snowflake", "leaf", "start=zero", 1767225600000 - 1288834974657 << 22 | 12 << 12 | 57)
     t.error("WOULD_BLOCK")

@@ -29,7 +29,10 @@ pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How long a handle that is dropped waits for its store: a destructor may run anywhere.
-pub(crate) const DROP_PATIENCE: Duration = Duration::from_millis(200);
+pub const DROP_PATIENCE: Duration = Duration::from_millis(200);
+
+/// How long the bindings let the end of a program wait for all stores together.
+pub const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The same on this thread: the one that looks at pending calls holds up none of them for another's sake.
 pub(crate) fn drop_patience() -> Duration {

@@ -4,7 +4,7 @@ use super::answer::{Answer, json};
 use super::ask::Ask;
 use super::form::Form;
 use crate::mint;
-use crate::refusal::Result;
+use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
 use frazil::{Id, TextFormat, id_range, parse_instant, parts_to_json};
 use serde_json::json;
@@ -45,6 +45,8 @@ pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let layout = ask.name(Right::Mint, name)?.layout()?;
     let query = ask.query(&["from", "to"])?;
     let instant = |key: &str| query.get(key).map(|text| parse_instant(key, text)).transpose();
-    let (first, last) = id_range(layout, ["from", "to"], instant("from")?, instant("to")?)?;
+    // What is wrong is the question, also where it is asked after the layout's end.
+    let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_question)?;
+    let (first, last) = range;
     Ok(json(json!({ "first": first.to_string(), "last": last.to_string() }).to_string()))
 }

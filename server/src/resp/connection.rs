@@ -161,12 +161,12 @@ mod tests {
             known.write_all(b"PING\r\n").await.unwrap();
             known.read_exact(&mut came).await.unwrap();
             assert_eq!(&came, b"+PONG\r\n");
-            // As for a new one, its time begins.
-            let mut reset = [0; 8];
+            // As a pool does with a connection that comes back: the time to log in begins anew.
             known.write_all(b"RESET\r\n").await.unwrap();
-            known.read_exact(&mut reset).await.unwrap();
+            known.read_exact(&mut [0; 8]).await.unwrap();
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
             known.read_exact(&mut came[..5]).await.unwrap();
+            assert_eq!(&came[..5], b"+OK\r\n");
         });
     }
 
