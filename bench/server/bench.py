@@ -130,12 +130,19 @@ def at_rate(title, tools, rate, ports, request):
 
 
 def idle(program, tools, folder):
-    holders = [("HTTP", 0, ONE, hold, []), ("Redis' protocol", 1, INCR, hold, []), ("HTTP with TLS", 0, ONE, hold_tls, certificate(folder))]
-    for title, port, request, holder, options in holders:
-        with Server(folder, "frazil-server", frazil_server(program, f"--max-connections={IDLE}", *options), 3) as server:
-            with holder(tools, folder, server.ports[port], request):
-                resident = server.resident()
-            row(f"{IDLE:,} idle connections, {title}", f"{resident / 1e6:.0f} MB", "", "", "200 MB")
+    holders = [
+        ("HTTP", "http", ONE, hold, []),
+        ("Redis' protocol", "resp", INCR, hold, []),
+        ("HTTP with TLS", "http", ONE, hold_tls, certificate(folder)),
+    ]
+    for title, protocol, request, holder, options in holders:
+
+        def command(port, protocol=protocol, options=options):
+            # One port: each has as many connections, and a file for each.
+            return [program, *NAMES, f"--{protocol}=:{port}", "--threads=1", f"--max-connections={IDLE}", *options]
+
+        with Server(folder, "frazil-server", command, 1) as server, holder(tools, folder, server.ports[0], request):
+            row(f"{IDLE:,} idle connections, {title}", f"{server.resident() / 1e6:.0f} MB", "", "", "200 MB")
 
 
 @contextlib.contextmanager
