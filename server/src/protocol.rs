@@ -50,9 +50,9 @@ impl Protocol {
         let Some(tls) = &shared.tls else {
             return self.speak(stream, peer, stop, shared).await;
         };
-        let Some(agreed) = stop.unless(tls.accept(stream, self != Protocol::Resp)).await else { return };
+        // It is large, and none of it is for a connection without TLS.
+        let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, self != Protocol::Resp))).await else { return };
         match agreed {
-            // It is large, and none of it is for a connection without TLS.
             Some(stream) => Box::pin(self.speak(stream, peer, stop, Arc::clone(&shared))).await,
             None => drop(self.port(&shared.metrics).handshakes_failed.inc()),
         }

@@ -63,7 +63,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let end = pin!(async {
+    let end = async {
         let mut begun = 0;
         while stop.unless(tokio::time::sleep(patience)).await.is_some() {
             // No request has come whole, and none is under way.
@@ -72,8 +72,8 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
             }
             begun = requests.begun();
         }
-    });
-    if Until::new(end).work(connection.as_mut()).await.is_some() {
+    };
+    if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_some() {
         return;
     }
     // HTTP/2 has a frame that tells the client which requests it may send again.
