@@ -27,3 +27,5 @@ run env FRAZIL_SHOW_IDS=10000000 tests/server/run.sh -rP -k the_show
 step "Faults"
 run env FRAZIL_FAULTS=200 FRAZIL_FAULT_IDS=10000000 FRAZIL_FAULT_WINDOW=60000 FRAZIL_FAULT_RENEW=10000 .venv/bin/python tests/faults
 run env FRAZIL_FAULTS=100 FRAZIL_FAULT_IDS=30000000 .venv/bin/python tests/faults segments
+step "frazil-server: its memory, over an hour of every protocol"
+run bench/server/run.sh memory 3600

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Builds frazil-server as it is released, and measures it beside redis-server and hyper alone: prints Markdown tables.
-# usage: bench/server/run.sh [memory SECONDS]: the same, or what memory the server has in so long under load
+# usage: bench/server/run.sh                  what it does in a second, how long answers take, idle connections
+#        bench/server/run.sh count            instructions and system calls of a request
+#        bench/server/run.sh memory SECONDS   its memory in each minute under load in every protocol; fails where it grows
 set -eu
 cd "$(dirname "$0")/../.."
 # Less optimised, and built sooner.
@@ -8,4 +10,6 @@ profile=release
 [ -z "${FRAZIL_BENCH_QUICK:-}" ] || profile=counted
 cargo build --quiet --locked --profile $profile -p frazil-server
 cargo build --quiet --locked --release --manifest-path bench/server/Cargo.toml --target-dir target/bench-server
-exec python3 bench/server/bench.py "${CARGO_TARGET_DIR:-target}/$profile/frazil-server" target/bench-server/release "$@"
+what=${1:-bench}
+[ $# -eq 0 ] || shift
+exec python3 "bench/server/$what.py" "${CARGO_TARGET_DIR:-target}/$profile/frazil-server" target/bench-server/release "$@"

@@ -14,7 +14,8 @@
 //! | `mint` | IDs without holding up the event loop |
 //! | `metrics` | what is counted |
 //! | `shared` | what all connections have in common |
-//! | `listen`, `files`, `stop` | ports, limits, and their end |
+//! | `listen`, `files` | ports and limits |
+//! | `stop`, `until` | the end of the server, and of any work |
 //! | `protocol`; `http`, `resp`, `admin` | what a port speaks |
 //! | `manager` | systemd |
 //! | `run` | the life of the process |
@@ -41,6 +42,7 @@ mod shared;
 mod stop;
 mod tls;
 mod tokens;
+mod until;
 
 use clap::Parser;
 use settings::Settings;

@@ -4,19 +4,15 @@ use crate::names::Name;
 use frazil::{Metric, Stats};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::{MetricType, TypedMetric};
 use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
-
-/// From 10 µs to 5 s: below there is nothing to mend, and above nobody waits.
-const FIRST_BUCKET: f64 = 1e-5;
-const BUCKETS: u16 = 20;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 type Labels = [(&'static str, String); 2];
 type PortLabels = [(&'static str, &'static str); 1];
@@ -26,7 +22,7 @@ pub struct Port {
     protocol: &'static str,
     answered: Counter,
     refused: Family<Labels, Counter>,
-    seconds: Histogram,
+    seconds: Times,
     pub open: Gauge,
     pub turned_away: Counter,
     pub handshakes_failed: Counter,
@@ -43,7 +39,7 @@ impl Port {
 
     /// How long an answer took, or the answers to a pipeline.
     pub fn took(&self, since: Instant) {
-        self.seconds.observe(since.elapsed().as_secs_f64());
+        self.seconds.observe(since.elapsed());
     }
 }
 
@@ -59,8 +55,7 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("frazil_server");
         let requests = Family::<Labels, Counter>::default();
-        let seconds =
-            Family::<PortLabels, Histogram>::new_with_constructor(|| Histogram::new(exponential_buckets(FIRST_BUCKET, 2.0, BUCKETS)));
+        let seconds = Family::<PortLabels, Times>::default();
         let (open, turned_away) = (Family::<PortLabels, Gauge>::default(), Family::<PortLabels, Counter>::default());
         let handshakes_failed = Family::<PortLabels, Counter>::default();
         registry.register("requests", "Requests that were answered, by the code of the refusal, or OK", requests.clone());
@@ -102,6 +97,57 @@ impl Metrics {
     }
 }
 
+/// The bounds of its buckets double from 10 µs to 5 s: below there is nothing to mend, and above nobody waits.
+const FIRST_BUCKET: Duration = Duration::from_micros(10);
+const BUCKETS: usize = 20;
+
+/// A histogram of times. The library's own has a lock, which every request on every thread would take.
+#[derive(Clone, Debug, Default)]
+struct Times(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    nanoseconds: AtomicU64,
+    /// The last one has what is longer than all bounds.
+    buckets: [AtomicU64; BUCKETS + 1],
+}
+
+impl Times {
+    fn observe(&self, time: Duration) {
+        let nanoseconds = time.as_nanos() as u64;
+        self.0.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+        self.0.buckets[bucket(nanoseconds)].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The first one whose bound is not below the time.
+fn bucket(nanoseconds: u64) -> usize {
+    let widths = nanoseconds.div_ceil(FIRST_BUCKET.as_nanos() as u64);
+    let doublings = u64::BITS - widths.saturating_sub(1).leading_zeros();
+    (doublings as usize).min(BUCKETS)
+}
+
+fn bound(bucket: usize) -> f64 {
+    if bucket < BUCKETS { (FIRST_BUCKET * (1 << bucket)).as_secs_f64() } else { f64::INFINITY }
+}
+
+impl EncodeMetric for Times {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+        let buckets: Vec<_> = self.0.buckets.iter().enumerate().map(|(n, count)| (bound(n), count.load(Ordering::Relaxed))).collect();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let seconds = Duration::from_nanos(self.0.nanoseconds.load(Ordering::Relaxed)).as_secs_f64();
+        encoder.encode_histogram::<NoLabelSet>(seconds, count, &buckets, None)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        Self::TYPE
+    }
+}
+
+impl TypedMetric for Times {
+    const TYPE: MetricType = MetricType::Histogram;
+}
+
 /// The core's table, with the name as a label.
 #[derive(Debug)]
 struct OfNames(Vec<(String, Stats)>);
@@ -138,5 +184,19 @@ impl EncodeMetric for Value {
 
     fn metric_type(&self) -> MetricType {
         self.kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_in_the_first_bucket_that_holds_it() {
+        for nanoseconds in [0, 1, 9_999, 10_000, 10_001, 20_000, 20_001, 40_000, 5_242_880_000, 5_242_880_001, u64::MAX] {
+            let its = bucket(nanoseconds);
+            let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
+            assert!(seconds <= bound(its) && (its == 0 || seconds > bound(its - 1)), "{nanoseconds} is in {its}");
+        }
     }
 }

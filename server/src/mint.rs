@@ -26,7 +26,7 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
     match name.try_next(Duration::ZERO.into()) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let name = Arc::clone(name);
-            later(max_wait, move |wait| name.try_next(wait)).await
+            Box::pin(later(max_wait, move |wait| name.try_next(wait))).await
         }
         done => done,
     }
@@ -48,11 +48,12 @@ pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
 /// A call that is made at once if it need not wait.
 async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     match call(Duration::ZERO.into()) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => later(max_wait, call).await,
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Box::pin(later(max_wait, call)).await,
         done => done,
     }
 }
 
+/// Its room is not a part of every request: the callers box it.
 async fn later<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let _place = Place::take()?;
     let (tell, told) = oneshot::channel();

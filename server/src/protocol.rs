@@ -50,9 +50,9 @@ impl Protocol {
         let Some(tls) = &shared.tls else {
             return self.speak(stream, peer, stop, shared).await;
         };
-        let Some(agreed) = stop.unless(tls.accept(stream, self != Protocol::Resp)).await else { return };
+        // It is large, and none of it is for a connection without TLS.
+        let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, self != Protocol::Resp))).await else { return };
         match agreed {
-            // It is large, and none of it is for a connection without TLS.
             Some(stream) => Box::pin(self.speak(stream, peer, stop, Arc::clone(&shared))).await,
             None => drop(self.port(&shared.metrics).handshakes_failed.inc()),
         }
@@ -60,9 +60,13 @@ impl Protocol {
 
     async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
         match self {
-            Protocol::Http => http::serve(stream, stop, move |request| http::answer(Arc::clone(&shared), peer, request)).await,
+            Protocol::Http => {
+                let of_all = Arc::clone(&shared);
+                let at_once = move |request: &_| http::answer_at_once(&of_all, peer, request);
+                http::serve(stream, stop, at_once, move |request| http::answer(Arc::clone(&shared), peer, request)).await;
+            }
             Protocol::Resp => resp::serve(stream, peer, stop, shared).await,
-            Protocol::Admin => http::serve(stream, stop, move |request| admin::answer(Arc::clone(&shared), peer, request)).await,
+            Protocol::Admin => http::serve(stream, stop, |_| None, move |request| admin::answer(Arc::clone(&shared), peer, request)).await,
         }
     }
 }

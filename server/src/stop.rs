@@ -1,8 +1,8 @@
 //! How all connections learn that the server ends, and how it learns that they have.
 
-use std::future::{Future, poll_fn};
+use crate::until::Until;
+use std::future::Future;
 use std::pin::pin;
-use std::task::Poll;
 use tokio::sync::watch;
 
 /// What each connection holds until it is closed.
@@ -33,16 +33,15 @@ impl Stop {
         *self.0.borrow()
     }
 
+    /// Waits for the end.
+    pub async fn told(&mut self) {
+        // Who tells has gone: that is the end, too.
+        let _ = self.0.wait_for(|told| *told).await;
+    }
+
     /// What some work gives, or `None` if the end comes first.
     pub async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut told = pin!(self.0.wait_for(|told| *told));
-        let mut work = pin!(work);
-        poll_fn(|context| {
-            if let Poll::Ready(done) = work.as_mut().poll(context) {
-                return Poll::Ready(Some(done));
-            }
-            told.as_mut().poll(context).map(|_| None)
-        })
-        .await
+        let told = pin!(self.told());
+        Until::new(told).work(work).await
     }
 }

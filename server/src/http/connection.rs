@@ -3,6 +3,7 @@
 use super::Answer;
 use super::pipeline::Pipeline;
 use crate::stop::Stop;
+use crate::until::Until;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -10,9 +11,10 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -29,35 +31,31 @@ const STREAMS: u32 = 128;
 /// How long a connection with no request under way may take to end when the client is told.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// Serves a connection until the client ends it, or the server does: then after the requests that are under way.
-pub async fn serve<F>(
+/// Serves a connection until the client ends it, or the server does: then after the requests that are under way. Where there is no answer
+/// at once, one is made.
+pub async fn serve<F: Future<Output = Answer> + Send + 'static>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     stop: Stop,
+    at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
     answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
-) where
-    F: Future<Output = Answer> + Send + 'static,
-{
-    serve_with(PATIENCE, stream, stop, answer).await;
+) {
+    serve_with(PATIENCE, stream, stop, at_once, answer).await;
 }
 
-async fn serve_with<F>(
+async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     patience: Duration,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     mut stop: Stop,
+    at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
     answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
-) where
-    F: Future<Output = Answer> + Send + 'static,
-{
+) {
     let requests = Arc::new(Requests::default());
     let counted = Arc::clone(&requests);
     let service = service_fn(move |request| {
-        let under_way = UnderWay::new(&counted);
-        // Room for it is not held while no request is under way, as for most of many connections.
-        let answer = Box::pin(answer(request));
-        async move {
-            let answer = answer.await;
-            drop(under_way);
-            Ok::<_, Infallible>(answer)
+        counted.begin();
+        match at_once(&request) {
+            Some(answer) => Answering::Done(Some(answer)),
+            None => Answering::UnderWay(Box::pin(answer(request)), Arc::clone(&counted)),
         }
     });
     let mut builder = Builder::new(TokioExecutor::new());
@@ -66,15 +64,18 @@ async fn serve_with<F>(
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(Pipeline::new(stream)), service));
-    let mut begun = 0;
-    loop {
-        match stop.unless(tokio::time::timeout(patience, connection.as_mut())).await {
-            Some(Ok(_)) => return,
+    let end = async {
+        let mut begun = 0;
+        while stop.unless(tokio::time::sleep(patience)).await.is_some() {
             // No request has come whole, and none is under way.
-            Some(Err(_)) if requests.begun() == begun && requests.are_answered() => break,
-            Some(Err(_)) => begun = requests.begun(),
-            None => break,
+            if requests.begun() == begun && requests.are_answered() {
+                break;
+            }
+            begun = requests.begun();
         }
+    };
+    if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_some() {
+        return;
     }
     // HTTP/2 has a frame that tells the client which requests it may send again.
     connection.as_mut().graceful_shutdown();
@@ -82,36 +83,41 @@ async fn serve_with<F>(
     while tokio::time::timeout(GOODBYE, connection.as_mut()).await.is_err() && !requests.are_answered() {}
 }
 
-/// The requests of a connection.
-#[derive(Default)]
-struct Requests {
-    begun: AtomicU64,
-    ended: AtomicU64,
+/// An answer, or what makes it. Room for that is not held while no request is under way, as for most of many connections.
+enum Answering<F> {
+    Done(Option<Answer>),
+    UnderWay(Pin<Box<F>>, #[expect(dead_code, reason = "it is counted by being held")] Arc<Requests>),
 }
+
+impl<F: Future<Output = Answer>> Future for Answering<F> {
+    type Output = Result<Answer, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut *self {
+            Answering::Done(answer) => Poll::Ready(Ok(answer.take().expect("a future that is done is not polled again"))),
+            Answering::UnderWay(answer, _) => answer.as_mut().poll(context).map(Ok),
+        }
+    }
+}
+
+/// The requests of a connection: how many have begun. What is under way holds it, until it is answered or given up by the client.
+#[derive(Default)]
+struct Requests(AtomicU64);
 
 impl Requests {
+    /// Who else holds it: the service, which alone begins one, and what waits for the end.
+    const HOLDERS: usize = 2;
+
+    fn begin(&self) {
+        self.0.store(self.begun() + 1, Ordering::Relaxed);
+    }
+
     fn begun(&self) -> u64 {
-        self.begun.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed)
     }
 
-    fn are_answered(&self) -> bool {
-        self.begun() == self.ended.load(Ordering::Relaxed)
-    }
-}
-
-/// One that is being answered, or was given up by the client.
-struct UnderWay(Arc<Requests>);
-
-impl UnderWay {
-    fn new(requests: &Arc<Requests>) -> Self {
-        requests.begun.fetch_add(1, Ordering::Relaxed);
-        UnderWay(Arc::clone(requests))
-    }
-}
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    fn are_answered(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) <= Self::HOLDERS
     }
 }
 
@@ -140,7 +146,7 @@ mod tests {
             let (mut client, server) = tokio::io::duplex(4096);
             let (_stopper, stop) = stop::channel();
             let patience = Duration::from_millis(50);
-            let served = tokio::spawn(serve_with(patience, server, stop, |_| async { plain("") }));
+            let served = tokio::spawn(serve_with(patience, server, stop, |_| None, |_| async { plain("") }));
             client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
             let mut came = vec![];
             while !frames(&came).contains(&GOAWAY) {

@@ -21,12 +21,11 @@ impl Form {
     /// # Errors
     /// `NOT_ACCEPTABLE`.
     pub fn of(headers: &HeaderMap) -> Result<Self> {
-        let headers = headers.get_all(ACCEPT);
-        let mut ranges = headers.iter().flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new).peekable();
-        if ranges.peek().is_none() {
+        if !headers.contains_key(ACCEPT) {
             return Ok(Form::Json);
         }
-        let ranges: Vec<_> = ranges.collect();
+        let headers = headers.get_all(ACCEPT).iter();
+        let ranges: Vec<_> = headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new).collect();
         let mut best: Option<(f32, usize, Form)> = None;
         for (name, form) in FORMS {
             // Of several ranges that a form is in, the closest one counts.
@@ -97,7 +96,9 @@ fn covers(range: &str, kind: &str) -> Option<u8> {
 
 /// Strings: JavaScript rounds numbers above 2^53.
 fn to_json(ids: &[i64]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(10 + 22 * ids.len());
+    // Of IDs with as many digits as the last one it is exact, and no room is left over that would have to be kept beside them.
+    let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
+    let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
     out.extend(b"{\"ids\":[");
     let mut digits = itoa::Buffer::new();
     for (n, id) in ids.iter().enumerate() {

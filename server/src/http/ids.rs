@@ -6,8 +6,9 @@ use super::form::Form;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
-use frazil::{Id, TextFormat, id_range, parse_instant, parts_to_json};
+use frazil::{ErrorKind, Id, TextFormat, id_range, parse_instant, parts_to_json};
 use serde_json::json;
+use std::time::Duration;
 
 /// `POST /v1/NAME/next?n=`: exactly n IDs, or an error.
 pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
@@ -18,6 +19,19 @@ pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     match query.get("n") {
         None => Ok(form.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => Ok(form.answer(&mint::many(name, ask.shared.count("n", n)?, limits.wait).await?)),
+    }
+}
+
+/// The same for one ID; `None` where it has to be waited for.
+pub fn next_at_once(ask: &Ask<'_>, name: &str) -> Option<Result<Answer>> {
+    let one = || {
+        let name = ask.name(Right::Mint, name)?;
+        let form = Form::of(ask.request.headers())?;
+        Ok(form.answer(&[name.try_next(Duration::ZERO.into())?]))
+    };
+    match one() {
+        Err(Refusal { code, .. }) if code == ErrorKind::WouldBlock.name() => None,
+        done => Some(done),
     }
 }
 

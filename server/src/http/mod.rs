@@ -18,7 +18,7 @@ use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use ask::Ask;
 use bytes::BytesMut;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::{Method, Request};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,10 +30,23 @@ const OPENAPI: &str = include_str!("openapi.json");
 /// One too many: hyper never sees it.
 pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
+/// Answers a request for one ID if no wait is needed, as for most requests that there are: no future is made for it, and moved about.
+pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>) -> Option<Answer> {
+    let since = Instant::now();
+    let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
+    if request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
+        return None;
+    }
+    let done = match Ask::new(shared, request) {
+        Ok(ask) => ids::next_at_once(&ask, name)?,
+        Err(refused) => Err(refused),
+    };
+    Some(tell(shared, peer, request, since, done))
+}
+
 /// Answers a request of the public port.
 pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<Incoming>) -> Answer {
     let since = Instant::now();
-    let port = &shared.metrics.http;
     let path = request.uri().path();
     let asked = if leaf::is_path(path) || tinyid::is_path(path) {
         body::form(&mut request).await
@@ -44,6 +57,12 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
         Ok(form) => route(&shared, &request, &form).await,
         Err(refused) => Err(refused),
     };
+    tell(&shared, peer, &request, since, done)
+}
+
+/// Counts and logs what came of a request.
+fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
+    let port = &shared.metrics.http;
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));
     let answer = match done {
         Ok(answer) => {

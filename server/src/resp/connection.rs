@@ -7,8 +7,10 @@ use super::session::Session;
 use crate::access;
 use crate::shared::Shared;
 use crate::stop::Stop;
+use crate::until::Until;
 use bytes::{Buf, BytesMut};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -34,20 +36,17 @@ pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr
     serve_with(LOGIN, stream, peer, stop, shared).await;
 }
 
-async fn serve_with(
-    login: Duration,
-    mut stream: impl AsyncRead + AsyncWrite + Unpin,
-    peer: SocketAddr,
-    mut stop: Stop,
-    shared: Arc<Shared>,
-) {
+async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
     let mut session = Session::new(1 + CONNECTIONS.fetch_add(1, Ordering::Relaxed));
     let (mut came, mut reply, mut words) = (BytesMut::new(), Reply::default(), vec![]);
     let mut room = ROOM;
     let mut logged_in_by = Instant::now() + login;
+    let mut stopped = stop.clone();
+    let told = pin!(stopped.told());
+    let mut until = Until::new(told);
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
-        let read = stop.unless(stream.read_buf(&mut came));
+        let read = until.work(stream.read_buf(&mut came));
         let read = if shared.gate.is_closed() && session.token.is_none() {
             timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
         } else {

@@ -1,7 +1,8 @@
 //! Requests at a steady pace, each timed by itself; or connections that ask nothing.
 //!
-//! usage: pace PORT CONNECTIONS SECONDS RATE REQUEST: a JSON object of what came, times in microseconds.
-//! RATE is requests a second of all connections together, and REQUEST the bytes to send, with \r and \n as in C.
+//! usage: pace PORT CONNECTIONS SECONDS RATE REQUEST [EACH]: a JSON object of what came, times in microseconds.
+//! RATE is requests a second of all connections together, and REQUEST the bytes to send, with \r and \n as in C. After EACH requests a
+//! connection is closed, and the next one opened.
 //! A RATE of 0 sends one request on each connection, then holds them, idle, and prints a line when they are all there.
 
 use std::io::{Read, Write};
@@ -41,12 +42,12 @@ impl Client {
     }
 }
 
-/// Whether an answer is there to its end: of HTTP with a length, or a line of RESP.
+/// Whether an answer is there to its end: of HTTP with a length, or of RESP.
 fn is_whole(came: &[u8]) -> Outcome<bool> {
     match came[0] {
-        b':' | b'+' => return Ok(came.ends_with(b"\r\n")),
         b'-' => return Err(String::from_utf8_lossy(came).into()),
-        _ => {}
+        b'H' => {}
+        _ => return Ok(end_of_reply(came, 0)?.is_some()),
     }
     let Some(end) = came.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(false) };
     let head = std::str::from_utf8(&came[..end])?.to_ascii_lowercase();
@@ -57,8 +58,28 @@ fn is_whole(came: &[u8]) -> Outcome<bool> {
     Ok(came.len() >= end + 4 + length)
 }
 
+/// Where a reply of RESP ends that begins at a place, if it is there to its end.
+fn end_of_reply(came: &[u8], at: usize) -> Outcome<Option<usize>> {
+    let Some(length) = came[at..].windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
+    let mut end = at + length + 2;
+    let count = || Ok::<_, Box<dyn std::error::Error + Send + Sync>>(std::str::from_utf8(&came[at + 1..at + length])?.parse::<i64>()?);
+    match came[at] {
+        b'$' => end += usize::try_from(count()?).map_or(0, |length| length + 2),
+        b'*' => {
+            for _ in 0..count()? {
+                match end_of_reply(came, end)? {
+                    Some(next) => end = next,
+                    None => return Ok(None),
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok((end <= came.len()).then_some(end))
+}
+
 /// One connection's share of the load: how long each request took, in microseconds.
-fn load(port: u16, request: &[u8], start: Instant, seconds: f64, every: Duration, first: Duration) -> Outcome<Vec<f64>> {
+fn load(port: u16, request: &[u8], each: usize, start: Instant, seconds: f64, every: Duration, first: Duration) -> Outcome<Vec<f64>> {
     let mut client = Client::new(port)?;
     let mut times = vec![];
     let mut due = start + first;
@@ -75,15 +96,19 @@ fn load(port: u16, request: &[u8], start: Instant, seconds: f64, every: Duration
         client.ask(request)?;
         times.push(since.elapsed().as_secs_f64() * 1e6);
         due += every;
+        if times.len().is_multiple_of(each) {
+            client = Client::new(port)?;
+        }
     }
     Ok(times)
 }
 
 fn main() -> Outcome<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [port, connections, seconds, rate, request] = words.as_slice() else {
-        return Err("usage: pace PORT CONNECTIONS SECONDS RATE REQUEST".into());
+    let [port, connections, seconds, rate, request, rest @ ..] = words.as_slice() else {
+        return Err("usage: pace PORT CONNECTIONS SECONDS RATE REQUEST [EACH]".into());
     };
+    let each = rest.first().map_or(Ok(usize::MAX), |each| each.parse())?;
     let (port, connections, seconds, rate): (u16, u32, f64, f64) = (port.parse()?, connections.parse()?, seconds.parse()?, rate.parse()?);
     let request = request.replace("\\r", "\r").replace("\\n", "\n").into_bytes();
     if rate == 0.0 {
@@ -103,7 +128,7 @@ fn main() -> Outcome<()> {
         let started: Vec<_> = (0..connections)
             .map(|n| {
                 let request = &request;
-                scope.spawn(move || load(port, request, start, seconds, every, every * n / connections))
+                scope.spawn(move || load(port, request, each, start, seconds, every, every * n / connections))
             })
             .collect();
         started.into_iter().map(|thread| thread.join().expect("no thread panics")).collect::<Outcome<Vec<_>>>()

@@ -1,0 +1,80 @@
+"""What a request costs in instructions and in system calls, beside redis-server and hyper alone: count.py SERVER TOOLS.
+
+Times differ from run to run; these counts do not. Instructions are those outside the kernel, as callgrind counts them. Under it a
+reading of the clock is a system call, so the 60 or so instructions that one takes are not among them.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import sys
+import tempfile
+
+from common import INCR, ONE, PATIENCE_S, Server, frazil_server, process, redis_server, row, table
+
+# The difference of two runs: what starts and ends a server is the same in both.
+FEW, MANY = 3_000, 13_000
+
+
+def ask(port, request, depth, count):
+    """As many requests on one connection, each time so many at once; each answer ends as `request`'s do."""
+    text, end = request
+    wire = text.replace("\\r", "\r").replace("\\n", "\n").encode() * depth
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count // depth):
+            connection.sendall(wire)
+            left = depth
+            while left:
+                left -= connection.recv(1 << 16).count(end)
+
+
+def run(under, folder, command, ports, asked, depth, count):
+    """Starts a server under a tool, asks it, and ends it so that the tool tells what it counted."""
+    port, request = asked
+    with Server(folder, "counted", lambda *ports: [*under, *command(*ports)], ports) as server:
+        ask(server.ports[port], request, depth, count)
+        os.kill(process.family(server.running.pid)[-1], signal.SIGTERM)
+        server.running.wait(PATIENCE_S)
+
+
+def instructions(folder, *how):
+    out = folder / "callgrind"
+    run(["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={out}"], folder, *how)
+    return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(), re.MULTILINE)[1])
+
+
+def calls(folder, *how):
+    out = folder / "strace"
+    run(["strace", "--follow-forks", "--summary-only", f"--output={out}"], folder, *how)
+    return int(re.search(r"(\d+)\s+\d*\s*total$", out.read_text(), re.MULTILINE)[1])
+
+
+def of_a_request(count, *how):
+    return (count(*how, MANY) - count(*how, FEW)) / (MANY - FEW)
+
+
+def main(program, tools):
+    process.exit_on_signals()
+    http, resp = (ONE, b'"]}'), (INCR, b"\r\n")
+    frazil, floor = frazil_server(program), pathlib.Path(tools).resolve() / "floor"
+    # Ports and, of them, the one that is asked.
+    pairs = [
+        (f"HTTP; hyper alone{title}", (1, 16), (frazil, 3, (0, http)), (lambda port, more=more: [floor, port, *more], 1, (0, http)))
+        for title, more in [("", []), (" with its time limit", ["limited"])]
+    ]
+    pairs.append(("`INCR`; redis-server", (1, 16, 128), (frazil, 3, (1, resp)), (redis_server, 1, (0, resp))))
+    table("of a request; the peer", "instructions", "peer", "ratio", "system calls", "peer")
+    with tempfile.TemporaryDirectory(prefix="frazil-bench-") as folder:
+        folder = pathlib.Path(folder)
+        for title, depths, *servers in pairs:
+            for depth in depths:
+                ours, peers = (of_a_request(instructions, folder, *server, depth) for server in servers)
+                our_calls, peer_calls = (of_a_request(calls, folder, *server, depth) for server in servers)
+                counts = [f"{ours:,.0f}", f"{peers:,.0f}", f"{ours / peers:.2f}", f"{our_calls:.2f}", f"{peer_calls:.2f}"]
+                row(f"{title}, pipeline of {depth}", *counts)
+
+
+main(*sys.argv[1:])

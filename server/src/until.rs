@@ -1,0 +1,110 @@
+//! Work, and what ends it before it is done.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// What may end some work. It is polled when it was woken itself, and not each time that a socket wakes the task: to ask a timer and a
+/// channel anew for every request takes locks, and tells nothing new.
+pub struct Until<F> {
+    end: F,
+    bell: Option<Arc<Bell>>,
+}
+
+/// The end's own waker.
+struct Bell {
+    has_rung: AtomicBool,
+    task: Waker,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.has_rung.store(true, Ordering::Release);
+        self.task.wake_by_ref();
+    }
+}
+
+impl<F: Future<Output = ()> + Unpin> Until<F> {
+    pub fn new(end: F) -> Self {
+        Until { end, bell: None }
+    }
+
+    /// What some work gives, or `None` if the end comes first; there is no further work then.
+    pub async fn work<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(done));
+            }
+            self.poll_end(context).map(|()| None)
+        })
+        .await
+    }
+
+    fn poll_end(&mut self, context: &Context<'_>) -> Poll<()> {
+        let bell = match &self.bell {
+            Some(bell) if bell.task.will_wake(context.waker()) => bell,
+            _ => self.bell.insert(Arc::new(Bell { has_rung: AtomicBool::new(true), task: context.waker().clone() })),
+        };
+        // Silent is the usual case, and a load is all that it costs. Who rings behind the swap has the task polled once more.
+        if !bell.has_rung.load(Ordering::Relaxed) || !bell.has_rung.swap(false, Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let waker = Waker::from(Arc::clone(bell));
+        Pin::new(&mut self.end).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicUsize;
+    use tokio::sync::Notify;
+
+    #[test]
+    fn the_end_is_polled_only_when_it_was_woken() {
+        let (over, again) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let polls = Arc::new(AtomicUsize::new(0));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let mut notified = Box::pin(over.notified());
+            let end = poll_fn(|context| {
+                polls.fetch_add(1, Ordering::Relaxed);
+                notified.as_mut().poll(context)
+            });
+            let mut until = Until::new(Box::pin(end));
+            // Each is pending first, and wakes the task itself.
+            for _ in 0..10 {
+                assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));
+            }
+            assert_eq!(polls.load(Ordering::Relaxed), 1);
+            over.notify_one();
+            assert_eq!(until.work(again.notified()).await, None);
+            assert_eq!(polls.load(Ordering::Relaxed), 2);
+        });
+    }
+
+    #[test]
+    fn another_task_goes_on_with_it() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let (tell, told) = tokio::sync::oneshot::channel::<()>();
+        let mut until = Until::new(Box::pin(async { drop(told.await) }));
+        runtime.block_on(async {
+            let first = tokio::spawn(async move {
+                assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));
+                until
+            });
+            let mut until = first.await.unwrap();
+            let second = tokio::spawn(async move { until.work(std::future::pending::<()>()).await });
+            tokio::task::yield_now().await;
+            drop(tell);
+            assert_eq!(second.await.unwrap(), None);
+        });
+    }
+}
