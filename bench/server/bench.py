@@ -57,7 +57,7 @@ class Server:
 
     def __enter__(self):
         self.running = process.spawn(on_core(-1, self.command(*self.ports)), self.folder / f"{self.name}.log")
-        if not process.await_true(lambda: all(process.listens([self.running.pid], port) for port in self.ports), PATIENCE_S):
+        if not process.await_true(lambda: all(process.listens(self.running.pid, port) for port in self.ports), PATIENCE_S):
             raise SystemExit(f"{self.name} does not listen: {(self.folder / self.name).with_suffix('.log').read_text()}")
         return self
 
