@@ -4,6 +4,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
+# Where this is set, each of hundreds of processes compiles anew what it imports.
+unset PYTHONDONTWRITEBYTECODE
 scratch='' step='' interrupted='' memory='' times=() besides=() begun=() begun_so_far=0
 # How many steps go on beside each other: some of them mostly wait.
 places=$(($(getconf _NPROCESSORS_ONLN) + 2))
