@@ -4,7 +4,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # What every build of a binding is told, so that what they share is compiled once: see Cargo.toml.
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-scratch='' step='' interrupted='' memory='' times=() besides=() begun=() started=0
+# Where this is set, each of hundreds of processes compiles anew what it imports.
+unset PYTHONDONTWRITEBYTECODE
+scratch='' step='' interrupted='' memory='' times=() besides=() begun=() begun_so_far=0
 # How many steps go on beside each other: some of them mostly wait.
 places=$(($(getconf _NPROCESSORS_ONLN) + 2))
 
@@ -19,27 +21,46 @@ end_step() {
     step=''
 }
 
-# Runs a command in a process group of its own, so that its end can be told to all of it, and nobody waits for a terminal.
-set -m
-run() { # COMMAND...
+# Starts a command in a process group of its own, so that its end can be told to all of it, and nobody waits for a terminal. The shell
+# keeps the terminal's foreground for itself: it is the shell that a Ctrl-C reaches, and not what it runs for a moment.
+start() { # COMMAND...
+    set -m
     "$@" < /dev/null &
-    wait $!
+    set +m
+}
+
+# Waits for what was started, and ends what that has left in its group.
+await() { # PID
+    local status=0
+    wait "$1" || status=$?
+    kill -KILL -- "-$1" 2>/dev/null || true
+    return $status
+}
+
+run() { # COMMAND...
+    start "$@"
+    await $!
 }
 
 # Runs a step in the background, beside the steps that follow, once there is a place for it.
 beside() { # NAME COMMAND...
-    while [ ${#besides[@]} -ge "$places" ]; do await_one; done
-    local name=$1 said=$scratch/beside-$((started += 1))
-    shift
-    printf '\n== %s: begins beside others\n' "$name"
-    printf '%s\n' "$name" > "$said.name"
-    {
-        SECONDS=0
-        "$@"
-        times > "$said.cpu"
-        printf '%5d s  %s, beside others: %d s of a processor\n' "$SECONDS" "$name" "$(processor_s "$said.cpu")" > "$said.time"
-    } < /dev/null > "$said" 2>&1 &
-    besides[started]=$! begun[started]=$SECONDS
+    # Whoever has ended is told of now: a failure is known as soon as possible.
+    while one_has_ended || [ ${#besides[@]} -ge "$places" ]; do await_one; done
+    local said=$scratch/beside-$((begun_so_far += 1))
+    printf '\n== %s: begins beside others\n' "$1"
+    printf '%s\n' "$1" > "$said.name"
+    start timed "$said" "$@" > "$said" 2>&1
+    besides[begun_so_far]=$! begun[begun_so_far]=$SECONDS
+}
+
+# Runs a command, and writes down its times.
+timed() { # FILE NAME COMMAND...
+    local said=$1 name=$2
+    shift 2
+    SECONDS=0
+    "$@"
+    times > "$said.cpu"
+    printf '%5d s  %s, beside others: %d s of a processor\n' "$SECONDS" "$name" "$(processor_s "$said.cpu")" > "$said.time"
 }
 
 # What `times` has told of a shell's children, in seconds.
@@ -47,22 +68,29 @@ processor_s() { # FILE
     awk -F '[ms ]' 'NR == 2 { print int($1 * 60 + $2 + $4 * 60 + $5) }' "$1"
 }
 
+# Whether a step in the background has ended: its number is in `ended` then.
+one_has_ended() {
+    [ ${#besides[@]} != 0 ] || return 1
+    for ended in "${!besides[@]}"; do
+        kill -0 "${besides[ended]}" 2>/dev/null || return 0
+    done
+    return 1
+}
+
 # Waits until one of the steps in the background has ended, and prints what it has said; one that has failed ends the run.
 await_one() {
-    local number said status=0 before=$step
-    while :; do
-        for number in "${!besides[@]}"; do
-            kill -0 "${besides[number]}" 2>/dev/null || break 2
-        done
-        sleep 0.2
-    done
-    said=$scratch/beside-$number step=$(cat "$scratch/beside-$number.name")
-    wait "${besides[number]}" || status=$?
-    unset "besides[number]"
+    local said size status=0 before=$step
+    until one_has_ended; do run sleep 0.2; done
+    said=$scratch/beside-$ended step=$(cat "$scratch/beside-$ended.name")
+    await "${besides[ended]}" || status=$?
+    unset "besides[ended]"
     printf '\n== %s\n' "$step"
-    cat "$said"
+    # All of it, unless a program goes round in circles.
+    size=$(($(wc -c < "$said")))
+    [ $size -le 10000000 ] || printf 'Of %d MB these are the last 10:\n' $((size / 1000000))
+    tail -c 10000000 "$said"
     if [ $status != 0 ]; then
-        since=${begun[number]}
+        since=${begun[ended]}
         exit $status
     fi
     times+=("$(cat "$said.time")")
@@ -88,31 +116,40 @@ join() {
 
 finish() {
     local status=$? broken=$step running
-    trap '' HUP INT TERM
+    trap '' HUP INT PIPE QUIT TERM
+    # What follows happens also where nobody can be told any more, and where the disk is full.
+    set +e
     # From the shell's own table: a signal may come before the line after the start of a command.
     running=($(jobs -p))
     if [ ${#running[@]} != 0 ]; then
+        # The shell would tell of each that it has ended.
+        disown -a
         running=("${running[@]/#/-}")
-        kill -TERM -- "${running[@]}" 2>/dev/null || true
+        kill -TERM -- "${running[@]}" 2>/dev/null
         for _ in {1..300}; do
             kill -0 -- "${running[@]}" 2>/dev/null || break
             sleep 0.1
         done
-        kill -KILL -- "${running[@]}" 2>/dev/null || true
+        kill -KILL -- "${running[@]}" 2>/dev/null
     fi
     end_step
-    [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS"
-    [ -z "$memory" ] || rmdir "$memory" 2>/dev/null || mv "$memory" "$scratch/servers" || true
-    [ -n "$scratch" ] || return 0
+    [ ${#times[@]} = 0 ] || printf '\n== Times\n%s\n%5d s  in all\n' "$(printf '%s\n' "${times[@]}")" "$SECONDS" 2>/dev/null
+    # Whom we print to may have gone first: our own command has had that signal then.
+    [ "$status" != 141 ] || printf '\n' 2>/dev/null || interrupted=1
+    [ -n "$scratch" ] || return
     if [ "$status" = 0 ] || [ -n "$interrupted" ]; then
-        rm -rf "$scratch"
-    else
-        rmdir "$scratch" 2>/dev/null || echo "Failed${broken:+: $broken}. What the tests have left is in $scratch" >&2
+        rm -rf "$scratch" ${memory:+"$memory"}
+        return
     fi
+    # What is in memory is in nobody's way afterwards, unless there is no room on the disk.
+    [ -z "$memory" ] || rmdir "$memory" 2>/dev/null || mv "$memory" "$scratch/servers" && memory=''
+    rmdir "$scratch" 2>/dev/null || echo "Failed${broken:+: $broken}. What the tests have left is in $scratch${memory:+ and $memory}" >&2
 }
 trap finish EXIT
 trap 'interrupted=1; exit 129' HUP
 trap 'interrupted=1; exit 130' INT
+trap 'interrupted=1; exit 131' QUIT
+trap 'interrupted=1; exit 141' PIPE
 trap 'interrupted=1; exit 143' TERM
 
 # Two runs would write into the same folders. What a run has started holds the lock as well.

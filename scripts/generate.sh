@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh
-FRAZIL_REGENERATE=1 cargo test -q -p frazil --test vectors error_table >/dev/null
+FRAZIL_REGENERATE=1 cargo test -q -p frazil --test values error_table >/dev/null
 FRAZIL_REGENERATE=1 cargo test -q -p frazil --lib lite_tables >/dev/null
 python3 tests/vectors/generate.py
 c-api/generate.sh

@@ -10,7 +10,7 @@ run python/build.sh --release
 run node/build.sh --release
 run c-api/build.sh --release
 step "Models and round trips"
-run env PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test models --test roundtrip
+run env PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test values -- models roundtrip
 step "Broken requests to the server: a million of each kind"
 run env PROPTEST_CASES=1000000 cargo test --locked --release -p frazil-server any_
 step "Forks at any moment, and four hundred processes that open at once"

@@ -45,7 +45,7 @@ class Server:
     def __enter__(self):
         log = self.folder / f"{self.name}.log"
         self.running = process.spawn(on_core(-1, self.command(*self.ports)), log)
-        if not process.await_true(lambda: all(process.listens(process.family(self.running.pid), port) for port in self.ports), PATIENCE_S):
+        if not process.await_true(lambda: all(process.listens(self.running.pid, port) for port in self.ports), PATIENCE_S):
             raise SystemExit(f"{self.name} does not listen: {log.read_text()}")
         return self
 

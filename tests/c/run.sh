@@ -35,8 +35,8 @@ for std in c99 c11 c17; do
     "$CC" -std=$std $warnings -Ibuild/c/include "$out/unit_1.c" "$out/unit_2.c" "$out/main.c" -o "$out/units"
 done
 for std in c++17 c++20; do
+    "$CXX" -std=$std $warnings -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
     for flags in "" "-fno-exceptions -fno-rtti" "-DFRAZIL_NO_EXCEPTIONS"; do
-        "$CXX" -std=$std $warnings -Ibuild/c/include -c "$out/unit_1.cpp" -o "$out/unit_1.o"
         "$CXX" -std=$std $warnings $flags -Ibuild/c/include -c "$out/unit_2.cpp" -o "$out/unit_2.o"
         "$CXX" "$out/main.cpp" "$out/unit_1.o" "$out/unit_2.o" -L"$lib" -Wl,-rpath,"$lib" -lfrazil -o "$out/units"
         "$out/units"

@@ -114,7 +114,7 @@ class Application:
 
     def serves(self):
         """Whether one of its processes listens."""
-        return process.listens(process.family(self.running.pid), self.port)
+        return process.listens(self.running.pid, self.port)
 
     def said(self):
         """The end of what it has printed."""

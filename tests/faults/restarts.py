@@ -21,7 +21,7 @@ class SteadyRun(Run):
     """Six processes that neither close, fork nor give their numbers back, each with errors of no kind."""
 
     # Nothing that a worker does rarely comes about.
-    pace = 1 << 30, 8
+    pace = 1 << 30, 32
     deeds = ()
     window_s, renew_s = 20, 3
 
@@ -63,7 +63,7 @@ class SteadyRun(Run):
         return self.layout.decode(int(last[0])).time
 
     def longest_pause_ms(self, worker):
-        """Between two stamps: each worker mints every ms or so."""
+        """Between two stamps: each worker mints every few ms."""
         below_time = (self.layout.nodes - 1).bit_length() + self.layout.sequence_bits
         return int(numpy.max(numpy.diff(check.read(self.file(worker)) >> below_time)))
 

@@ -67,7 +67,7 @@ class Run:
 
     kind = "Snowflake"
     """What the workers open."""
-    pace = 4000, 8
+    pace = 1000, 32
     """Each of the rare things that a worker does comes about once in so many steps; and how many IDs a step takes."""
     layout = frazil.Layout(LAYOUT)
     deeds = tuple(workers.DEEDS)

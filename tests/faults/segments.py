@@ -44,7 +44,7 @@ class SegmentRun(Run):
 
     kind = "Segment"
     # A store is asked for a range now and then only, but by everyone who opens or forks.
-    pace = 1600, 64
+    pace = 400, 256
     layout = None
     # Who polls may never get there: see test_an_opener_that_polls_gets_there.
     deeds = ("late openers that waited", "late openers that polled")

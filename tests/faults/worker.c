@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MANY = 5000, POLLS_S = 1 };
+enum { MANY = 5000, POLLS_S = 1, PAUSE_MS = 4 };
 
 /* One thread's: what it mints from, and the files of what it got. */
 struct source {
@@ -162,7 +162,7 @@ static void *stay(void *argument) {
     struct source *self = argument;
     own_files(self);
     reopen(self, self->part[0] == 'w');
-    for (double end = now() + draw_below(self, 1000) / 1000.0; is_open(self) && now() < end; sleep_ms(1)) mint(self, few);
+    for (double end = now() + draw_below(self, 1000) / 1000.0; is_open(self) && now() < end; sleep_ms(PAUSE_MS)) mint(self, few);
     shut(self);
     close(self->out);
     close(self->log);
@@ -215,7 +215,7 @@ static void run(struct source *self, double end, bool forks) {
         if (draw == 4) observe(self);
         if (draw == 5) visit();
         mint(self, draw < 6 ? MANY : few);
-        sleep_ms(1);
+        sleep_ms(PAUSE_MS);
     }
     /* Half of the children just vanish, as crashed processes do. */
     if (forks || draw_below(self, 2)) shut(self);

@@ -27,6 +27,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t many = 5000;
 constexpr auto polls_for = 1s;
+// Between two steps.
+constexpr auto pause = 4ms;
 
 unsigned setting(const char *name) {
     const char *value = std::getenv(name);
@@ -61,7 +63,7 @@ public:
             if (draw == 4) observe();
             if (draw == 5) visit();
             mint(draw < 6 ? many : few_);
-            std::this_thread::sleep_for(1ms);
+            std::this_thread::sleep_for(pause);
         }
         // Half of the children just vanish, as crashed processes do.
         if (forks || below(2)) ids_.reset();
@@ -173,7 +175,7 @@ private:
             open(waits);
             for (const auto end = steady::now() + std::chrono::milliseconds(below(1000)); ids_ && steady::now() < end;) {
                 mint(few_);
-                std::this_thread::sleep_for(1ms);
+                std::this_thread::sleep_for(pause);
             }
             ids_.reset();
         } catch (const std::exception &error) {

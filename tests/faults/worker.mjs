@@ -17,6 +17,8 @@ const stopped = () => fs.existsSync(`${folder}/stop`)
 const few = new BigInt64Array(Number(process.env.FRAZIL_WORKER_FEW))
 const many = new BigInt64Array(5000)
 const pollsMs = 1000
+// Between two steps.
+const pauseMs = 4
 let newest = -1n
 
 /** Calls a function, and notes its refusal, which it returns. Anything but a FrazilError ends the program. */
@@ -60,7 +62,7 @@ function mint(ids, buffer) {
     if (buffer[0] <= newest) note('NOT_ASCENDING', `${buffer[0]} after ${newest}`)
     newest = buffer[written - 1]
   }
-  if (!refused) return 1
+  if (!refused) return pauseMs
   note(refused.code, refused.message)
   return 20
 }

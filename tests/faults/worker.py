@@ -29,6 +29,8 @@ FORKS = os.environ.get("FRAZIL_WORKER_FORKS") == "1"
 RARE = int(os.environ["FRAZIL_WORKER_RARE"])
 # How many IDs a step takes, and how many now and then.
 FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
+# Between two steps.
+PAUSE_S = 0.004
 # How long a visitor polls.
 POLLS_S = 1
 # Longer than any life of a child.
@@ -144,7 +146,7 @@ class Worker:
             end = time.monotonic() + visitor.random.uniform(0, 1)
             while visitor.ids and time.monotonic() < end:
                 visitor.mint(FEW)
-                pause(0.001)
+                pause(PAUSE_S)
             if visitor.ids:
                 visitor.close()
         except BaseException as error:
@@ -194,7 +196,7 @@ class Worker:
             if draw == 5:
                 self.visit()
             self.mint(MANY if draw < 6 else FEW)
-            pause(0.001)
+            pause(PAUSE_S)
         # Half of the children just vanish, as crashed processes do.
         if self.ids and (forks or self.random.random() < 0.5):
             self.close()

@@ -9,13 +9,16 @@ import tarfile
 import tomllib
 
 import pytest
-from conftest import HOST, ROOT
+from conftest import HOST, PACKAGES, ROOT
 
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
 GUIDE = (ROOT / "docs/c-cpp.md").read_text()
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Werror"]
 STAND_INS = ROOT / "tests/package/stand_ins"
+# From source, but not all anew.
+FROM_SOURCE = [] if PACKAGES else [f"-DFRAZIL_CARGO={STAND_INS}/cargo"]
+TARGET = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
 
 
 def run(*command, status=0, **more):
@@ -101,10 +104,8 @@ def test_without_exceptions_and_rtti(tmp_path, prefix):
 
 def cmake(project, lists, *options):
     (project / "CMakeLists.txt").write_text(lists)
-    # From source, but not all anew.
-    environment = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
-    run("cmake", "-S", project, "-B", project / "a build", *options, env=environment)
-    run("cmake", "--build", project / "a build", env=environment)
+    run("cmake", "-S", project, "-B", project / "a build", *options, env=TARGET)
+    run("cmake", "--build", project / "a build", env=TARGET)
     mints(project / "a build/app")
 
 
@@ -166,9 +167,9 @@ def test_find_package_of_a_version(wanted, found, tmp_path, prefix):
 
 
 def test_cmake_installs(tmp_path, prefix):
-    environment = {"CARGO_TARGET_DIR": str(ROOT / "target")} | os.environ
-    run("cmake", "-S", ROOT, "-B", tmp_path / "build", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib", env=environment)
-    run("cmake", "--build", tmp_path / "build", env=environment)
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib", *FROM_SOURCE]
+    run("cmake", "-S", ROOT, "-B", tmp_path / "build", *options, env=TARGET)
+    run("cmake", "--build", tmp_path / "build", env=TARGET)
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "prefix")
     assert tree(tmp_path / "prefix") == tree(prefix)
 
@@ -176,7 +177,7 @@ def test_cmake_installs(tmp_path, prefix):
 def test_add_subdirectory(project):
     (project / "third_party").mkdir()
     (project / "third_party/frazil").symlink_to(ROOT)
-    cmake(project, blocks("cmake")[1], "-DCMAKE_BUILD_TYPE=Debug")
+    cmake(project, blocks("cmake")[1], "-DCMAKE_BUILD_TYPE=Debug", *FROM_SOURCE)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_the_native_libraries_of_other_systems(native, listed, tmp_path):
 
 
 def test_fetch_content(project, packages):
-    source = ["-DFRAZIL_URL=unused", f"-DFETCHCONTENT_SOURCE_DIR_FRAZIL={ROOT}"]
+    source = ["-DFRAZIL_URL=unused", f"-DFETCHCONTENT_SOURCE_DIR_FRAZIL={ROOT}", *FROM_SOURCE]
     if packages:
         run("git", "-C", ROOT, "archive", "-o", project / "source.tar.gz", "HEAD")
         source = [f"-DFRAZIL_URL=file://{project}/source.tar.gz", "-DFRAZIL_LEAN=ON"]

@@ -23,7 +23,7 @@ def test_the_crate(tmp_path, example):
     (program / "src/main.rs").write_text(example("rust"))
     manifest = f'[package]\nname = "program"\nedition = "2024"\n\n[dependencies]\nfrazil = {{ path = "../{crate.name}" }}\n'
     (program / "Cargo.toml").write_text(manifest)
-    # The versions that the suites have built already, and their folder: what is built is the crate.
+    # The versions that the suites have built already, as they did, and their folder: what is built is the crate.
     shutil.copy(ROOT / "Cargo.lock", program)
-    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "CARGO_PROFILE_DEV_DEBUG": "0"}
     subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment)

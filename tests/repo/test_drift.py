@@ -130,6 +130,10 @@ def test_what_the_builds_share_is_compiled_once():
     lean = [
         features("--package", name, "--no-default-features", "--features", "aligned-lean", "--edges", "normal,build") for name in BINDINGS
     ]
+    # For the tests of CMake: the dependencies, but not the core.
+    beside = features("--package", "frazil-c", "--features", "aligned-dependencies", "--edges", "normal,build")
+    apart = {crate for crate, found in beside.items() if not found <= together[crate]}
+    assert {crate.split()[0] for crate in apart} == {"frazil", "frazil-c"}
     for number, name in enumerate(BINDINGS):
         for crate, found in features("--package", name, "--features", "aligned", "--edges", "normal,build").items():
             assert found <= together[crate] or crate.split()[0] in ALONE, f"{name} compiles {crate} with {found}, and not {together[crate]}"

@@ -1,10 +1,12 @@
 """What the scripts promise: steps with their times, one run at a time, an end that leaves nothing, and what is missing named first."""
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -30,11 +32,11 @@ def start(tmp_path):
         path = checkout / f"scripts/{len(list(checkout.glob('scripts/*')))}.sh"
         path.write_text(f'set -euo pipefail\n. "$(dirname "$0")/begin.sh"\n{body}')
         environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} | more
         # As from a terminal: what a shell starts in the background ignores SIGINT, and what nohup starts SIGHUP, as they should.
         inherited = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)}
         try:
-            return subprocess.Popen(["bash", path], env=environment, start_new_session=True, **streams, **more)
+            return subprocess.Popen(["bash", path], env=environment, start_new_session=True, **streams)
         finally:
             for number, handler in inherited.items():
                 signal.signal(number, handler)
@@ -134,6 +136,48 @@ def test_an_interrupted_run_leaves_nothing(number, before, start, tmp_path):
     finally:
         program.stdout.close()
         process.send([program.pid], signal.SIGKILL)
+
+
+@pytest.mark.parametrize("key, status", [(b"\x03", 130), (b"\x1c", 131), (None, 129)], ids=["interrupt", "quit", "hangup"])
+@pytest.mark.parametrize("last", ["run sh -c 'echo begun; sleep 600'", "echo begun\njoin"], ids=["run", "join"])
+def test_a_terminal_ends_a_run(last, key, status, start, tmp_path):
+    """By a key, whatever the run does at that moment; or by going away, when nobody can be told of the times."""
+    ours, theirs = os.openpty()
+    with open(ours, "rb+", buffering=0) as terminal:
+        of_its_own = {"preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)}
+        program = start(f"step it\nend_step\nbeside more sleep 600\n{last}", stdin=theirs, stdout=theirs, stderr=theirs, **of_its_own)
+        os.close(theirs)
+        told = b""
+        while b"begun" not in told:
+            told += terminal.read(4096)
+        members = process.family(program.pid)
+        if key:
+            terminal.write(key)
+            assert program.wait(PATIENCE_S) == status
+    assert program.wait(PATIENCE_S) == status
+    assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_reader_that_goes_ends_a_run(start, tmp_path):
+    """As `head` does."""
+    program = start("step it\nbeside more sleep 600\necho begun\nrun sh -c 'read -r _ < ../go; echo on'\nrun sleep 600")
+    os.mkfifo(tmp_path / "go")
+    while program.stdout.readline() != "begun\n":
+        pass
+    members = process.family(program.pid)
+    program.stdout.close()
+    (tmp_path / "go").write_text("on\n")
+    assert program.wait(PATIENCE_S) == 141
+    assert process.await_true(lambda: all(map(process.gone, members)), PATIENCE_S)
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_step_that_has_ended_leaves_no_process(start):
+    leave = "sh -c 'sleep 600 & echo pid $!'"
+    told, _ = start(f"run {leave}\nbeside other {leave}\njoin\necho joined; run sleep 0.1").communicate(timeout=PATIENCE_S)
+    left = [int(line.split()[1]) for line in told.splitlines() if line.startswith("pid ")]
+    assert len(left) == 2 and all(map(process.gone, left))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

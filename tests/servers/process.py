@@ -120,8 +120,8 @@ def await_true(holds, seconds, pause=0.02):
     return True
 
 
-def listens(pids, port):
-    """Whether one of the processes listens on a port: that it is this server which answers there, not another."""
+def listens(pid, port):
+    """Whether a process, or a descendant of it, listens on a port: that it is this server which answers there, not another."""
     wanted = f":{port:04X}"
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -133,9 +133,10 @@ def listens(pids, port):
             columns = row.split()
             if columns[1].endswith(wanted) and columns[3] == "0A":
                 inodes.add(f"socket:[{columns[9]}]")
-    for pid in pids:
+    # To ask all processes takes long.
+    for member in family(pid) if inodes else ():
         try:
-            if any(os.readlink(entry.path) in inodes for entry in os.scandir(f"/proc/{pid}/fd")):
+            if any(os.readlink(entry.path) in inodes for entry in os.scandir(f"/proc/{member}/fd")):
                 return True
         except OSError:
             continue

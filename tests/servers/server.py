@@ -120,7 +120,7 @@ class Server:
 
     def serves(self):
         """Whether it serves at this moment."""
-        if not process.listens(process.family(self.running.pid), self.port):
+        if not process.listens(self.running.pid, self.port):
             return False
         try:
             with process.connect(self.port) as connection:

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::{rows, vectors};
+use crate::common::{rows, vectors};
 use frazil::Layout;
 
 const NAMES: &[&str] =
