@@ -1,7 +1,7 @@
 //! Values and rules: what needs no process of its own. Together, because to link a program with all stores' clients takes longer than
 //! to compile it.
 
-#![allow(missing_docs)]
+#![allow(clippy::unwrap_used, missing_docs)]
 
 mod advice;
 #[path = "../common/mod.rs"]
