@@ -304,7 +304,7 @@ def test_lease_errors(store, tmp_path, namespace):
             return full[0].next() > 0
 
     assert in_time(again)
-    assert full[0].lease.healthy and full[0].lease.last_error is None
+    assert in_time(lambda: full[0].lease.healthy and full[0].lease.last_error is None)
 
     # At the bound with the store away.
     ids = frazil.Snowflake("standard", store=store, namespace="away", **QUICK)
