@@ -84,7 +84,7 @@ def test_rights_are_those_of_the_namespace(tmp_path):
             (operator, "none", "STORE_UNSUITABLE", "none=lend store="),
             (operator, "invoice", "STORE_UNSUITABLE", "invoice=lend store="),
             (url(server, token=POD).replace("frazil://", "frazils://"), "shop", "STORE_UNREACHABLE", "write frazil://"),
-            (f"frazil://127.0.0.1:{server.ports['http']}", "shop", "STORE_UNREACHABLE", "--resp"),
+            (f"frazil://127.0.0.1:{server.ports['http']}", "shop", "STORE_UNSUITABLE", "--resp"),
         ]:
             error = refusal(f"{LEASE} store={address} namespace={namespace}")
             assert error.name == name and told in str(error), error

@@ -123,7 +123,7 @@ impl Session {
                 let (kind, why) = lost(&error);
                 let is_handshake = self.stream.get_ref().handshaking();
                 let hint = match error.kind() {
-                    // HTTP's port does so, and one with TLS.
+                    // One with TLS does so, and many a server of another kind.
                     io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered && !is_handshake => WHERE,
                     _ => tls::hint(&error, is_handshake),
                 };
