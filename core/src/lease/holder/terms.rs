@@ -28,7 +28,8 @@ pub(crate) struct Terms {
     pub(crate) holder: String,
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 impl Terms {
     /// Of a test: all numbers of two node bits, on a store with a clock, and a window of 4 s.
     pub(crate) fn of_a_test(layout: &str, disposable: bool) -> Self {
