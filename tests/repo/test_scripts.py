@@ -33,8 +33,8 @@ def start(tmp_path):
         path.write_text(f'set -euo pipefail\n. "$(dirname "$0")/begin.sh"\n{body}')
         environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} | more
-        # As from a terminal: what a shell starts in the background ignores SIGINT, and what nohup starts SIGHUP, as they should.
-        inherited = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)}
+        # As from a terminal: what a shell starts in the background ignores SIGINT and SIGQUIT, and what nohup starts SIGHUP, as they should.
+        inherited = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)}
         try:
             return subprocess.Popen(["bash", path], env=environment, start_new_session=True, **streams)
         finally:
