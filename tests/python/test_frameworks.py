@@ -14,7 +14,7 @@ import pytest
 from test_lease import slots
 
 APP = """
-import json, os, frazil
+import json, os, time, frazil
 ids = frazil.Snowflake("standard", store={store!r}, namespace="web", timeout=30)
 ids.next()
 requests = 0
@@ -29,8 +29,16 @@ async def app(scope, receive, send):
         return await send({{"type": "lifespan.shutdown.complete"}})
     requests += 1
     turn = requests
+    begun = time.monotonic()
     try:
-        said, status = [ids.next() for _ in range(10)] + await ids.batch_async(40), 200
+        try:
+            first = ids.next()
+        except frazil.WouldBlockError:
+            # A child's first call waits for up to 1 s, which a busy machine may take. Whoever is refused sooner is refused for nothing.
+            if time.monotonic() - begun < 0.9:
+                raise
+            first = await ids.next_async()
+        said, status = [first] + [ids.next() for _ in range(9)] + await ids.batch_async(40), 200
     except frazil.FrazilError as error:
         said, status = repr(error), 500
     said = json.dumps([os.getpid(), turn, ids.node, said]).encode()
