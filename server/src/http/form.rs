@@ -24,8 +24,7 @@ impl Form {
         if !headers.contains_key(ACCEPT) {
             return Ok(Form::Json);
         }
-        let headers = headers.get_all(ACCEPT).iter();
-        let ranges: Vec<_> = headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new).collect();
+        let ranges: Vec<_> = wishes(headers).collect();
         let mut best: Option<(f32, usize, Form)> = None;
         for (name, form) in FORMS {
             // Of several ranges that a form is in, the closest one counts.
@@ -55,16 +54,20 @@ pub fn spring_type(headers: &HeaderMap) -> &'static str {
         ("application/json", "application/json;charset=UTF-8"),
         ("text/html", "text/html;charset=UTF-8"),
     ];
-    let headers = headers.get_all(ACCEPT).iter();
-    let wishes = headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new);
     let (mut best, mut most) = (TYPES[0].1, 0.0);
-    for wish in wishes {
+    for wish in wishes(headers) {
         let found = TYPES.iter().find(|(name, _)| covers(wish.range, name).is_some());
         if let Some((_, full)) = found.filter(|_| wish.quality > most) {
             (best, most) = (full, wish.quality);
         }
     }
     best
+}
+
+/// What stands in `Accept`, in order.
+fn wishes(headers: &HeaderMap) -> impl Iterator<Item = Wish<'_>> {
+    let headers = headers.get_all(ACCEPT).iter();
+    headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new)
 }
 
 /// A range of media types, and how much it is wanted: 0, not at all, to 1.
