@@ -6,7 +6,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 ALIGNED=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
 # Where this is set, each of hundreds of processes compiles anew what it imports.
 unset PYTHONDONTWRITEBYTECODE
-scratch='' step='' interrupted='' memory='' times=() besides=() begun=() begun_so_far=0
+scratch='' step='' interrupted='' memory='' times=() besides=() begun=() told=() begun_so_far=0
+# What takes longer than this beside others hangs; and how long it may take to end once it is told to.
+limit_s=1800 farewell_s=60
 # How many steps go on beside each other: some of them mostly wait.
 places=$(($(getconf _NPROCESSORS_ONLN) + 2))
 
@@ -49,7 +51,7 @@ beside() { # NAME COMMAND...
     local said=$scratch/beside-$((begun_so_far += 1))
     printf '\n== %s: begins beside others\n' "$1"
     printf '%s\n' "$1" > "$said.name"
-    start timed "$said" "$@" > "$said" 2>&1
+    start timed "$said" "$@" >> "$said" 2>&1
     besides[begun_so_far]=$! begun[begun_so_far]=$SECONDS
 }
 
@@ -57,6 +59,8 @@ beside() { # NAME COMMAND...
 timed() { # FILE NAME COMMAND...
     local said=$1 name=$2
     shift 2
+    # Whoever interrupts the step waits for what the command says to that.
+    trap : TERM
     SECONDS=0
     "$@"
     times > "$said.cpu"
@@ -77,10 +81,28 @@ one_has_ended() {
     return 1
 }
 
+# Interrupts a step in the background that hangs, so that it says where, and ends one that does not listen.
+interrupt_what_hangs() {
+    local number since
+    for number in "${!besides[@]}"; do
+        since=$((SECONDS - begun[number]))
+        if [ $since -ge "$limit_s" ] && [ -z "${told[number]:-}" ]; then
+            told[number]=1
+            printf '\nNot ended after %d s: interrupted\n' $since >> "$scratch/beside-$number"
+            kill -TERM -- "-${besides[number]}" 2>/dev/null || true
+        elif [ $since -ge $((limit_s + farewell_s)) ]; then
+            kill -KILL -- "-${besides[number]}" 2>/dev/null || true
+        fi
+    done
+}
+
 # Waits until one of the steps in the background has ended, and prints what it has said; one that has failed ends the run.
 await_one() {
     local said size status=0 before=$step
-    until one_has_ended; do run sleep 0.2; done
+    until one_has_ended; do
+        interrupt_what_hangs
+        run sleep 0.2
+    done
     said=$scratch/beside-$ended step=$(cat "$scratch/beside-$ended.name")
     await "${besides[ended]}" || status=$?
     unset "besides[ended]"

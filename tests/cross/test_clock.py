@@ -1,53 +1,33 @@
-"""The rollback policies under a system clock that really goes back: libfaketime turns it while IDs are minted.
+"""The rollback policies under a system clock that really goes back while IDs are minted.
 
 Each test runs in a process of its own, `python test_clock.py NAME`, in which `turn` sets the clock.
 """
 
 import concurrent.futures
-import contextlib
 import os
 import pathlib
 import re
-import select
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
+import clock
 import frazil
 import pytest
+from clock import turn
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-OFFSET = "FAKETIME_TIMESTAMP_FILE"
 HOUR = 3600
 YEAR = 366 * 24 * HOUR
 # What a busy machine may lose between two steps of a test.
 SLACK = 60
 
 
-def turn(seconds):
-    """Turns this process's clock to the true time plus so many seconds; nobody sees a half-written file."""
-    path = pathlib.Path(os.environ[OFFSET])
-    new = path.with_suffix(".new")
-    new.write_text(f"{seconds:+}")
-    new.replace(path)
-
-
-def pause(seconds):
-    """Sleeps. Under libfaketime time.sleep fails, as it names an absolute time on the monotonic clock (EINVAL)."""
-    select.select([], [], [], seconds)
-
-
 def run_under_a_clock_to_turn(command, tmp_path):
-    """Runs a command whose clock shows the true time plus what is in a file; its monotonic clock stays true."""
-    # MT: the plain library takes no lock, and two threads would read the file into the same place.
-    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
-    assert library, "libfaketime is missing: run scripts/setup.sh"
-    offset = tmp_path / "offset"
-    offset.write_text("+0")
-    fake = {"LD_PRELOAD": str(library), OFFSET: str(offset), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    env = os.environ | fake
+    """Runs a command whose clock shows the true time plus what `turn` says; its monotonic clock stays true."""
+    env = os.environ | clock.under(tmp_path / "clock") | {"PYTHONPATH": str(ROOT / "tests")}
     child = subprocess.run(command, env=env, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
     assert child.returncode == 0, child.stdout
 
@@ -99,14 +79,14 @@ class Minters:
                 self.minted += new
             self.rounds[number] += 1
             # Less than a tick holds: nobody runs ahead but for the clock.
-            pause(0.001)
+            time.sleep(0.001)
 
     def go_on(self, rounds):
         """Lets both threads make so many calls, from beginning to end."""
         goal = [done + rounds + 1 for done in self.rounds]
         while any(done < least for done, least in zip(self.rounds, goal, strict=True)):
             assert not any(thread.done() for thread in self.running), [thread.exception() for thread in self.running if thread.done()]
-            pause(0.001)
+            time.sleep(0.001)
 
     def after(self, turned_to):
         """Turns the clock, and returns how many IDs and which refusals that brings."""
@@ -206,18 +186,6 @@ def test_wait_refuses_a_long_rollback_at_once():
     assert ids.next() > newest
 
 
-def await_no_events():
-    """Before a fork: a thread that tells of an event reads the clock, and libfaketime's lock is never released in the child."""
-
-    def names():
-        for task in pathlib.Path("/proc/self/task").iterdir():
-            with contextlib.suppress(OSError):
-                yield (task / "comm").read_text().strip()
-
-    while "frazil-events" in names():
-        pause(0.05)
-
-
 @under_a_clock_to_turn
 def test_new_leases_are_used_at_once_after_a_rollback():
     """Also those of a forked child, and of renew(): `rollback=ahead` allows what the lease before it allowed."""
@@ -227,7 +195,6 @@ def test_new_leases_are_used_at_once_after_a_rollback():
         turn(-300)
         before = ids.next()
         assert before > newest
-        await_no_events()
         child = os.fork()
         if child == 0:
             since = time.monotonic()
@@ -249,7 +216,7 @@ def test_wait_counts_what_it_has_waited():
         with concurrent.futures.ThreadPoolExecutor() as pool:
             since = time.monotonic()
             call = pool.submit(ids.next)
-            pause(2)
+            time.sleep(2)
             assert not call.done(), "it waits"
             turn(-further)
             error = call.exception()
@@ -307,23 +274,20 @@ def test_node_waits_off_the_loop(tmp_path):
         const assert = require('node:assert')
         const fs = require('node:fs')
         const { Snowflake } = require(process.argv[1])
-        const path = process.env.FAKETIME_TIMESTAMP_FILE
-        const turn = (seconds) => {
-          fs.writeFileSync(path + '.new', seconds)
-          fs.renameSync(path + '.new', path)
-        }
+        const file = fs.openSync(process.env.FRAZIL_TEST_CLOCK, 'r+')
+        const turn = (seconds) => fs.writeSync(file, BigInt64Array.of(BigInt(seconds) * 1_000_000_000n), 0, 8, 0)
         async function main() {
           const ids = await Snowflake.open('standard', { node: 8, rollback: 'wait:50s' })
           const newest = ids.nextBigInt()
-          turn('-8')
+          turn(-8)
           assert.throws(() => ids.next(), { code: 'WOULD_BLOCK' })
           const waited = BigInt(await ids.nextAsync())
           assert(waited > newest)
-          turn('-3600')
+          turn(-3600)
           const refused = { code: 'CLOCK_BACK', message: /went back by 35[0-9]{5} ms; rollback=wait:50s/ }
           assert.throws(() => ids.next(), refused)
           await assert.rejects(ids.nextAsync(), refused)
-          turn('+0')
+          turn(0)
           assert(ids.nextBigInt() > waited)
         }
         main()

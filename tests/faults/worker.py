@@ -14,7 +14,6 @@ import asyncio
 import glob
 import os
 import random
-import select
 import signal
 import sys
 import threading
@@ -35,11 +34,6 @@ PAUSE_S = 0.004
 POLLS_S = 1
 # Longer than any life of a child.
 CHILD_LIMIT_S = int(os.environ["FRAZIL_WORKER_CHILD_LIMIT"])
-
-
-def pause(seconds):
-    """Sleeps; under libfaketime time.sleep fails."""
-    select.select([], [], [], seconds)
 
 
 def append_to(ending):
@@ -78,7 +72,7 @@ class Worker:
                 self.newest = -1
             except frazil.FrazilError as error:
                 self.note(error.name, error)
-                pause(0.02)
+                time.sleep(0.02)
 
     async def poll(self):
         """Opens as a program must whose event loop runs: no call waits. It gives up after a while."""
@@ -88,7 +82,7 @@ class Worker:
                 self.ids = getattr(frazil, KIND)(SPEC)
             except frazil.FrazilError as error:
                 self.note(error.name, error)
-                pause(0.02)
+                time.sleep(0.02)
 
     def mint(self, count):
         buffer = array.array("q", bytes(8 * count))
@@ -104,7 +98,7 @@ class Worker:
             self.newest = buffer[written - 1]
         if refused:
             self.note(refused.name, refused)
-            pause(0.02)
+            time.sleep(0.02)
 
     def close(self):
         self.ids.close()
@@ -146,7 +140,7 @@ class Worker:
             end = time.monotonic() + visitor.random.uniform(0, 1)
             while visitor.ids and time.monotonic() < end:
                 visitor.mint(FEW)
-                pause(PAUSE_S)
+                time.sleep(PAUSE_S)
             if visitor.ids:
                 visitor.close()
         except BaseException as error:
@@ -196,7 +190,7 @@ class Worker:
             if draw == 5:
                 self.visit()
             self.mint(MANY if draw < 6 else FEW)
-            pause(PAUSE_S)
+            time.sleep(PAUSE_S)
         # Half of the children just vanish, as crashed processes do.
         if self.ids and (forks or self.random.random() < 0.5):
             self.close()

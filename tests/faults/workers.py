@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import clock
 from servers import process
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,15 +19,14 @@ HOUR_S = 3600
 # Ends after a stop has been asked for: the longest wait of a policy or a store, on a busy machine.
 FAREWELL_S = 30
 
-# The worker's name, its program, whether it forks, and whether its clock can be turned. Not both: a process that forks while a
-# thread of its holds libfaketime's lock leaves the child with a lock that nobody opens.
+# The worker's name, its program, whether it forks, and whether its clock can be turned.
 CREW = [
-    ("python-1", "worker.py", True, False),
+    ("python-1", "worker.py", True, True),
     ("python-2", "worker.py", False, True),
     ("node-1", "worker.mjs", False, False),
     ("node-2", "worker.mjs", False, True),
     ("c", "worker.c", True, False),
-    ("cpp", "worker.cpp", True, False),
+    ("cpp", "worker.cpp", True, True),
 ]
 # What all of them do besides minting, and how the files are named that tell of it.
 DEEDS = {"late openers that waited": "waits.*.ids", "late openers that polled": "polls.*.ids", "IDs observed": "observed"}
@@ -65,14 +65,8 @@ class Worker:
             "FRAZIL_WORKER_CHILD_LIMIT": str(child_limit_s),
         }
         if self.has_clock:
-            self.offset = folder / f"{self.name}.clock"
-            self.turn_clock(0)
-            self.environment |= {
-                "LD_PRELOAD": fake_clock(),
-                "FAKETIME_TIMESTAMP_FILE": str(self.offset),
-                "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-            }
+            self.clock = folder / f"{self.name}.clock"
+            self.environment |= clock.under(self.clock)
         self.running = None
         self.started = []
 
@@ -92,10 +86,8 @@ class Worker:
         return lambda: signal_group(group, signal.SIGCONT)
 
     def turn_clock(self, seconds):
-        """Turns its clock to the true time plus so many seconds; nobody sees a half-written file."""
-        new = self.offset.with_suffix(".new")
-        new.write_text(f"{seconds:+}")
-        new.replace(self.offset)
+        """Turns its clock to the true time plus so many seconds."""
+        clock.turn(seconds, self.clock)
 
     def minted(self):
         """How many IDs the process that runs now has written down."""
@@ -160,13 +152,6 @@ def signal_group(group, number):
         os.killpg(group, number)
     except ProcessLookupError:
         pass
-
-
-def fake_clock():
-    """The libfaketime that takes a lock; the plain one lets two threads read its file into the same place."""
-    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
-    assert library, "libfaketime is missing: run scripts/setup.sh"
-    return str(library)
 
 
 def threads_of(pid):

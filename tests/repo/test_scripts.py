@@ -115,6 +115,22 @@ def test_a_step_beside_others_that_fails_ends_those_that_go_on(start):
     assert "\nFailed: bad" in told and "never" not in told
 
 
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_step_beside_others_that_hangs_is_interrupted_and_says_where(listens, start):
+    trap = "trap 'echo it was here; exit 3' TERM" if listens else "trap '' TERM"
+    body = f"""
+        limit_s=2 farewell_s=2
+        beside "hangs" sh -c "{trap}; while true; do sleep 0.05; done"
+        beside "other" true
+        join
+    """
+    program = start(body)
+    told, _ = program.communicate(timeout=PATIENCE_S)
+    assert program.returncode == (3 if listens else 137)
+    assert "\nNot ended after " in told and ("it was here" in told) == listens
+    assert "Failed: hangs." in told
+
+
 # On a busy machine, a command may print its first line before the shell that has started it takes its next step.
 SLOW_TO_GO_ON = "set -T; trap 'sleep 0.05' DEBUG\n"
 

@@ -70,6 +70,7 @@ def test_ready_means_that_ids_are_there(tmp_path):
     """Not while a crashed holder's node number is waited for; then a client need not try twice."""
     spec = f"orders=standard node=3 store=file:{tmp_path}"
     with manager() as (path, told), Replica(tmp_path, spec, env={"NOTIFY_SOCKET": path}) as server:
+        assert process.await_true(lambda: ["READY=1"] in told, PATIENCE_S)
         server.signal(signal.SIGKILL)
         server.running.wait()
         del told[:]

@@ -14,6 +14,7 @@ import sys
 import threading
 import uuid
 
+import clock
 import frazil
 import pytest
 import redis
@@ -247,24 +248,15 @@ def test_the_end(tmp_path):
 
 def test_a_clock_that_went_back_is_not_ready(tmp_path):
     """Another replica's is right; and this one comes back with its clock."""
-    library = next(pathlib.Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
-    assert library, "libfaketime is missing: run scripts/setup.sh"
-    file = tmp_path / "time"
-    fake = {"FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-
-    def set_clock(ahead_s):
-        (tmp_path / "next").write_text(f"{ahead_s:+}")
-        (tmp_path / "next").rename(file)
-
-    set_clock(0)
+    file = tmp_path / "clock"
     spec = f"orders=standard store=file:{tmp_path} generators=2"
-    with Replica(tmp_path, spec, env=fake | {"LD_PRELOAD": str(library)}) as server:
+    with Replica(tmp_path, spec, env=clock.under(file)) as server:
         before = server.ids("orders", 10)
-        set_clock(-3600)
+        clock.turn(-3600, file)
         assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
         status, body = server.json("POST", "/v1/orders/next")
         assert (status, body["error"]["code"]) == (503, "CLOCK_BACK")
-        set_clock(0)
+        clock.turn(0, file)
         assert process.await_true(server.is_ready, PATIENCE_S)
         assert min(server.ids("orders", 10)) > max(before)
 
