@@ -2,11 +2,13 @@
 # The core and one binding, without servers: a contributor's short loop.
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
+rust=(cargo test --locked -p frazil -p frazil-python --features frazil/stores,frazil/cli,frazil-python/aligned)
 
 step "Tools and disk space"
 run scripts/setup.sh --check
-step "Rust: the core, its documentation and README; the guards of the bindings"
-run cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED"
-step "Python"
+step "Builds: the core with its tests, the wheel for Python"
+run "${rust[@]}" --quiet --no-run
 run python/build.sh
-run .venv/bin/python -m pytest -q --numprocesses 2 tests/python
+beside "Rust: the core, its documentation and README; the guards of the binding" "${rust[@]}" -- --skip simulation
+beside "Python" .venv/bin/python -m pytest -q --numprocesses 2 tests/python
+join

@@ -82,7 +82,7 @@ class Worker:
                 self.ids = getattr(frazil, KIND)(SPEC)
             except frazil.FrazilError as error:
                 self.note(error.name, error)
-                time.sleep(0.02)
+                await asyncio.sleep(0.02)
 
     def mint(self, count):
         buffer = array.array("q", bytes(8 * count))
