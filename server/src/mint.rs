@@ -57,7 +57,7 @@ async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'
 async fn later<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let _place = Place::take()?;
     let (tell, told) = oneshot::channel();
-    // The client may have gone meanwhile.
+    // The request may have been given up meanwhile.
     let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;
     let _given_up = GivenUp(pending);
     told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a call that waited was dropped")))
@@ -83,7 +83,8 @@ impl Drop for Place {
     }
 }
 
-/// Ends the call when nobody waits for it any more: a client has gone.
+/// Ends the call when nobody waits for it any more: a client of HTTP/2 has given its request up. One of the other protocols, which has
+/// ended its side, may still read.
 struct GivenUp(Pending);
 
 impl Drop for GivenUp {

@@ -179,6 +179,23 @@ mod tests {
     }
 
     #[test]
+    fn who_asks_waits_or_takes_an_answer_is_not_idle() {
+        let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
+        let mut watch = Watch { requests: Arc::clone(&requests), written: Arc::clone(&written), begun: 0, taken: 0 };
+        assert!(watch.is_idle());
+        requests.begin();
+        let under_way = Arc::clone(&requests);
+        assert!(!watch.is_idle() && !watch.is_idle());
+        drop(under_way);
+        assert!(watch.is_idle());
+        written.fetch_add(TAKEN, Ordering::Relaxed);
+        assert!(!watch.is_idle() && watch.is_idle());
+        // Pings.
+        written.fetch_add(5 * 17, Ordering::Relaxed);
+        assert!(watch.is_idle());
+    }
+
+    #[test]
     fn a_client_of_http_2_that_is_idle_is_told_the_end() {
         const GOAWAY: u8 = 7;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
