@@ -5,6 +5,7 @@ use crate::http::{Answer, json, plain, refusal};
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Right, fingerprint};
+use frazil::{Error, ErrorKind};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
@@ -19,7 +20,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.admin;
-    let done = route(&shared, &request);
+    let done = route(&shared, &request).await;
     let code = done.as_ref().map_or_else(|refused| refused.code, |_| "OK");
     let answer = match done {
         Ok(answer) => {
@@ -38,7 +39,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Inco
     answer
 }
 
-fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+async fn route(shared: &Arc<Shared>, request: &Request<Incoming>) -> Result<Answer> {
     let path = request.uri().path();
     if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
         return Err(Refusal::not_found("there is no such path: /healthz, /readyz, /metrics".to_owned()));
@@ -49,7 +50,7 @@ fn route(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
     match path {
         "/healthz" => Ok(json(json!({ "alive": true }).to_string())),
         "/readyz" => Ok(ready(shared)),
-        _ => metrics(shared, request),
+        _ => metrics(shared, request).await,
     }
 }
 
@@ -64,12 +65,15 @@ fn ready(shared: &Shared) -> Answer {
     }
 }
 
-fn metrics(shared: &Shared, request: &Request<Incoming>) -> Result<Answer> {
+async fn metrics(shared: &Arc<Shared>, request: &Request<Incoming>) -> Result<Answer> {
     let given = request.headers().get(AUTHORIZATION).and_then(|given| given.as_bytes().split_at_checked("bearer ".len()));
     let token = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).map(|(_, token)| fingerprint(token.trim_ascii()));
     shared.gate.check(token.as_ref(), Right::Admin, "")?;
-    let told = |error: std::fmt::Error| frazil::Error::new(frazil::ErrorKind::Internal, format!("the metrics cannot be written: {error}"));
-    let mut answer = plain(shared.metrics.text(shared.names()).map_err(told)?);
+    // Of a thousand names they are tens of thousands of lines, for which nobody else has to wait.
+    let all = Arc::clone(shared);
+    let text = tokio::task::spawn_blocking(move || all.metrics.text(all.names())).await;
+    let told = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Internal, format!("the metrics cannot be written: {error}"));
+    let mut answer = plain(text.map_err(|error| told(&error))?.map_err(|error| told(&error))?);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPENMETRICS));
     Ok(answer)
 }

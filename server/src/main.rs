@@ -6,7 +6,7 @@
 //! | module | idea |
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file as one; what they mean |
-//! | `log`, `access` | lines of JSON |
+//! | `log`, `lines`, `access` | lines of JSON, and who writes them |
 //! | `refusal` | an error, as each protocol tells it |
 //! | `tokens`, `tls` | who may do what; certificates |
 //! | `names`, `generators` | what is served: a name, and its generators or numbers |
@@ -15,7 +15,7 @@
 //! | `metrics` | what is counted |
 //! | `shared` | what all connections have in common |
 //! | `listen`, `files` | ports and limits |
-//! | `stop`, `until` | the end of the server, and of any work |
+//! | `stop`, `until`, `linger` | the end of the server, of any work, and of a connection |
 //! | `protocol`; `http`, `resp`, `admin` | what a port speaks |
 //! | `manager` | systemd |
 //! | `run` | the life of the process |
@@ -27,6 +27,8 @@ mod files;
 mod generators;
 mod http;
 mod lend;
+mod lines;
+mod linger;
 mod listen;
 mod log;
 mod manager;
@@ -83,11 +85,9 @@ fn main() -> ExitCode {
         }
         run::run(config)
     });
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log::error("failed", error.kind().name(), &error.to_string());
-            ExitCode::FAILURE
-        }
+    if let Err(error) = &outcome {
+        log::error("failed", error.kind().name(), &error.to_string());
     }
+    log::finish();
+    if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

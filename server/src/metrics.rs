@@ -46,6 +46,7 @@ impl Port {
 pub struct Metrics {
     registry: Registry,
     pub panics: Counter,
+    pub log_lines_lost: Counter,
     pub http: Arc<Port>,
     pub resp: Arc<Port>,
     pub admin: Arc<Port>,
@@ -69,6 +70,12 @@ impl Metrics {
         registry.register("handshakes_failed", "Connections that did not come to TLS in time", handshakes_failed.clone());
         let panics = Counter::default();
         registry.register("panics", "Panics, each a defect of the server: what it was in has ended", panics.clone());
+        let log_lines_lost = Counter::default();
+        registry.register(
+            "log_lines_lost",
+            "Lines of the log that nobody took in time, or that could not be written",
+            log_lines_lost.clone(),
+        );
         let port = |protocol: &'static str| {
             let labels = [("protocol", protocol)];
             Arc::new(Port {
@@ -82,7 +89,7 @@ impl Metrics {
             })
         };
         let (http, resp, admin) = (port("http"), port("resp"), port("admin"));
-        Metrics { registry, panics, http, resp, admin }
+        Metrics { registry, panics, log_lines_lost, http, resp, admin }
     }
 
     /// All of it as OpenMetrics, which Prometheus reads.

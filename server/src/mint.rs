@@ -57,7 +57,7 @@ async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'
 async fn later<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let _place = Place::take()?;
     let (tell, told) = oneshot::channel();
-    // The client may have gone meanwhile.
+    // The request may have been given up meanwhile.
     let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;
     let _given_up = GivenUp(pending);
     told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a call that waited was dropped")))
@@ -83,7 +83,8 @@ impl Drop for Place {
     }
 }
 
-/// Ends the call when nobody waits for it any more: a client has gone.
+/// Ends the call when nobody waits for it any more: a client of HTTP/2 has given its request up. One of the other protocols, which has
+/// ended its side, may still read.
 struct GivenUp(Pending);
 
 impl Drop for GivenUp {
@@ -114,6 +115,19 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
         Ok(std::mem::take(&mut rows))
     };
     call(max_wait, taken).await
+}
+
+/// So many IDs are written at once.
+pub const TURN: usize = 4096;
+
+/// Writes IDs. Where there are many, others come in between: a million of them take tens of milliseconds.
+pub async fn in_turns(ids: &[i64], mut write: impl FnMut(&[i64])) {
+    for (turn, ids) in ids.chunks(TURN).enumerate() {
+        if turn > 0 {
+            tokio::task::yield_now().await;
+        }
+        write(ids);
+    }
 }
 
 /// Up to so many numbers of a segment in a row: what is left of its range.

@@ -11,8 +11,8 @@ use crate::tls::Tls;
 use crate::{files, log, manager};
 use frazil::{Error, ErrorKind, Result, Wait};
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -62,6 +62,8 @@ async fn serve(config: Config) -> Result<()> {
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
     let panics = shared.metrics.panics.clone();
     log::on_panic(move || _ = panics.inc());
+    let lost = shared.metrics.log_lines_lost.clone();
+    log::write_aside(move |lines| _ = lost.inc_by(lines)).map_err(internal)?;
     tokio::spawn(manager::watch());
     // Addresses first: what is wrong with them shows at once.
     let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
@@ -142,14 +144,16 @@ impl Signals {
     }
 
     /// What some work gives, or `None` if SIGTERM or SIGINT comes first. SIGHUP has tokens and certificates read again meanwhile.
-    async fn unless_ended<T>(&mut self, shared: &Shared, work: impl Future<Output = T>) -> Option<T> {
+    async fn unless_ended<T>(&mut self, shared: &Arc<Shared>, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
             if self.terminate.poll_recv(context).is_ready() || self.interrupt.poll_recv(context).is_ready() {
                 return std::task::Poll::Ready(None);
             }
             while self.hang_up.poll_recv(context).is_ready() {
-                reload(shared);
+                // A folder of another machine may be away: nobody waits for that.
+                let shared = Arc::clone(shared);
+                tokio::task::spawn_blocking(move || reload(&shared));
             }
             work.as_mut().poll(context).map(Some)
         })
@@ -159,6 +163,8 @@ impl Signals {
 
 /// What is wrong changes nothing.
 fn reload(shared: &Shared) {
+    static IN_TURN: Mutex<()> = Mutex::new(());
+    let _in_turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // The manager takes the end of a reload for the end of the start; and nothing after the end.
     let serves = shared.serves();
     if serves {
@@ -173,7 +179,7 @@ fn reload(shared: &Shared) {
         Some(Ok(())) => log::info("certificates.read", &[]),
         Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),
     }
-    if serves {
+    if serves && shared.serves() {
         manager::ready();
     }
 }

@@ -1,5 +1,6 @@
 """What an enemy, or a careless client, sends; each was a defect once."""
 
+import collections
 import contextlib
 import http.client
 import itertools
@@ -10,6 +11,9 @@ import struct
 import threading
 import time
 
+import h2.connection
+import h2.events
+import h2.settings
 import httpx
 import pytest
 import redis
@@ -44,6 +48,24 @@ def test_two_requests_in_one_are_one(server):
         assert b" 200 " not in answer
 
 
+def resident_kib(server):
+    return int(re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{server.running.pid}/status").read_text(), re.MULTILINE)[1])
+
+
+def requests(server):
+    """How many were answered over HTTP."""
+    text = server.ask("GET", "/metrics", port="admin")[2].decode()
+    return int(re.search(r'^frazil_server_requests_total{protocol="http",code="OK"} (\d+)$', text, re.MULTILINE)[1])
+
+
+def settled(count):
+    """Waits until something that grows has stopped for 2 s."""
+    seen = []
+    while len(seen) < 20 or seen[-1] != seen[-20]:
+        seen.append(count())
+        time.sleep(0.1)
+
+
 def answered(server, data):
     """The statuses that come back for bytes, until the server closes the connection or says no more."""
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
@@ -61,29 +83,87 @@ def test_the_last_answer_of_a_connection_comes(server):
     assert answered(server, post + b"POST /v1/orders/next HTTP/1.1\r\nX: " + b"a" * 17_000) == [b"200", b"431"]
 
 
+def test_an_upgrade_that_is_not_made_loses_no_answer(server):
+    """hyper leaves such a connection without a word: what is kept back of a pipeline is sent all the same."""
+    post = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
+    upgrade = post.replace(b"Host", b"Connection: close, upgrade\r\nUpgrade: websocket\r\nHost")
+    assert answered(server, 5 * post + upgrade) == [b"200"] * 6
+
+
+@pytest.mark.parametrize("count", [20, 10_000])
+def test_who_has_ended_its_side_is_answered(server, count):
+    """As `nc -N` does, and some proxies: also where the answer has to be waited for, and where it is more than a socket holds."""
+    name = "slow" if count == 20 else "orders"
+    data = f"POST /v1/{name}/next?n={count} HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n".encode()
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE_S)
+        connection.connect(("127.0.0.1", server.ports["http"]))
+        connection.sendall(50 * data if name == "orders" else data)
+        connection.shutdown(socket.SHUT_WR)
+        came = b"".join(iter(lambda: connection.recv(65536), b""))
+    answers = 50 if name == "orders" else 1
+    assert came.count(b"HTTP/1.1 200 OK") == answers and len(came) > answers * 8 * count
+
+
+def test_answers_before_a_broken_request_reach_who_goes_on_sending(server):
+    """A connection that is closed while there is more to read is reset, and what the client has not read by then is lost."""
+    post = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n"
+    ask = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$5\r\n10000\r\n"
+    for port, data, end in (("http", 9 * post + b"nonsense\r\n\r\n", b"HTTP/1.1 400"), ("resp", 9 * ask + b"*x\r\n", b"-ERR Protocol")):
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.settimeout(PATIENCE_S)
+            connection.connect(("127.0.0.1", server.ports[port]))
+            connection.sendall(data + 50_000 * b"x")
+            came = b"".join(iter(lambda: connection.recv(4096), b""))
+        assert end in came and len(came) > 9 * 80_000
+
+
+def test_a_client_of_http_2_that_takes_nothing(server):
+    """It asks for many answers at once, and they are made as it takes them."""
+    count, size = 100, 10_000
+    client = h2.connection.H2Connection()
+    client.initiate_connection()
+    client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    head = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", f"/v1/orders/next?n={size}")]
+    for stream in range(1, 2 * count, 2):
+        client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
+    before, first = resident_kib(server), requests(server)
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+        connection.sendall(client.data_to_send())
+        settled(lambda: requests(server))
+        assert requests(server) - first < 10 and resident_kib(server) - before < 4000
+        client.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 100_000})
+        connection.sendall(client.data_to_send())
+        bodies = collections.defaultdict(bytes)
+        ended = 0
+        while ended < count:
+            came = connection.recv(65536)
+            assert came
+            for event in client.receive_data(came):
+                if isinstance(event, h2.events.DataReceived):
+                    bodies[event.stream_id] += event.data
+                    client.increment_flow_control_window(event.flow_controlled_length)
+                ended += isinstance(event, h2.events.StreamEnded)
+            connection.sendall(client.data_to_send())
+    ids = {number for body in bodies.values() for (number,) in struct.iter_unpack("<q", body)}
+    assert len(ids) == count * size
+
+
 def test_a_pipeline_waits_for_its_client(server):
     """Answers that nobody takes do not pile up, however many requests have come; and none is lost."""
     count, size = 4000, 1000
     asked = f"POST /v1/orders/next?n={size} HTTP/1.1\r\nAccept: application/octet-stream\r\n\r\n".encode()
 
-    def resident_kib():
-        return int(re.search(r"^VmRSS:\s+(\d+) kB$", pathlib.Path(f"/proc/{server.running.pid}/status").read_text(), re.MULTILINE)[1])
-
-    def begun():
-        text = server.ask("GET", "/metrics", port="admin")[2].decode()
-        return int(re.search(r'^frazil_server_requests_total{protocol="http",code="OK"} (\d+)$', text, re.MULTILINE)[1])
-
-    before, first = resident_kib(), begun()
+    before, first = resident_kib(server), requests(server)
     with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
         # Half a request is always there.
         sending = threading.Thread(target=connection.sendall, args=(count * asked,))
         sending.start()
         # Until it stops: the kernel's buffers, some MB, are full, or all are answered.
-        seen = []
-        while len(seen) < 20 or seen[-1] != seen[-20]:
-            seen.append(begun())
-            time.sleep(0.1)
-        assert seen[-1] - first < count and resident_kib() - before < 10_000
+        settled(lambda: requests(server))
+        assert requests(server) - first < count and resident_kib(server) - before < 10_000
         ids = []
         with connection.makefile("rb") as answers:
             for _ in range(count):

@@ -74,6 +74,8 @@ def test_the_head_of_what_may_be_read(server):
         ("POST", "/", 404, "NOT_FOUND"),
         ("POST", "/v1//next", 404, "UNKNOWN_KEY"),
         ("POST", "/v1/orders/decode/1", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/v1/orders/decode/next", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/v1/orders/nxt/next", 404, "NOT_FOUND"),
         ("GET", "/v1/orders/decode/x", 400, "ID_INVALID"),
         ("GET", "/v1/orders/decode/-1", 400, "ID_INVALID"),
         ("GET", "/v1/orders/decode/9223372036854775808", 400, "ID_INVALID"),

@@ -189,6 +189,32 @@ def test_the_access_log(tmp_path):
     assert (asked[-1]["commands"], asked[-1]["refused"]) == ("1", "0")
 
 
+def test_a_log_that_nobody_reads(tmp_path):
+    """It holds up no request; what is missing is counted, and the log says where."""
+    with Replica(tmp_path, "orders=standard node=1", "--access-log") as server, contextlib.ExitStack() as stack:
+        server.signal(signal.SIGKILL)
+        server.running.wait()
+        server.log.unlink()
+        os.mkfifo(server.log)
+        log = stack.enter_context(open(os.open(server.log, os.O_RDWR), "rb"))
+        server.start()
+        lost = r"^frazil_server_log_lines_lost_total (\d+)$"
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S))
+        answers = stack.enter_context(connection.makefile("rb"))
+        counted = "0"
+        while counted == "0":
+            connection.sendall(1000 * f"HEAD /v1/{'x' * 300}/next HTTP/1.1\r\n\r\n".encode())
+            assert all(any(line == b"\r\n" for line in iter(answers.readline, b"")) for _ in range(1000))
+            counted = re.search(lost, server.ask("GET", "/metrics", port="admin")[2].decode(), re.MULTILINE)[1]
+        server.signal(signal.SIGTERM)
+        lines = []
+        while not lines or lines[-1]["event"] != "ended":
+            lines.append(json.loads(log.readline()))
+        [told] = [line for line in lines if line["event"] == "lines.dropped"]
+        assert int(told["lines"]) >= int(counted) and sum(line["event"] == "request" for line in lines) > 1000
+        assert server.running.wait(PATIENCE_S) == 0
+
+
 def test_one_connection_too_many(tmp_path):
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=2") as server:
         with contextlib.ExitStack() as stack:

@@ -136,6 +136,15 @@ def test_the_end_of_a_connection_and_of_a_handshake(tmp_path, folder):
         assert ended == [0] and not any(event["event"] == "cut.off" for event in server.events())
 
 
+def test_the_end_of_a_connection_that_asked_for_an_upgrade(tmp_path, folder):
+    """hyper leaves it without a word."""
+    with Replica(tmp_path, NAME, *files(folder), tls=knowing(folder)) as server:
+        plain = socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S)
+        with knowing(folder).wrap_socket(plain, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as stream:
+            stream.sendall(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\nConnection: close, upgrade\r\nUpgrade: websocket\r\n\r\n")
+            assert b" 200 " in b"".join(iter(lambda: stream.recv(65536), b""))
+
+
 def test_what_is_wrong_with_files(tmp_path, folder):
     (tmp_path / "empty").write_text("nothing\n")
     locked = tmp_path / "locked.key"

@@ -1,5 +1,6 @@
 //! What a request asks for, checked.
 
+use super::room::{Place, Room};
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
@@ -62,6 +63,17 @@ impl<'a> Ask<'a> {
     pub fn name_with(&self, token: Option<&str>, right: Right, name: &str) -> Result<&'a Arc<Name>> {
         let given = token.filter(|_| self.shared.gate.is_closed()).map(|token| fingerprint(token.as_bytes()));
         self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
+    }
+
+    /// Room for a batch of so many IDs.
+    ///
+    /// # Errors
+    /// As [`Room::take`].
+    pub async fn room(&self, count: usize) -> Result<Place> {
+        match self.request.extensions().get::<Room>() {
+            Some(room) => room.take(count).await,
+            None => Ok(Place::default()),
+        }
     }
 
     /// The query, which may have these keys.

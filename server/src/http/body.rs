@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// How long a body may take to end ...
 const PATIENCE: Duration = Duration::from_secs(10);
-/// ... and how much of it is read, and forgotten. Behind what is not read no further request can be found, and the connection is closed:
+/// ... and how much of it is read. Behind what is not read no further request can be found, and the connection is closed:
 /// a client that still sends may never see the answer.
 const MOST: u64 = 64 * 1024;
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
@@ -51,27 +51,34 @@ pub async fn form(request: &mut Request<Incoming>) -> Result<BytesMut> {
     if body.is_end_stream() {
         return Ok(BytesMut::new());
     }
-    match tokio::time::timeout(PATIENCE, read(body)).await.unwrap_or(None) {
-        Some(form) if is_form => Ok(form),
-        Some(_) => Ok(BytesMut::new()),
+    let mut form = BytesMut::new();
+    let read = read(body, |data| {
+        if is_form {
+            form.extend_from_slice(data);
+        }
+    });
+    match tokio::time::timeout(PATIENCE, read).await.unwrap_or(None) {
+        Some(_) => Ok(form),
         None => Err(Error::new(ErrorKind::Spec, format!("the request's body is longer than {MOST} bytes, or does not end")).into()),
     }
 }
 
 async fn ends_empty(body: &mut Incoming) -> bool {
-    read(body).await.is_some_and(|came| came.is_empty())
+    // Who sends something is not asked for a token yet: none of it is kept.
+    read(body, |_| ()).await == Some(0)
 }
 
-/// `None` where it is too long, or breaks off.
-async fn read(body: &mut Incoming) -> Option<BytesMut> {
-    let mut came = BytesMut::new();
+/// Reads to the end, and gives how much there was; `None` where it is too long, or breaks off.
+async fn read(body: &mut Incoming, mut each: impl FnMut(&[u8])) -> Option<u64> {
+    let mut length = 0;
     while let Some(frame) = body.frame().await {
         let frame = frame.ok()?;
-        let data = frame.data_ref().map_or(&[][..], |data| &data[..]);
-        if (came.len() + data.len()) as u64 > MOST {
+        let Some(data) = frame.data_ref() else { continue };
+        length += data.len() as u64;
+        if length > MOST {
             return None;
         }
-        came.extend_from_slice(data);
+        each(data);
     }
-    Some(came)
+    Some(length)
 }

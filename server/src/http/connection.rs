@@ -1,12 +1,14 @@
 //! A connection: its limits, and its end.
 
 use super::Answer;
-use super::pipeline::Pipeline;
+use super::pipeline::{Left, Pipeline};
+use super::room::Room;
+use crate::linger::linger;
 use crate::stop::Stop;
 use crate::until::Until;
-use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
@@ -16,11 +18,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
 
 /// Of a request's line and headers together; what is longer is 431.
 const LONGEST_HEAD: usize = 16 * 1024;
-/// A connection on which no request has come whole for so long, and none is under way, is closed; it is looked at this often.
+/// A connection on which no request has come whole for so long, none is under way, and no answer was taken is closed; it is looked at this
+/// often.
 const PATIENCE: Duration = Duration::from_secs(75);
 /// HTTP/2 asks after so long whether the client is still there, and waits so long for its answer.
 const PING: Duration = Duration::from_secs(30);
@@ -28,8 +32,10 @@ const PONG: Duration = Duration::from_secs(20);
 /// The requests of an HTTP/2 connection at once.
 const STREAMS: u32 = 128;
 
-/// How long a connection with no request under way may take to end when the client is told.
+/// How long a connection with no request under way, and no answer that is taken, may take to end when the client is told.
 const GOODBYE: Duration = Duration::from_secs(5);
+/// Whoever takes fewer bytes between two looks takes no answer: a ping of HTTP/2 has 17.
+const TAKEN: u64 = 1024;
 
 /// Serves a connection until the client ends it, or the server does: then after the requests that are under way. Where there is no answer
 /// at once, one is made.
@@ -49,38 +55,53 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     at_once: impl Fn(&Request<Incoming>) -> Option<Answer> + Send + Sync + 'static,
     answer: impl Fn(Request<Incoming>) -> F + Send + Sync + 'static,
 ) {
-    let requests = Arc::new(Requests::default());
-    let counted = Arc::clone(&requests);
-    let service = service_fn(move |request| {
-        counted.begin();
-        match at_once(&request) {
-            Some(answer) => Answering::Done(Some(answer)),
-            None => Answering::UnderWay(Box::pin(answer(request)), Arc::clone(&counted)),
+    let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
+    let (pipeline, left) = Pipeline::new(stream, Arc::clone(&written));
+    let mut watch = Watch { requests: Arc::clone(&requests), written, begun: 0, taken: 0 };
+    let room = Room::new();
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        requests.begin();
+        if let Some(answer) = at_once(&request) {
+            return Answering::Done(Some(answer));
         }
+        // In HTTP/1 an answer waits for the one before.
+        if request.version() == Version::HTTP_2 {
+            request.extensions_mut().insert(room.clone());
+        }
+        Answering::UnderWay(Box::pin(answer(request)), Arc::clone(&requests))
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    // Its own limit begins with what comes first, and costs a timer for each request: see below.
-    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false);
+    // Its own limit begins with what comes first, and costs a timer for each request: see below. Whoever has ended its side still reads.
+    builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false).half_close(true);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(Pipeline::new(stream)), service));
-    let end = async {
-        let mut begun = 0;
-        while stop.unless(tokio::time::sleep(patience)).await.is_some() {
-            // No request has come whole, and none is under way.
-            if requests.begun() == begun && requests.are_answered() {
-                break;
-            }
-            begun = requests.begun();
+    {
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(pipeline), service));
+        let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
+        if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
+            // HTTP/2 has a frame that tells the client which requests it may send again.
+            connection.as_mut().graceful_shutdown();
+            watch.is_idle();
+            // A connection that breaks is the client's affair.
+            while timeout(GOODBYE, connection.as_mut()).await.is_err() && !watch.is_idle() {}
         }
-    };
-    if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_some() {
-        return;
     }
-    // HTTP/2 has a frame that tells the client which requests it may send again.
-    connection.as_mut().graceful_shutdown();
-    // A connection that breaks is the client's affair.
-    while tokio::time::timeout(GOODBYE, connection.as_mut()).await.is_err() && !requests.are_answered() {}
+    if let Ok(left) = left.await {
+        end(left).await;
+    }
+}
+
+/// Ends a connection so that the client has all answers, and knows that there are no more.
+async fn end(left: Left<impl AsyncRead + AsyncWrite + Unpin>) {
+    let Left { mut stream, held, is_quiet } = left;
+    let told = async {
+        stream.write_all(&held).await?;
+        stream.flush().await?;
+        stream.shutdown().await
+    };
+    if matches!(timeout(GOODBYE, told).await, Ok(Ok(()))) && !is_quiet {
+        linger(&mut stream).await;
+    }
 }
 
 /// An answer, or what makes it. Room for that is not held while no request is under way, as for most of many connections.
@@ -105,7 +126,7 @@ impl<F: Future<Output = Answer>> Future for Answering<F> {
 struct Requests(AtomicU64);
 
 impl Requests {
-    /// Who else holds it: the service, which alone begins one, and what waits for the end.
+    /// Who else holds it: the service, which alone begins one, and who watches for the end.
     const HOLDERS: usize = 2;
 
     fn begin(&self) {
@@ -118,6 +139,25 @@ impl Requests {
 
     fn are_answered(self: &Arc<Self>) -> bool {
         Arc::strong_count(self) <= Self::HOLDERS
+    }
+}
+
+/// Looks at a connection from time to time.
+struct Watch {
+    requests: Arc<Requests>,
+    written: Arc<AtomicU64>,
+    /// What there was at the last look.
+    begun: u64,
+    taken: u64,
+}
+
+impl Watch {
+    /// Whether since the last look no request has come whole and no answer was taken, and none is under way.
+    fn is_idle(&mut self) -> bool {
+        let (begun, taken) = (self.requests.begun(), self.written.load(Ordering::Relaxed));
+        let moves = begun != self.begun || taken - self.taken >= TAKEN;
+        (self.begun, self.taken) = (begun, taken);
+        !moves && self.requests.are_answered()
     }
 }
 
@@ -136,6 +176,23 @@ mod tests {
             came = rest.get(u32::from_be_bytes([0, a, b, c]) as usize..).unwrap_or_default();
         }
         types
+    }
+
+    #[test]
+    fn who_asks_waits_or_takes_an_answer_is_not_idle() {
+        let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
+        let mut watch = Watch { requests: Arc::clone(&requests), written: Arc::clone(&written), begun: 0, taken: 0 };
+        assert!(watch.is_idle());
+        requests.begin();
+        let under_way = Arc::clone(&requests);
+        assert!(!watch.is_idle() && !watch.is_idle());
+        drop(under_way);
+        assert!(watch.is_idle());
+        written.fetch_add(TAKEN, Ordering::Relaxed);
+        assert!(!watch.is_idle() && watch.is_idle());
+        // Pings.
+        written.fetch_add(5 * 17, Ordering::Relaxed);
+        assert!(watch.is_idle());
     }
 
     #[test]

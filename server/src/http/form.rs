@@ -1,6 +1,7 @@
 //! The form in which IDs are wanted, and each of them.
 
 use super::answer::{Answer, json, of_type, plain};
+use crate::mint::in_turns;
 use crate::refusal::{Refusal, Result};
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
@@ -38,11 +39,52 @@ impl Form {
         best.map(|(_, _, form)| form).ok_or_else(why)
     }
 
+    /// An answer with few IDs.
     pub fn answer(self, ids: &[i64]) -> Answer {
+        let mut out = self.begin(ids);
+        self.write(&mut out, ids);
+        self.end(out)
+    }
+
+    /// The same with any number of them, in turns with other requests.
+    pub async fn answer_many(self, ids: &[i64]) -> Answer {
+        let mut out = self.begin(ids);
+        in_turns(ids, |ids| self.write(&mut out, ids)).await;
+        self.end(out)
+    }
+
+    fn begin(self, ids: &[i64]) -> Vec<u8> {
         match self {
-            Form::Json => json(to_json(ids)),
-            Form::Lines => plain(joined(ids, b"\n", true)),
-            Form::Packed => of_type("application/octet-stream", ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>()),
+            Form::Json => {
+                // Of IDs with as many digits as the last one it is exact, and no room is left over that would have to be kept beside them.
+                let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
+                let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
+                out.extend(b"{\"ids\":[\"");
+                out
+            }
+            Form::Lines => Vec::with_capacity(20 * ids.len()),
+            Form::Packed => Vec::with_capacity(8 * ids.len()),
+        }
+    }
+
+    fn write(self, out: &mut Vec<u8>, ids: &[i64]) {
+        match self {
+            // Strings: JavaScript rounds numbers above 2^53.
+            Form::Json => write_each(out, ids, b"\",\""),
+            Form::Lines => write_each(out, ids, b"\n"),
+            Form::Packed => out.extend(ids.iter().flat_map(|id| id.to_le_bytes())),
+        }
+    }
+
+    fn end(self, mut out: Vec<u8>) -> Answer {
+        match self {
+            Form::Json => {
+                out.truncate(out.len() - b",\"".len());
+                out.extend(b"]}");
+                json(out)
+            }
+            Form::Lines => plain(out),
+            Form::Packed => of_type("application/octet-stream", out),
         }
     }
 }
@@ -97,38 +139,26 @@ fn covers(range: &str, kind: &str) -> Option<u8> {
     is_in.then_some(width)
 }
 
-/// Strings: JavaScript rounds numbers above 2^53.
-fn to_json(ids: &[i64]) -> Vec<u8> {
-    // Of IDs with as many digits as the last one it is exact, and no room is left over that would have to be kept beside them.
-    let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
-    let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
-    out.extend(b"{\"ids\":[");
-    let mut digits = itoa::Buffer::new();
-    for (n, id) in ids.iter().enumerate() {
-        out.extend_from_slice(if n == 0 { b"\"" } else { b"\",\"" });
-        out.extend_from_slice(digits.format(*id).as_bytes());
-    }
-    out.extend(b"\"]}");
+/// Numbers with something between them.
+pub async fn joined(ids: &[i64], between: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(20 * ids.len());
+    in_turns(ids, |ids| write_each(&mut out, ids, between)).await;
+    out.truncate(out.len() - between.len());
     out
 }
 
-/// Numbers with something between them, and at the end or not.
-pub fn joined(ids: &[i64], between: &[u8], ends: bool) -> Vec<u8> {
-    let mut out = Vec::with_capacity(20 * ids.len());
+fn write_each(out: &mut Vec<u8>, ids: &[i64], after: &[u8]) {
     let mut digits = itoa::Buffer::new();
     for id in ids {
         out.extend_from_slice(digits.format(*id).as_bytes());
-        out.extend_from_slice(between);
+        out.extend_from_slice(after);
     }
-    if !ends {
-        out.truncate(out.len() - between.len());
-    }
-    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mint::TURN;
     use hyper::header::HeaderValue;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -175,7 +205,21 @@ mod tests {
     }
 
     #[test]
-    fn ids_in_json() {
-        assert_eq!(to_json(&[1, i64::MAX]), b"{\"ids\":[\"1\",\"9223372036854775807\"]}");
+    fn ids_in_each_form() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ids: Vec<_> = (0..3 * TURN as i64).map(|n| i64::MAX - n).collect();
+        for ids in [&[1, i64::MAX][..], &[7], &ids] {
+            let texts: Vec<_> = ids.iter().map(i64::to_string).collect();
+            let json = format!("{{\"ids\":[\"{}\"]}}", texts.join("\",\""));
+            for (form, wanted) in [
+                (Form::Json, json.into_bytes()),
+                (Form::Lines, (texts.join("\n") + "\n").into_bytes()),
+                (Form::Packed, ids.iter().flat_map(|id| id.to_le_bytes()).collect()),
+            ] {
+                let body = |answer: Answer| answer.into_body().into_inner().unwrap();
+                assert!(body(form.answer(ids)) == wanted && body(runtime.block_on(form.answer_many(ids))) == wanted, "{form:?}");
+            }
+            assert_eq!(runtime.block_on(joined(ids, b",")), texts.join(",").as_bytes());
+        }
     }
 }

@@ -8,6 +8,7 @@ mod form;
 mod ids;
 mod leaf;
 mod pipeline;
+mod room;
 mod tinyid;
 
 pub use answer::{Answer, json, plain, refusal};
@@ -34,7 +35,7 @@ pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n
 pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>) -> Option<Answer> {
     let since = Instant::now();
     let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
-    if request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
+    if name.contains('/') || request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
         return None;
     }
     let done = match Ask::new(shared, request) {

@@ -5,8 +5,11 @@
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::oneshot;
 
 /// As long as there is less, it may wait for more.
 const MOST: usize = 16 * 1024;
@@ -15,7 +18,8 @@ const HTTP_2: &[u8] = b"PRI ";
 
 /// A connection to a client of HTTP.
 pub struct Pipeline<S> {
-    stream: S,
+    /// There until the end.
+    stream: Option<S>,
     /// What is kept back.
     held: Vec<u8>,
     /// How much of it is sent.
@@ -23,6 +27,30 @@ pub struct Pipeline<S> {
     state: State,
     /// Whether something was written since the last flush.
     wrote: bool,
+    asks: Asks,
+    /// The bytes that the stream has taken.
+    written: Arc<AtomicU64>,
+    left: Option<oneshot::Sender<Left<S>>>,
+}
+
+/// What hyper leaves of a connection. It ends one that was broken, or asked to be upgraded, without sending what is kept back, and closes
+/// it without a word.
+pub struct Left<S> {
+    pub stream: S,
+    pub held: Vec<u8>,
+    /// The client has nothing to send, as far as is known.
+    pub is_quiet: bool,
+}
+
+/// What the client has to send.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// Something came, and has no answer.
+    Waits,
+    /// There may be more than what has an answer.
+    Maybe,
+    /// There was no more, or never will be.
+    Nothing,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,16 +67,34 @@ enum State {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
-    pub fn new(stream: S) -> Self {
-        Pipeline { stream, held: vec![], sent: 0, state: State::New, wrote: false }
+    /// With what is left of it at its end; `written` counts the bytes that the stream takes.
+    pub fn new(stream: S, written: Arc<AtomicU64>) -> (Self, oneshot::Receiver<Left<S>>) {
+        let (tell, left) = oneshot::channel();
+        let (stream, left_here) = (Some(stream), Some(tell));
+        let pipeline =
+            Pipeline { stream, held: vec![], sent: 0, state: State::New, wrote: false, asks: Asks::Nothing, written, left: left_here };
+        (pipeline, left)
+    }
+
+    fn stream(&mut self) -> Pin<&mut S> {
+        Pin::new(self.stream.as_mut().expect("it is taken at the end"))
+    }
+
+    fn count(&self, bytes: usize) {
+        // Nobody else adds to it.
+        self.written.store(self.written.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
     }
 
     /// Sends what was kept back.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while self.sent < self.held.len() {
-            match ready!(Pin::new(&mut self.stream).poll_write(context, &self.held[self.sent..]))? {
+            let stream = Pin::new(self.stream.as_mut().expect("it is taken at the end"));
+            match ready!(stream.poll_write(context, &self.held[self.sent..]))? {
                 0 => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
-                count => self.sent += count,
+                count => {
+                    self.sent += count;
+                    self.count(count);
+                }
             }
         }
         self.held.clear();
@@ -63,10 +109,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {
         // Requests go on coming only to who takes the answers.
         ready!(this.poll_send(context))?;
         let before = buffer.filled().len();
-        let read = Pin::new(&mut this.stream).poll_read(context, buffer)?;
+        let read = this.stream().poll_read(context, buffer)?;
         if read.is_pending() {
             this.held = vec![];
         }
+        this.asks = match this.asks {
+            _ if buffer.filled().len() > before => Asks::Waits,
+            Asks::Maybe => Asks::Nothing,
+            _ if read.is_ready() => Asks::Nothing,
+            asks => asks,
+        };
         this.state = match this.state {
             State::New if read.is_pending() => State::New,
             State::New if buffer.filled()[before..].starts_with(HTTP_2) => State::Http2,
@@ -81,22 +133,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Pipeline<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let this = &mut *self;
         this.wrote = true;
+        this.asks = Asks::Maybe;
         if this.state == State::Several && this.held.len() + bytes.len() <= MOST {
             this.held.extend_from_slice(bytes);
             return Poll::Ready(Ok(bytes.len()));
         }
         ready!(this.poll_send(context))?;
-        Pin::new(&mut this.stream).poll_write(context, bytes)
+        let count = ready!(this.stream().poll_write(context, bytes))?;
+        this.count(count);
+        Poll::Ready(Ok(count))
     }
 
     /// HTTP/2 alone asks for it.
     fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<Result<usize>> {
+        self.asks = Asks::Maybe;
         ready!(self.poll_send(context))?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        let count = ready!(self.stream().poll_write_vectored(context, parts))?;
+        self.count(count);
+        Poll::Ready(Ok(count))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.as_ref().is_some_and(AsyncWrite::is_write_vectored)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -113,11 +171,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Pipeline<S> {
             State::New | State::Http2 => {}
         }
         ready!(this.poll_send(context))?;
-        Pin::new(&mut this.stream).poll_flush(context)
+        this.stream().poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         ready!(self.poll_send(context))?;
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.stream().poll_shutdown(context)
+    }
+}
+
+impl<S> Drop for Pipeline<S> {
+    fn drop(&mut self) {
+        if let (Some(stream), Some(left)) = (self.stream.take(), self.left.take()) {
+            let held = self.held.split_off(self.sent);
+            // The connection's task may end by a panic, and wants it no more.
+            let _ = left.send(Left { stream, held, is_quiet: self.asks == Asks::Nothing });
+        }
     }
 }

@@ -102,14 +102,14 @@ fn named<'a>(ask: &Ask<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc
 async fn next(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let name = named(ask, wanted, Right::Mint)?;
     let count = ask.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
+    let place = ask.room(count).await?;
     let ids = mint::many(name, count, ask.shared.limits.wait).await?;
-    if simple {
-        return Ok(spring_text(ask.request.headers(), joined(&ids, b",", false)));
-    }
-    let mut out = b"{\"data\":[".to_vec();
-    out.extend(joined(&ids, b",", false));
-    out.extend(b"],\"code\":200,\"message\":\"\"}");
-    Ok(of_type(JSON, out))
+    let ids = joined(&ids, b",").await;
+    Ok(place.hold(if simple {
+        spring_text(ask.request.headers(), ids)
+    } else {
+        of_type(JSON, [b"{\"data\":[".as_slice(), &ids, b"],\"code\":200,\"message\":\"\"}"].concat())
+    }))
 }
 
 /// A range, which the client's library gives out.

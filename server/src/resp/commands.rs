@@ -94,7 +94,7 @@ async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut
     let count = shared.count("COUNT", words.text(3))?;
     let ids = mint::many(name, count, shared.limits.wait).await?;
     reply.array(ids.len());
-    ids.into_iter().for_each(|id| reply.number(id));
+    mint::in_turns(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
     Ok(())
 }
 

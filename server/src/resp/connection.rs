@@ -5,6 +5,7 @@ use super::parse::parse;
 use super::reply::Reply;
 use super::session::Session;
 use crate::access;
+use crate::linger::linger;
 use crate::shared::Shared;
 use crate::stop::Stop;
 use crate::until::Until;
@@ -44,6 +45,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     let mut stopped = stop.clone();
     let told = pin!(stopped.told());
     let mut until = Until::new(told);
+    let mut is_quiet = false;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
         let read = until.work(stream.read_buf(&mut came));
@@ -54,7 +56,10 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         };
         match read {
             Some(Ok(count)) if count > 0 => {}
-            _ => break,
+            _ => {
+                is_quiet = true;
+                break;
+            }
         }
         if came.len() == came.capacity() {
             room = (2 * room).min(MOST_ROOM);
@@ -108,7 +113,9 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         }
     }
     // TLS has an end of its own.
-    let _ = stream.shutdown().await;
+    if stream.shutdown().await.is_ok() && !is_quiet {
+        linger(&mut stream).await;
+    }
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std::io::Result<()> {

@@ -1,0 +1,174 @@
+//! Lines on their way to a stream that may be slow: a pipe that nobody reads holds up neither a request nor a lease.
+
+use std::io::Write;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// So many bytes wait at most: some ten thousand requests in the access log. Lines beyond that are dropped, and counted.
+const MOST: usize = 4 * 1024 * 1024;
+/// What a pipe takes whole, also where several processes write to it. Room for more is given back after it.
+const PIECE: usize = 4096;
+
+#[derive(Default)]
+pub struct Lines {
+    state: Mutex<State>,
+    /// Something waits.
+    more: Condvar,
+    /// All is written.
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    dropped: u64,
+    is_writing: bool,
+}
+
+impl Lines {
+    /// Takes a line, which ends with `\n`, to be written; `false` where it is dropped.
+    pub fn push(&self, line: &str) -> bool {
+        let mut state = self.lock();
+        if state.waiting.len() + line.len() > MOST {
+            state.dropped += 1;
+            return false;
+        }
+        let wakes = state.waiting.is_empty();
+        state.waiting.extend_from_slice(line.as_bytes());
+        drop(state);
+        if wakes {
+            self.more.notify_one();
+        }
+        true
+    }
+
+    /// Writes lines, for ever. `after_dropped` makes the line that stands where so many are missing; `failed` is told of how many could not
+    /// be written.
+    pub fn write(&self, out: &mut impl Write, after_dropped: impl Fn(u64) -> String, failed: impl Fn(u64)) {
+        let mut batch = vec![];
+        loop {
+            let dropped = self.take(&mut batch);
+            if dropped > 0 {
+                batch.extend(after_dropped(dropped).bytes());
+            }
+            for piece in pieces(&batch) {
+                if out.write_all(piece).is_err() {
+                    failed(piece.iter().filter(|&&byte| byte == b'\n').count() as u64);
+                }
+            }
+            batch.clear();
+            batch.shrink_to(PIECE);
+        }
+    }
+
+    /// Waits for lines, and takes all of them; how many were dropped after them.
+    fn take(&self, batch: &mut Vec<u8>) -> u64 {
+        let mut state = self.lock();
+        state.is_writing = false;
+        self.done.notify_all();
+        let mut state = self.more.wait_while(state, |state| state.waiting.is_empty()).unwrap_or_else(PoisonError::into_inner);
+        state.is_writing = true;
+        std::mem::swap(&mut state.waiting, batch);
+        std::mem::take(&mut state.dropped)
+    }
+
+    /// Waits until all is written, but not for ever.
+    pub fn finish(&self, patience: Duration) {
+        let _ = self.done.wait_timeout_while(self.lock(), patience, |state| state.is_writing || !state.waiting.is_empty());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whole lines, as many as are written at once; a longer one by itself.
+fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let fits = &lines[..lines.len().min(PIECE)];
+        let end = fits.iter().rposition(|&byte| byte == b'\n').or_else(|| lines.iter().position(|&byte| byte == b'\n'))?;
+        let (piece, rest) = lines.split_at(end + 1);
+        lines = rest;
+        Some(piece)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{Arc, mpsc};
+
+    #[test]
+    fn pieces_are_whole_lines() {
+        let long = "x".repeat(2 * PIECE) + "\n";
+        let lines = ["a\n".repeat(PIECE), long.clone(), "b\n".to_owned()].concat();
+        let split: Vec<_> = pieces(lines.as_bytes()).collect();
+        assert_eq!(split.concat(), lines.as_bytes());
+        assert!(split.iter().all(|piece| piece.ends_with(b"\n") && (piece.len() <= PIECE || *piece == long.as_bytes())));
+    }
+
+    /// A stream that takes what it is given only when it is let.
+    struct Stream {
+        let_on: mpsc::Receiver<()>,
+        came: mpsc::Sender<Vec<u8>>,
+        breaks: bool,
+    }
+
+    impl Write for Stream {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.let_on.recv();
+            if self.breaks {
+                return Err(std::io::ErrorKind::BrokenPipe.into());
+            }
+            let _ = self.came.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Lines with a writer; what lets it on, what it has written, and how many lines failed.
+    fn written(breaks: bool) -> (Arc<Lines>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>, Arc<AtomicU64>) {
+        let (lines, failed) = (Arc::new(Lines::default()), Arc::new(AtomicU64::new(0)));
+        let ((go, let_on), (came, out)) = (mpsc::channel(), mpsc::channel());
+        let (its, counted) = (Arc::clone(&lines), Arc::clone(&failed));
+        std::thread::spawn(move || {
+            let told = |dropped| format!("{dropped} dropped\n");
+            its.write(&mut Stream { let_on, came, breaks }, told, |lines| _ = counted.fetch_add(lines, Ordering::Relaxed));
+        });
+        (lines, go, out, failed)
+    }
+
+    #[test]
+    fn a_stream_that_takes_nothing_holds_up_nobody_and_what_is_missing_is_told() {
+        let (lines, go, out, failed) = written(false);
+        let line = "y".repeat(1023) + "\n";
+        let taken = (0..3 * MOST / line.len()).filter(|_| lines.push(&line)).count();
+        let dropped = 3 * MOST / line.len() - taken;
+        // One batch may be with the writer, and as much waits.
+        assert!((MOST..=2 * MOST).contains(&(taken * line.len())), "{taken}");
+        lines.finish(Duration::from_millis(1));
+        drop(go);
+        lines.finish(Duration::MAX);
+        let text = String::from_utf8(out.try_iter().flatten().collect()).unwrap();
+        assert_eq!(text.matches(&line).count(), taken);
+        assert!(text.ends_with(&format!("\n{dropped} dropped\n")), "{:?}", &text[text.len() - 40..]);
+        assert!(lines.push(&line));
+        lines.finish(Duration::MAX);
+        assert_eq!((out.try_iter().flatten().count(), failed.load(Ordering::Relaxed)), (line.len(), 0));
+    }
+
+    #[test]
+    fn lines_that_cannot_be_written_are_counted() {
+        let (lines, go, _out, failed) = written(true);
+        drop(go);
+        for _ in 0..3 {
+            assert!(lines.push("a line\n"));
+        }
+        lines.finish(Duration::MAX);
+        assert_eq!(failed.load(Ordering::Relaxed), 3);
+    }
+}
