@@ -21,8 +21,9 @@
 //! waited for, and then read under its lock.
 //!
 //! **The clock** is the kernel's, read from the lock file's mtime, see [`lock`]. All processes see the same
-//! one, also those whose own clock is faked. A folder has no identity: one that was copied or brought back from
-//! a backup is not told from the first.
+//! one, also those whose own clock is faked. A folder has no identity that its records could name: one that was copied or brought back from
+//! a backup is not told from the first. Only a server that lends it says where a namespace's lock file was made and when, by
+//! which it is told from a copy.
 //!
 //! **The disk's own time has no limit.** A read or an fdatasync that the kernel holds back cannot be given
 //! up by anybody. That is why file systems that a network or a daemon stands behind are refused.
@@ -57,6 +58,8 @@ struct FileStore {
     timeout: Duration,
     /// Nothing is made.
     looks: bool,
+    #[cfg(feature = "lend")]
+    origin: std::cell::Cell<Option<lock::Birth>>,
 }
 
 /// The store in a folder, which is made on first use.
@@ -107,7 +110,7 @@ fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<
         return Err(refusal::error(dir, ErrorKind::Spec, why));
     }
     folder::prepare(dir, rules)?;
-    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout, looks }))
+    Ok(Box::new(FileStore::new(dir, rules, timeout, looks)))
 }
 
 /// How often a record that is being written is read again before its lock is waited for.
@@ -122,6 +125,17 @@ struct Space<'a> {
 }
 
 impl FileStore {
+    fn new(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Self {
+        FileStore {
+            dir: dir.to_owned(),
+            rules,
+            timeout,
+            looks,
+            #[cfg(feature = "lend")]
+            origin: std::cell::Cell::default(),
+        }
+    }
+
     /// Works in a namespace's folder, which is made where it is not there. Where it is removed under the work, which then says `None`, it is
     /// made again, once or twice.
     fn within<T>(&self, namespace: &str, mut work: impl FnMut(&Space<'_>) -> Result<Option<T>>) -> Result<T> {
@@ -132,10 +146,13 @@ impl FileStore {
         }
         let mut make = false;
         for _ in 0..3 {
-            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)?
-                && let Some(done) = work(&Space { dir: &self.dir, folder, timeout: self.timeout, deadline })?
-            {
-                return Ok(done);
+            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)? {
+                let space = Space { dir: &self.dir, folder, timeout: self.timeout, deadline };
+                if let Some(done) = work(&space)? {
+                    #[cfg(feature = "lend")]
+                    self.origin.set(lock::birth(&space.folder));
+                    return Ok(done);
+                }
             }
             folder::prepare(&self.dir, self.rules)?;
             make = true;
@@ -339,6 +356,12 @@ impl Store for FileStore {
             return Ok(Loaded::default());
         }
         self.within(namespace, |space| space.load(which))
+    }
+
+    #[cfg(feature = "lend")]
+    fn origin(&self) -> Option<String> {
+        let lock::Birth { inode, seconds, nanos } = self.origin.get()?;
+        Some(format!("{inode:x}-{seconds:x}-{nanos:x}"))
     }
 
     #[cfg(feature = "list")]
