@@ -127,34 +127,6 @@ pub(super) fn clock(dir: &Path, folder: &Folder) -> Result<Option<i64>> {
     }
 }
 
-/// Which file a namespace's lock is, and when it was made: no copy has both the same.
-#[cfg(feature = "lend")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Birth {
-    pub(super) inode: u64,
-    pub(super) seconds: i64,
-    pub(super) nanos: u32,
-}
-
-/// `None` where the file system does not say.
-#[cfg(all(feature = "lend", target_os = "linux"))]
-pub(super) fn birth(folder: &Folder) -> Option<Birth> {
-    use rustix::fs::{AtFlags, StatxFlags, statx};
-    // Not by std, for which a preloaded library may fake the time.
-    let status = statx(folder.read(WHOLE).ok()?, "", AtFlags::EMPTY_PATH, StatxFlags::INO | StatxFlags::BTIME).ok()?;
-    let is_told = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::BTIME);
-    is_told.then_some(Birth { inode: status.stx_ino, seconds: status.stx_btime.tv_sec, nanos: status.stx_btime.tv_nsec })
-}
-
-/// `None` where the file system does not say.
-#[cfg(all(feature = "lend", not(target_os = "linux")))]
-pub(super) fn birth(folder: &Folder) -> Option<Birth> {
-    let file = folder.read(WHOLE).ok()?;
-    let made = file.metadata().ok()?.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-    let inode = Status::new(fstat(&file).ok()?).inode;
-    Some(Birth { inode, seconds: i64::try_from(made.as_secs()).ok()?, nanos: made.subsec_nanos() })
-}
-
 /// A file of a lock, which is not held yet.
 struct Opened {
     file: File,

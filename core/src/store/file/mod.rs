@@ -6,6 +6,7 @@
 //!               meta     the namespace's meta record
 //!               7        the record of node number 7
 //!               .new     and .new000 to .new3ff: a record on its way to its name; left over after a crash, replaced by the next
+//! DIR/.lent              made by a server that lends the folder, with nothing in it
 //! ```
 //! A record is a file of 8 KiB, whose format is drawn in [`record`]. One file a slot: a write touches
 //! nothing of its neighbours, and what is torn or lost by a bad disk is one slot. A namespace of 1000
@@ -22,14 +23,15 @@
 //!
 //! **The clock** is the kernel's, read from the lock file's mtime, see [`lock`]. All processes see the same
 //! one, also those whose own clock is faked. A folder has no identity that its records could name: one that was copied or brought back from
-//! a backup is not told from the first. Only a server that lends it says where a namespace's lock file was made and when, by
-//! which it is told from a copy.
+//! a backup is not told from the first. Only a server that lends it tells it from others: see [`origin`].
 //!
 //! **The disk's own time has no limit.** A read or an fdatasync that the kernel holds back cannot be given
 //! up by anybody. That is why file systems that a network or a daemon stands behind are refused.
 
 mod folder;
 mod lock;
+#[cfg(feature = "lend")]
+mod origin;
 mod place;
 mod record;
 mod refusal;
@@ -58,8 +60,6 @@ struct FileStore {
     timeout: Duration,
     /// Nothing is made.
     looks: bool,
-    #[cfg(feature = "lend")]
-    origin: std::cell::Cell<Option<lock::Birth>>,
 }
 
 /// The store in a folder, which is made on first use.
@@ -110,7 +110,7 @@ fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<
         return Err(refusal::error(dir, ErrorKind::Spec, why));
     }
     folder::prepare(dir, rules)?;
-    Ok(Box::new(FileStore::new(dir, rules, timeout, looks)))
+    Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout, looks }))
 }
 
 /// How often a record that is being written is read again before its lock is waited for.
@@ -125,17 +125,6 @@ struct Space<'a> {
 }
 
 impl FileStore {
-    fn new(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Self {
-        FileStore {
-            dir: dir.to_owned(),
-            rules,
-            timeout,
-            looks,
-            #[cfg(feature = "lend")]
-            origin: std::cell::Cell::default(),
-        }
-    }
-
     /// Works in a namespace's folder, which is made where it is not there. Where it is removed under the work, which then says `None`, it is
     /// made again, once or twice.
     fn within<T>(&self, namespace: &str, mut work: impl FnMut(&Space<'_>) -> Result<Option<T>>) -> Result<T> {
@@ -146,13 +135,10 @@ impl FileStore {
         }
         let mut make = false;
         for _ in 0..3 {
-            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)? {
-                let space = Space { dir: &self.dir, folder, timeout: self.timeout, deadline };
-                if let Some(done) = work(&space)? {
-                    #[cfg(feature = "lend")]
-                    self.origin.set(lock::birth(&space.folder));
-                    return Ok(done);
-                }
+            if let Some(folder) = folder::namespace(&self.dir, namespace, self.rules, make)?
+                && let Some(done) = work(&Space { dir: &self.dir, folder, timeout: self.timeout, deadline })?
+            {
+                return Ok(done);
             }
             folder::prepare(&self.dir, self.rules)?;
             make = true;
@@ -360,8 +346,7 @@ impl Store for FileStore {
 
     #[cfg(feature = "lend")]
     fn origin(&self) -> Option<String> {
-        let lock::Birth { inode, seconds, nanos } = self.origin.get()?;
-        Some(format!("{inode:x}-{seconds:x}-{nanos:x}"))
+        origin::of(&self.dir)
     }
 
     #[cfg(feature = "list")]

@@ -63,7 +63,7 @@ fn at(dir: &Path) -> Box<dyn Store> {
 /// The namespace's lock, as a writer of the meta record has it; dropped, it is given back.
 fn lock(dir: &Path, timeout: Duration) -> Result<Lock> {
     let rules = folder::Rules { explicit: true, private: false };
-    FileStore::new(dir, rules, timeout, false).within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
+    FileStore { dir: dir.to_owned(), rules, timeout, looks: false }.within(NS, |space| match space.lock(Key::Meta, || Ok(true))? {
         Taken::Held(lock) => Ok(Some(lock)),
         _ => Ok(None),
     })

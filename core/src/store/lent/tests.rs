@@ -681,17 +681,10 @@ mod lending {
     }
 
     impl Folder {
-        fn namespace(&self) -> std::path::PathBuf {
-            self.0.join("shop")
-        }
-
         /// What somebody copies while nobody writes.
         fn copy_to(&self, to: &Folder) {
-            std::fs::create_dir(to.namespace()).unwrap();
-            for file in std::fs::read_dir(self.namespace()).unwrap() {
-                let file = file.unwrap();
-                std::fs::copy(file.path(), to.namespace().join(file.file_name())).unwrap();
-            }
+            let copied = std::process::Command::new("cp").args(["-a"]).arg(self.0.join(".")).arg(&to.0).status();
+            assert!(copied.unwrap().success());
         }
     }
 
@@ -720,22 +713,30 @@ mod lending {
         // Folders are told apart before anything was begun in them.
         let bare_too = Folder::new();
         refused(load_from(&format!("frazil://{bare},{}", lends(&bare_too.store()))), ErrorKind::StoreChanged, &["different stores"]);
+        // All that stands in one folder has the same origin.
+        assert!(load_at(&format!("frazil://{first}"), "shop~orders").is_ok() && load_at(&format!("frazil://{first}"), "shop").is_ok());
+        assert!(load_at(&format!("frazil://{first}"), "shop~invoices").is_ok());
     }
 
     /// A copy in the folder's place, as a volume that another container has, or a backup that was put back.
     #[test]
     fn a_copy_in_the_folders_place_is_another_store() {
         let (folder, aside) = (begun(), Folder::new());
+        let swap_places = || {
+            let between = aside.0.with_extension("between");
+            for (from, to) in [(&folder.0, &between), (&aside.0, &folder.0), (&between, &aside.0)] {
+                std::fs::rename(from, to).unwrap();
+            }
+        };
         let place = lends(&folder.store());
         let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
         store.load("shop", Which::All).unwrap();
-        std::fs::rename(folder.namespace(), aside.namespace()).unwrap();
-        aside.copy_to(&folder);
+        folder.copy_to(&aside);
+        swap_places();
         let next = swap(Some(META), Key::Slot(1), Some("v1"), "v2");
         refused(store.swap("shop", &next), ErrorKind::StoreChanged, &["lends another store than before"]);
         refused(store.load("shop", Which::All), ErrorKind::StoreChanged, &["lends another store than before", "a copy is another one"]);
-        std::fs::remove_dir_all(folder.namespace()).unwrap();
-        std::fs::rename(aside.namespace(), folder.namespace()).unwrap();
+        swap_places();
         assert_eq!(store.swap("shop", &next).unwrap(), Swapped::Done);
         assert_eq!(store.load("shop", Which::All).unwrap().slots, [(1, "v2".to_owned())]);
     }
