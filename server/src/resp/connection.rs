@@ -48,11 +48,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         came.reserve(room);
         let read = until.work(stream.read_buf(&mut came));
         let is_stranger = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
-        let read = if is_stranger {
-            timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
-        } else {
-            read.await
-        };
+        let read = if is_stranger { timeout_at(logged_in_by.into(), read).await.unwrap_or(None) } else { read.await };
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => break,

@@ -244,7 +244,8 @@ fn another_server_may_do_what_one_refuses() {
             assert_eq!(load_from(&url).unwrap().server, "one", "{refusal}");
         }
         let url = format!("frazil://{refuses},{}", nobody());
-        let told = refused(load_from(&url), if refusal.contains("READONLY") { ErrorKind::StoreReadonly } else { ErrorKind::StoreUnsuitable }, &[]);
+        let told =
+            refused(load_from(&url), if refusal.contains("READONLY") { ErrorKind::StoreReadonly } else { ErrorKind::StoreUnsuitable }, &[]);
         assert!(told.contains(&format!("{refuses}: ")), "{told}");
     }
     // Of several servers the one is named whose refusal is final.
