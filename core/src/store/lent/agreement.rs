@@ -19,7 +19,10 @@ use crate::entries::Entries;
 use crate::error::ErrorKind;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+/// How long a server that took all of its time, and said nothing, is not asked again: each tag that is new would wait for it.
+const SILENCE: Duration = Duration::from_secs(10);
 /// How often a record that others write to all the time is read again, to see whether two servers tell of the same one.
 const ROUNDS: u32 = 3;
 
@@ -62,6 +65,9 @@ type Origin = (String, String);
 static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
 /// Who was seen to lend each namespace at an address.
 static ORIGINS: Entries<(String, String), ArcSwap<Vec<Origin>>> = Entries::new();
+
+/// Since when a server of an address is silent.
+static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new();
 
 /// What this process knows of a place at an address.
 pub(super) struct Known {
@@ -144,10 +150,19 @@ impl Known {
         for (tried, host) in others.iter().enumerate() {
             // Half of the time is enough for those who are there.
             let share = deadline.share(2 * (others.len() - tried));
+            let silent = SILENT.get(&(hosts.shown.clone(), (*host).clone()));
+            if silent.load().as_ref().is_some_and(|since| since.elapsed() < SILENCE) {
+                continue;
+            }
             // Whoever says nothing contradicts nobody.
-            let Ok(mut other) = Session::open(hosts, tls, host, share) else { continue };
+            let note_silence = |_: &Failure| {
+                if share.left().is_err() {
+                    silent.store(Some(Arc::new(Instant::now())));
+                }
+            };
+            let Ok(mut other) = Session::open(hosts, tls, host, share).inspect_err(note_silence) else { continue };
             for round in 1..=ROUNDS {
-                let Ok(theirs) = ask(&mut other, share) else { break };
+                let Ok(theirs) = ask(&mut other, share).inspect_err(note_silence) else { break };
                 let mut agree = theirs.is_the_same(&ours);
                 if !agree {
                     let again = ask(session, deadline)?;

@@ -347,6 +347,36 @@ fn servers_must_agree() {
     );
 }
 
+/// One that hangs is asked once, and not again for each tag that is new: each would wait for it.
+#[test]
+fn a_silent_server_is_not_asked_again_at_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let hangs = server(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        loop {
+            thread::park();
+        }
+    });
+    let url = format!("frazil://{},{hangs}", server(|_| texts(&EMPTY)));
+    for place in ["silent", "silent~a", "silent~b"] {
+        connect(&url, 2 * SHORT).unwrap().load(place, Which::All).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    // One that refuses is, whenever there is something to compare.
+    let counted = Arc::clone(&asked);
+    let refuses = server(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        says("-NOPERM")
+    });
+    let url = format!("frazil://{},{refuses}", server(|_| texts(&EMPTY)));
+    for place in ["refused~a", "refused~b"] {
+        connect(&url, TIMEOUT).unwrap().load(place, Which::All).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
 /// Before anything was begun two stores may say the same. Whoever begins there is held against the other once more.
 #[test]
 fn what_is_not_begun_proves_nothing() {
