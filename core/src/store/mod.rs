@@ -139,7 +139,7 @@ pub(crate) trait Store: Send {
         None
     }
 
-    /// What tells the folder of the last answer from a copy of it. `None` where there is no folder, or its file system does not say.
+    /// What tells the store's folder from a copy of it. `None` where there is no folder, or its file system does not say.
     #[cfg(feature = "lend")]
     fn origin(&self) -> Option<String> {
         None

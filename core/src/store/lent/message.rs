@@ -151,9 +151,9 @@ fn starred(number: Option<i64>) -> String {
     number.map_or_else(|| "*".to_owned(), |number| number.to_string())
 }
 
-/// One from 0 on, below `end`.
-fn number(text: &str, end: i64) -> Option<Option<i64>> {
-    if text == "*" { Some(None) } else { text.parse().ok().filter(|number| (0..end).contains(number)).map(Some) }
+/// One from 0 up to `last`.
+fn number(text: &str, last: i64) -> Option<Option<i64>> {
+    if text == "*" { Some(None) } else { text.parse().ok().filter(|number| (0..=last).contains(number)).map(Some) }
 }
 
 fn optional(record: Option<&String>) -> String {
