@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
-use crate::store::message::{self, Backing, Question as Asked};
+use crate::store::message::{self, Backing, FOLDER, Question as Asked};
 use crate::store::{Address, Store};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ impl Question {
     pub fn parse(words: &[&str]) -> Result<Self> {
         let form = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
         let (asked, waits) = Asked::parse(words).ok_or_else(|| spec_error(form.to_owned()))?;
-        if let Asked::Load(place, _) | Asked::Swap(place, _) = &asked {
+        if let Asked::Load(place, ..) | Asked::Swap(place, _) = &asked {
             // Of node numbers, or of a tag.
             place.split_once('~').map_or_else(|| check_namespace(place), |(namespace, tag)| check_name(namespace, tag))?;
         }
@@ -46,7 +46,7 @@ impl Question {
     /// The namespace that it is about, of which a tag's place is a part; `None` where it asks for their names.
     pub fn namespace(&self) -> Option<&str> {
         match &self.asked {
-            Asked::Load(place, _) | Asked::Swap(place, _) => place.split('~').next(),
+            Asked::Load(place, ..) | Asked::Swap(place, _) => place.split('~').next(),
             Asked::List => None,
         }
     }
@@ -65,11 +65,16 @@ fn is_record(text: &str) -> bool {
 /// The same for every server that names its store like this, as far as they mean the same one.
 fn source_of(address: &Address) -> String {
     let text = address.to_string();
-    // A folder, a socket or a server here is another one on the next machine. (In a container there is often no such name.)
+    // A folder, a socket or a server here is another one on the next machine; and in the next container, which often has no ID.
     let is_here = address.is_near()
         || ["//localhost", "@localhost", "//127.", "@127.", "[::1]", "+unix:", "host=/", "socket=/"].iter().any(|part| text.contains(part));
-    let machine = if is_here { std::fs::read_to_string("/etc/machine-id").unwrap_or_default() } else { String::new() };
-    format!("{:08x}", crc32fast::hash(format!("{text} {}", machine.trim()).as_bytes()))
+    let machine = if is_here {
+        let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+        format!("{} {}", id.trim(), gethostname::gethostname().to_string_lossy())
+    } else {
+        String::new()
+    };
+    format!("{:08x}", crc32fast::hash(format!("{text} {machine}").as_bytes()))
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
@@ -115,9 +120,16 @@ impl Lender {
     /// `STORE_*`, naming the store without its credentials. Then it is not known whether a swap was done.
     pub fn answer(&self, question: &Question, limit: Duration) -> Result<Vec<String>> {
         match &question.asked {
-            Asked::Load(place, which) => {
-                let loaded = self.read(limit, |store| Ok((store.load(place, *which)?, self.backing(store))));
-                loaded.map(|(loaded, backing)| message::of_loaded(backing, loaded))
+            Asked::Load(place, which, floor) => {
+                let begun = Instant::now();
+                let load = |store: &mut dyn Store| Ok((store.load(place, *which)?, self.backing(store)));
+                let (mut loaded, mut backing) = self.read(limit, load)?;
+                // Of ZooKeeper a leader may answer that does not know yet that it was replaced. A new connection knows; only where that
+                // is behind, too, has the store gone back.
+                if backing.history.is_some_and(|number| number < *floor) {
+                    (loaded, backing) = self.ask(limit.saturating_sub(begun.elapsed()), None, load)?;
+                }
+                Ok(message::of_loaded(backing, loaded))
             }
             Asked::List => self.read(limit, |store| store.namespaces()),
             Asked::Swap(place, swap) => {
@@ -128,7 +140,8 @@ impl Lender {
     }
 
     fn backing(&self, store: &dyn Store) -> Backing {
-        Backing { source: self.source.clone(), history: store.history() }
+        let source = store.origin().map_or_else(|| self.source.clone(), |origin| format!("{FOLDER}{origin}"));
+        Backing { source, history: store.history() }
     }
 
     /// Asks again where the connection had ended since it was used last.

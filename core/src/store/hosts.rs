@@ -74,8 +74,8 @@ impl Hosts {
         for (tried, host) in self.hosts.iter().enumerate() {
             match attempt(host, deadline.share(self.hosts.len() - tried)) {
                 Ok(good) => return Ok(good),
-                Err(failure) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(failure)),
-                Err((kind, text)) => failures.push((kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })),
+                Err(failure) if failure.0 == ErrorKind::StoreAuth => return Err(self.error(self.named(host, failure))),
+                Err(failure) => failures.push(self.named(host, failure)),
             }
         }
         // A server that said something is more telling than one that is away.
@@ -96,6 +96,11 @@ impl Hosts {
     pub(super) fn end_with(&mut self, host: &str) {
         self.begin_with(host);
         self.hosts.rotate_left(1);
+    }
+
+    /// What a host did, which is named where there are several.
+    pub(super) fn named(&self, host: &str, (kind, text): Failure) -> Failure {
+        (kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })
     }
 
     /// An error that names the store.

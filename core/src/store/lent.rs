@@ -84,9 +84,12 @@ impl Lent {
         let hosts = self.hosts.hosts.len();
         if let Some(mut session) = self.session.take().filter(Session::is_whole) {
             let answer = ask(&mut session, deadline.share(hosts));
-            let is_away = answer.as_ref().is_err_and(|failure| failure.0 == ErrorKind::StoreUnreachable);
             // The only one there is need not be asked again, unless it was the connection that had ended.
-            if !is_away || (hosts == 1 && session.is_whole()) {
+            let is_final = |failure: &Failure| match hosts {
+                1 => failure.0 != ErrorKind::StoreUnreachable || session.is_whole(),
+                _ => !another_may(failure),
+            };
+            if answer.as_ref().err().is_none_or(is_final) {
                 return self.keep(session, answer);
             }
             self.hosts.end_with(session.host());
@@ -94,7 +97,7 @@ impl Lent {
         let (session, answer) = self.hosts.first_good(deadline, |host, deadline| {
             let mut session = Session::open(&self.hosts, &self.tls, host, deadline)?;
             match ask(&mut session, deadline) {
-                Err(failure) if failure.0 == ErrorKind::StoreUnreachable => Err(failure),
+                Err(failure) if another_may(&failure) => Err(failure),
                 // What the store says else is final.
                 answer => Ok((session, answer)),
             }
@@ -104,8 +107,9 @@ impl Lent {
     }
 
     fn keep<T>(&mut self, session: Session, answer: Result<T, Failure>) -> Result<T> {
+        let answer = answer.map_err(|failure| self.hosts.error(self.hosts.named(session.host(), failure)));
         self.session = Some(session);
-        answer.map_err(|failure| self.hosts.error(failure))
+        answer
     }
 
     /// What a store without a clock has said of how far it has come, to all who reached it by this address.
@@ -120,6 +124,11 @@ impl Lent {
     }
 }
 
+/// Whether another server may do what one did not: it is there, it lends the namespace, it speaks this protocol, it has found the primary.
+fn another_may(failure: &Failure) -> bool {
+    matches!(failure.0, ErrorKind::StoreUnreachable | ErrorKind::StoreUnsuitable | ErrorKind::StoreReadonly)
+}
+
 impl Store for Lent {
     fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
@@ -132,7 +141,8 @@ impl Store for Lent {
             let history = self.history(namespace, &last.server);
             (history.highest(), history, last)
         });
-        let (backing, loaded) = self.read(&Asked::Load(namespace.to_owned(), which), deadline, message::loaded)?;
+        let floor = before.as_ref().map_or(0, |(floor, ..)| *floor);
+        let (backing, loaded) = self.read(&Asked::Load(namespace.to_owned(), which, floor), deadline, message::loaded)?;
         match before {
             Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing)?,
             _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing)?,
@@ -156,6 +166,10 @@ impl Store for Lent {
         let answer = session.ask(&Asked::Swap(namespace.to_owned(), swap.clone()), deadline);
         let answer = answer.and_then(|answer| message::swapped(&answer).ok_or_else(no_server));
         let (backing, swapped) = self.keep(session, answer)?;
+        if let Some(session) = &self.session {
+            let is_one = Known::of(&self.hosts, namespace).check_written(session.host(), &backing);
+            is_one.map_err(|failure| self.hosts.error(failure))?;
+        }
         if swapped != Swapped::Differs {
             self.check_history(&history, floor, &backing)?;
         }

@@ -139,6 +139,12 @@ pub(crate) trait Store: Send {
         None
     }
 
+    /// What tells the store's folder from a copy of it. `None` where there is no folder, or its file system does not say.
+    #[cfg(feature = "lend")]
+    fn origin(&self) -> Option<String> {
+        None
+    }
+
     /// The namespaces, and the places of tags (`NAMESPACE~TAG`), that have a meta record, in any order.
     ///
     /// # Errors

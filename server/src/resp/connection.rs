@@ -49,11 +49,8 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
         let read = until.work(stream.read_buf(&mut came));
-        let read = if shared.gate.is_closed() && session.token.is_none() {
-            timeout_at(logged_in_by.into(), read).await.unwrap_or(None)
-        } else {
-            read.await
-        };
+        let is_stranger = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
+        let read = if is_stranger { timeout_at(logged_in_by.into(), read).await.unwrap_or(None) } else { read.await };
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => {
@@ -65,8 +62,8 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
             room = (2 * room).min(MOST_ROOM);
         }
         let since = Instant::now();
-        if session.token.is_some() {
-            // RESET ends what AUTH began, and libraries log in again.
+        if !is_stranger {
+            // RESET ends what AUTH began, and libraries log in again; so does who has another token by now.
             logged_in_by = since + login;
         }
         let (mut asked, mut refused) = (0, 0);
@@ -173,6 +170,29 @@ mod tests {
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
             known.read_exact(&mut came[..5]).await.unwrap();
             assert_eq!(&came[..5], b"+OK\r\n");
+        });
+    }
+
+    /// It has no rights from its next command on, and others want the place.
+    #[test]
+    fn whose_token_is_taken_away_is_closed() {
+        let file = std::env::temp_dir().join(format!("frazil-revoked-{}.toml", std::process::id()));
+        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
+        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
+        let (_stopper, stop) = stop::channel();
+        runtime().block_on(async {
+            let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop);
+            let mut came = [0; 34];
+            client.write_all(b"AUTH 0123456789abcdef\r\nPING\r\n").await.unwrap();
+            client.read_exact(&mut came[..12]).await.unwrap();
+            assert_eq!(&came[..12], b"+OK\r\n+PONG\r\n");
+            std::fs::write(&file, "[b]\nsecret='fedcba9876543210'").unwrap();
+            shared.gate.reload().unwrap();
+            std::fs::remove_file(file).unwrap();
+            client.write_all(b"PING\r\n").await.unwrap();
+            client.read_exact(&mut came[..34]).await.unwrap();
+            assert_eq!(&came[..34], b"-NOAUTH Authentication required.\r\n");
+            tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
     }
 

@@ -6,6 +6,7 @@
 //!               meta     the namespace's meta record
 //!               7        the record of node number 7
 //!               .new     and .new000 to .new3ff: a record on its way to its name; left over after a crash, replaced by the next
+//! DIR/.lent              made by a server that lends the folder, with nothing in it
 //! ```
 //! A record is a file of 8 KiB, whose format is drawn in [`record`]. One file a slot: a write touches
 //! nothing of its neighbours, and what is torn or lost by a bad disk is one slot. A namespace of 1000
@@ -21,14 +22,16 @@
 //! waited for, and then read under its lock.
 //!
 //! **The clock** is the kernel's, read from the lock file's mtime, see [`lock`]. All processes see the same
-//! one, also those whose own clock is faked. A folder has no identity: one that was copied or brought back from
-//! a backup is not told from the first.
+//! one, also those whose own clock is faked. A folder has no identity that its records could name: one that was copied or brought back from
+//! a backup is not told from the first. Only a server that lends it tells it from others: see [`origin`].
 //!
 //! **The disk's own time has no limit.** A read or an fdatasync that the kernel holds back cannot be given
 //! up by anybody. That is why file systems that a network or a daemon stands behind are refused.
 
 mod folder;
 mod lock;
+#[cfg(feature = "lend")]
+mod origin;
 mod place;
 mod record;
 mod refusal;
@@ -339,6 +342,11 @@ impl Store for FileStore {
             return Ok(Loaded::default());
         }
         self.within(namespace, |space| space.load(which))
+    }
+
+    #[cfg(feature = "lend")]
+    fn origin(&self) -> Option<String> {
+        origin::of(&self.dir)
     }
 
     #[cfg(feature = "list")]

@@ -5,20 +5,24 @@
 //!
 //! Alone, without another to hold it against, a server that says something new may have moved to another store, or stand for another
 //! server behind the same name; or its store has become another, as after a promotion, which is the store's own affair.
-//! Its source tells: that is the same for all servers that name their store alike. So what is new is taken only from a source
-//! that this process knows already.
+//! Its source tells: that is the same for all servers that name their store alike. So what is new is taken only from a server, and
+//! with a source, that this process has seen to lend what it uses. Of a folder the source is the folder itself: a copy of one has the same
+//! records, and is another store.
 
 use super::super::hosts::{Failure, Hosts};
 use super::super::socket::Deadline;
 use super::super::{Loaded, Which};
-use super::message::{self, Backing, Question};
+use super::message::{self, Backing, FOLDER, Question};
 use super::session::{Session, no_server};
 use super::tls::Tls;
 use crate::entries::Entries;
 use crate::error::ErrorKind;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+/// How long a server that took all of its time, and said nothing, is not asked again: each tag that is new would wait for it.
+const SILENCE: Duration = Duration::from_secs(10);
 /// How often a record that others write to all the time is read again, to see whether two servers tell of the same one.
 const ROUNDS: u32 = 3;
 
@@ -36,12 +40,16 @@ impl Told {
     }
 
     fn is_the_same(&self, other: &Told) -> bool {
-        (&self.server, &self.meta) == (&other.server, &other.meta)
+        (&self.server, &self.meta) == (&other.server, &other.meta) && !are_two_folders(&self.source, &other.source)
     }
 
     /// Whether the record is the same, or went on.
     fn is_same_history(&self, other: &Told) -> bool {
-        (&self.server, self.nonce()) == (&other.server, other.nonce())
+        (&self.server, self.nonce()) == (&other.server, other.nonce()) && !are_two_folders(&self.source, &other.source)
+    }
+
+    fn origin(&self) -> Origin {
+        (self.host.clone(), self.source.clone())
     }
 
     fn nonce(&self) -> Option<&str> {
@@ -50,31 +58,46 @@ impl Told {
     }
 }
 
+/// A server, and the source that it told.
+type Origin = (String, String);
+
 /// What was told last of each place at an address, by each of them in this process.
 static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
-/// The sources of each namespace at an address.
-static SOURCES: Entries<(String, String), ArcSwap<Vec<String>>> = Entries::new();
+/// Who was seen to lend each namespace at an address.
+static ORIGINS: Entries<(String, String), ArcSwap<Vec<Origin>>> = Entries::new();
+
+/// Since when a server of an address is silent.
+static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new();
 
 /// What this process knows of a place at an address.
 pub(super) struct Known {
     last: Arc<ArcSwapOption<Told>>,
-    sources: Arc<ArcSwap<Vec<String>>>,
+    origins: Arc<ArcSwap<Vec<Origin>>>,
 }
 
 impl Known {
     pub(super) fn of(hosts: &Hosts, place: &str) -> Self {
         let at = |name: &str| (hosts.shown.clone(), name.to_owned());
-        Known { last: TOLD.get(&at(place)), sources: SOURCES.get(&at(namespace_of(place))) }
+        Known { last: TOLD.get(&at(place)), origins: ORIGINS.get(&at(namespace_of(place))) }
     }
 
     pub(super) fn last(&self) -> Option<Arc<Told>> {
         self.last.load_full()
     }
 
-    /// Whether a source is one of those in use; so is whichever comes first.
-    fn knows(&self, source: &String) -> bool {
-        let sources = self.sources.load();
-        sources.is_empty() || sources.contains(source)
+    /// Whether an origin is one of those in use; so is whichever comes first.
+    fn knows(&self, origin: &Origin) -> bool {
+        let origins = self.origins.load();
+        origins.is_empty() || origins.contains(origin)
+    }
+
+    /// Holds what was written against what is known: a copy of a folder takes a write of whoever knows the folder.
+    ///
+    /// # Errors
+    /// `STORE_CHANGED`.
+    pub(super) fn check_written(&self, host: &str, backing: &Backing) -> Result<(), Failure> {
+        let is_copy = self.last().is_some_and(|last| are_two_folders(&last.source, &backing.source));
+        if is_copy { Err(self.moved(host)) } else { Ok(()) }
     }
 
     /// Holds what was loaded against what is known, and where that says nothing of it against what other servers say.
@@ -90,24 +113,24 @@ impl Known {
         ours: Told,
         deadline: Deadline,
     ) -> Result<(), Failure> {
-        let goes_on = |last: &Told| last.is_same_history(&ours) || (last.host == ours.host && self.knows(&ours.source));
-        let (ours, mut sources) = match self.last() {
+        let goes_on = |last: &Told| last.is_same_history(&ours) || (last.host == ours.host && self.knows(&ours.origin()));
+        let (ours, mut origins) = match self.last() {
             Some(last) if goes_on(&last) => (ours, Vec::new()),
             _ => self.compare(hosts, tls, session, place, ours, deadline)?,
         };
         // Where nothing was begun nothing was compared, so that is asked again.
         if ours.meta.is_some() {
-            sources.push(ours.source.clone());
-            sources.retain(|source| !self.sources.load().contains(source));
-            if !sources.is_empty() {
-                self.sources.rcu(|known| [known.as_slice(), &sources].concat());
+            origins.push(ours.origin());
+            origins.retain(|origin| !self.origins.load().contains(origin));
+            if !origins.is_empty() {
+                self.origins.rcu(|known| [known.as_slice(), &origins].concat());
             }
             self.last.store(Some(Arc::new(ours)));
         }
         Ok(())
     }
 
-    /// Asks the servers one after the other. Returns what the one at hand has said at last, and the sources of those that agree.
+    /// Asks the servers one after the other. Returns what the one at hand has said at last, and the origins of those that agree.
     fn compare(
         &self,
         hosts: &Hosts,
@@ -116,21 +139,30 @@ impl Known {
         place: &str,
         mut ours: Told,
         deadline: Deadline,
-    ) -> Result<(Told, Vec<String>), Failure> {
-        let question = Question::Load(place.to_owned(), Which::One(0));
+    ) -> Result<(Told, Vec<Origin>), Failure> {
+        let question = Question::Load(place.to_owned(), Which::One(0), 0);
         let ask = |session: &mut Session, deadline| -> Result<Told, Failure> {
             let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
             Ok(Told::new(session.host(), &backing, &loaded))
         };
-        let mut sources = Vec::new();
+        let mut origins = Vec::new();
         let others: Vec<&String> = hosts.hosts.iter().filter(|host| **host != ours.host).collect();
         for (tried, host) in others.iter().enumerate() {
             // Half of the time is enough for those who are there.
             let share = deadline.share(2 * (others.len() - tried));
+            let silent = SILENT.get(&(hosts.shown.clone(), (*host).clone()));
+            if silent.load().as_ref().is_some_and(|since| since.elapsed() < SILENCE) {
+                continue;
+            }
             // Whoever says nothing contradicts nobody.
-            let Ok(mut other) = Session::open(hosts, tls, host, share) else { continue };
+            let note_silence = |_: &Failure| {
+                if share.left().is_err() {
+                    silent.store(Some(Arc::new(Instant::now())));
+                }
+            };
+            let Ok(mut other) = Session::open(hosts, tls, host, share).inspect_err(note_silence) else { continue };
             for round in 1..=ROUNDS {
-                let Ok(theirs) = ask(&mut other, share) else { break };
+                let Ok(theirs) = ask(&mut other, share).inspect_err(note_silence) else { break };
                 let mut agree = theirs.is_the_same(&ours);
                 if !agree {
                     let again = ask(session, deadline)?;
@@ -143,13 +175,13 @@ impl Known {
                     }
                 }
                 if agree {
-                    sources.push(theirs.source);
+                    origins.push(theirs.origin());
                     break;
                 }
             }
         }
-        if self.knows(&ours.source) || sources.iter().any(|source| self.knows(source)) {
-            return Ok((ours, sources));
+        if self.knows(&ours.origin()) || origins.iter().any(|origin| self.knows(origin)) {
+            return Ok((ours, origins));
         }
         Err(self.moved(&ours.host))
     }
@@ -165,9 +197,14 @@ impl Known {
             Some(last) => format!("{host} lends another store than {} did", last.host),
             None => format!("{host} lends another store than the one that this process uses"),
         };
-        let mend = "give all servers the same store; where it has moved for good, start this process again";
+        let mend = "give all servers the same store, of which a copy is another one; where it has moved for good, start this process again";
         (ErrorKind::StoreChanged, format!("{how}: {mend}"))
     }
+}
+
+/// Whether two sources are folders, and not the same one.
+fn are_two_folders(one: &str, other: &str) -> bool {
+    one != other && one.starts_with(FOLDER) && other.starts_with(FOLDER)
 }
 
 fn different(one: &str, other: &str) -> Failure {

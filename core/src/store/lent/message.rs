@@ -1,11 +1,11 @@
 //! What is asked of a server that lends its store, and what it answers: lists of texts.
 //!
 //! ```text
-//! LOAD NAMESPACE MS *|NODE                     SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]...
+//! LOAD NAMESPACE MS *|NODE [FLOOR]             SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]...
 //! SWAP NAMESPACE MS SERVER meta|NODE OLD META NEW EARLIEST LATEST        SOURCE *|HISTORY done | differs | late TIME
 //! LIST MS                                      [NAMESPACE]...
 //! ```
-//! MS is how long the sender waits. OLD and META are `-`, or `+` and the record. Times are Unix ms. SOURCE and HISTORY: [`Backing`].
+//! MS is how long the sender waits. FLOOR is the highest HISTORY that it was told of the store. OLD and META are `-`, or `+` and the record. Times are Unix ms. SOURCE and HISTORY: [`Backing`].
 
 use super::super::{Key, Loaded, NODES_END, Swap, Swapped, Which};
 use std::time::Duration;
@@ -13,10 +13,15 @@ use std::time::Duration;
 /// The command before a question.
 pub(crate) const COMMAND: &str = "FRAZIL.STORE";
 
+/// What a source begins with that is the folder itself, and not only its name.
+pub(crate) const FOLDER: &str = "folder-";
+/// More than any clock shows, in Unix ms, so that what is added to a time does no harm.
+const LATEST: i64 = 1 << 53;
+
 /// The store behind a server, as it stands before what it answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// The same for servers that name their store alike; says nothing else.
+    /// The same for servers that name their store alike, as far as they mean the same one; or what tells a folder from others.
     pub(crate) source: String,
     /// [`Store::history`](super::super::Store::history).
     pub(crate) history: Option<i64>,
@@ -24,7 +29,8 @@ pub(crate) struct Backing {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Question {
-    Load(String, Which),
+    /// With the floor; 0 where there is none.
+    Load(String, Which, i64),
     Swap(String, Swap),
     #[cfg_attr(not(feature = "list"), allow(dead_code, reason = "who cannot list does not ask"))]
     List,
@@ -35,12 +41,13 @@ impl Question {
     pub(crate) fn words(&self, left: Duration) -> Vec<String> {
         let ms = left.as_millis().to_string();
         match self {
-            Question::Load(namespace, which) => {
+            Question::Load(namespace, which, floor) => {
                 let which = match which {
                     Which::All => "*".to_owned(),
                     Which::One(node) => node.to_string(),
                 };
-                vec!["LOAD".to_owned(), namespace.clone(), ms, which]
+                let floor = (*floor > 0).then(|| floor.to_string());
+                ["LOAD".to_owned(), namespace.clone(), ms, which].into_iter().chain(floor).collect()
             }
             Question::Swap(namespace, swap) => {
                 let Swap { meta, server, key, old, new, earliest_ms, latest_ms } = swap;
@@ -60,9 +67,14 @@ impl Question {
     #[cfg(any(test, feature = "lend"))]
     pub(crate) fn parse(words: &[&str]) -> Option<(Self, Duration)> {
         let (question, ms) = match *words {
-            ["LOAD", namespace, ms, which] => {
+            ["LOAD", namespace, ms, which, ref floor @ ..] => {
                 let which = if which == "*" { Which::All } else { Which::One(node(which)?) };
-                (Question::Load(namespace.to_owned(), which), ms)
+                let floor = match floor {
+                    [] => 0,
+                    [floor] => floor.parse().ok().filter(|floor| *floor > 0)?,
+                    _ => return None,
+                };
+                (Question::Load(namespace.to_owned(), which, floor), ms)
             }
             ["SWAP", namespace, ms, server, key, old, meta, new, earliest, latest] => {
                 let key = if key == "meta" { Key::Meta } else { Key::Slot(node(key)?) };
@@ -90,7 +102,7 @@ pub(crate) fn of_loaded(backing: Backing, loaded: Loaded) -> Vec<String> {
 
 pub(crate) fn loaded(texts: &[String]) -> Option<(Backing, Loaded)> {
     let (backing, [server, time, keeps, meta, slots @ ..]) = backing(texts)? else { return None };
-    let time_ms = number(time)?;
+    let time_ms = number(time, LATEST)?;
     let loses_writes = match keeps.as_str() {
         "keeps" => false,
         "forgets" => true,
@@ -131,7 +143,7 @@ fn of_backing(backing: Backing) -> Vec<String> {
 
 fn backing(texts: &[String]) -> Option<(Backing, &[String])> {
     let [source, history, rest @ ..] = texts else { return None };
-    Some((Backing { source: source.clone(), history: number(history)? }, rest))
+    Some((Backing { source: source.clone(), history: number(history, i64::MAX)? }, rest))
 }
 
 #[cfg(any(test, feature = "lend"))]
@@ -139,8 +151,9 @@ fn starred(number: Option<i64>) -> String {
     number.map_or_else(|| "*".to_owned(), |number| number.to_string())
 }
 
-fn number(text: &str) -> Option<Option<i64>> {
-    if text == "*" { Some(None) } else { text.parse().ok().map(Some) }
+/// One from 0 up to `last`.
+fn number(text: &str, last: i64) -> Option<Option<i64>> {
+    if text == "*" { Some(None) } else { text.parse().ok().filter(|number| (0..=last).contains(number)).map(Some) }
 }
 
 fn optional(record: Option<&String>) -> String {

@@ -88,6 +88,10 @@ impl Session {
         let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
         match self.send(&words, deadline)? {
             Reply::Texts(texts) => Ok(texts),
+            // It was known when the connection was made.
+            Reply::Refused(text) if self.token.is_some() && text.starts_with("NOAUTH") => {
+                Err((ErrorKind::StoreAuth, "it does not know the token any more: it must be a secret in the file of its --tokens".into()))
+            }
             Reply::Refused(text) => Err(refused(&self.harmless(&text))),
             Reply::Simple => Err(no_server()),
         }
@@ -197,7 +201,7 @@ fn refused(text: &str) -> Failure {
     let of_store = || ErrorKind::ALL.iter().find(|kind| kind.name() == code && code.starts_with("STORE_"));
     match code {
         "NOAUTH" => (ErrorKind::StoreAuth, "it wants a token: write frazil://TOKEN@host".into()),
-        "NOPERM" => (ErrorKind::StoreAuth, format!("the token has not the right: {why}")),
+        "NOPERM" => (ErrorKind::StoreAuth, format!("{why}; give it lease = [\"NAMESPACE\"] in the file of its --tokens")),
         "UNKNOWN_KEY" => (ErrorKind::StoreUnsuitable, why.to_owned()),
         "ERR" if why.contains("max number of clients") => full(),
         "ERR" if why.contains("unknown command") => {

@@ -71,7 +71,11 @@ fn nobody() -> String {
 }
 
 fn load_from(url: &str) -> Result<Loaded> {
-    connect(url, TIMEOUT)?.load("shop", Which::All)
+    load_at(url, "shop")
+}
+
+fn load_at(url: &str, place: &str) -> Result<Loaded> {
+    connect(url, TIMEOUT)?.load(place, Which::All)
 }
 
 #[track_caller]
@@ -142,7 +146,7 @@ fn refusals() {
     use ErrorKind::*;
     for (reply, kind, told) in [
         ("-NOAUTH a token is needed", StoreAuth, "frazil://TOKEN@host"),
-        ("-NOPERM the token \"pod\" has not the right to lease \"shop\"", StoreAuth, "to lease \"shop\""),
+        ("-NOPERM the token \"pod\" has not the right to lease \"shop\"", StoreAuth, "to lease \"shop\"; give it lease = [\"NAMESPACE\"]"),
         ("-UNKNOWN_KEY the namespace shop is not lent here: 'shop=lend store=...'", StoreUnsuitable, "shop=lend"),
         ("-ERR unknown command 'FRAZIL.STORE': INCR, ...", StoreUnsuitable, "older frazil-server"),
         ("-ERR max number of clients reached", StoreUnreachable, "--max-connections"),
@@ -174,6 +178,9 @@ fn refusals() {
     }
     let place = nobody();
     refused(load_from(&format!("frazil://s3cret@{place}")), ErrorKind::StoreUnreachable, &["frazil://***@", &place]);
+    // Logged in, and then the token was taken away.
+    let place = server(|words| if words[0] == "AUTH" { says("+OK") } else { says("-NOAUTH a token is needed") });
+    refused(load_from(&format!("frazil://s3cret@{place}")), ErrorKind::StoreAuth, &["does not know the token any more", "--tokens"]);
 }
 
 #[test]
@@ -181,6 +188,9 @@ fn answers_that_are_none() {
     for answer in [
         &["s", "*", "id", "5", "keeps"][..],
         &["s", "soon", "id", "5", "keeps", "-"],
+        &["s", "-1", "id", "5", "keeps", "-"],
+        &["s", "*", "id", "9223372036854775807", "keeps", "-"],
+        &["s", "*", "id", "-1", "keeps", "-"],
         &["s", "*", "id", "soon", "keeps", "-"],
         &["s", "*", "id", "5", "perhaps", "-"],
         &["s", "*", "id", "5", "keeps", "meta"],
@@ -215,6 +225,32 @@ fn a_load_finds_the_server_that_answers() {
             }
         }
     }
+}
+
+/// What one server refuses another may do: it lends the namespace already, or it has found the new primary. Each says what it did.
+#[test]
+fn another_server_may_do_what_one_refuses() {
+    let refusals = [
+        "-UNKNOWN_KEY the namespace shop is not lent here",
+        "-ERR unknown command 'FRAZIL.STORE'",
+        "-STORE_READONLY store=redis://h is a replica",
+        "HTTP/1.1 400 Bad Request",
+    ];
+    for refusal in refusals {
+        let (refuses, serves) = (server(move |_| says(refusal)), server(|_| texts(&EMPTY)));
+        for url in [format!("frazil://{refuses},{serves}"), format!("frazil://{},{refuses},{serves}", nobody())] {
+            assert_eq!(load_from(&url).unwrap().server, "one", "{refusal}");
+        }
+        let url = format!("frazil://{refuses},{}", nobody());
+        let told =
+            refused(load_from(&url), if refusal.contains("READONLY") { ErrorKind::StoreReadonly } else { ErrorKind::StoreUnsuitable }, &[]);
+        assert!(told.contains(&format!("{refuses}: ")), "{told}");
+    }
+    // Of several servers the one is named whose refusal is final.
+    let knows = server(|_| says("-STORE_CHANGED the history went back"));
+    refused(load_from(&format!("frazil://{knows},{}", nobody())), ErrorKind::StoreChanged, &[&format!("{knows}: its own store")]);
+    let stranger = server(|_| says("-WRONGPASS the token is not known"));
+    refused(load_from(&format!("frazil://s3cret@{stranger},{}", nobody())), ErrorKind::StoreAuth, &[&format!("{stranger}: it does not")]);
 }
 
 /// What a server's store refuses another server may not know: etcd's history has gone back, and the other was started since.
@@ -309,6 +345,36 @@ fn servers_must_agree() {
     );
 }
 
+/// One that hangs is asked once, and not again for each tag that is new: each would wait for it.
+#[test]
+fn a_silent_server_is_not_asked_again_at_once() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let hangs = server(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        loop {
+            thread::park();
+        }
+    });
+    let url = format!("frazil://{},{hangs}", server(|_| texts(&EMPTY)));
+    for place in ["silent", "silent~a", "silent~b"] {
+        connect(&url, 2 * SHORT).unwrap().load(place, Which::All).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    // One that refuses is, whenever there is something to compare.
+    let counted = Arc::clone(&asked);
+    let refuses = server(move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        says("-NOPERM")
+    });
+    let url = format!("frazil://{},{refuses}", server(|_| texts(&EMPTY)));
+    for place in ["refused~a", "refused~b"] {
+        connect(&url, TIMEOUT).unwrap().load(place, Which::All).unwrap();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
 /// Before anything was begun two stores may say the same. Whoever begins there is held against the other once more.
 #[test]
 fn what_is_not_begun_proves_nothing() {
@@ -352,6 +418,38 @@ fn a_server_that_takes_over_must_agree() {
     assert_eq!(store.load("takeover", Which::All).unwrap().server, "b");
 }
 
+/// Two servers may mean different stores by the same address, as two networks have a "redis" each. One that was never seen to lend
+/// what this process uses is not taken for one whose store was promoted, whatever it calls its store.
+#[test]
+fn a_server_that_never_agreed_is_not_believed() {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    static STATE: AtomicU8 = AtomicU8::new(0);
+    let first = server(|_| match STATE.load(Ordering::SeqCst) {
+        0 | 2 => texts(&["s", "*", "a", "5", "forgets", "+m"]),
+        3 => texts(&["s", "*", "b", "5", "forgets", "+m2"]),
+        _ => Deed::Cut,
+    });
+    let second = server(|_| match STATE.load(Ordering::SeqCst) {
+        0 => Deed::Cut,
+        _ => texts(&["s", "*", "b", "5", "forgets", "+m2"]),
+    });
+    let mut store = connect(&format!("frazil://{first},{second}"), TIMEOUT).unwrap();
+    store.load("stranger", Which::All).unwrap();
+    STATE.store(1, Ordering::SeqCst);
+    let mut store = connect(&format!("frazil://{second},{first}"), TIMEOUT).unwrap();
+    // Another address: nothing is known of it.
+    store.load("stranger", Which::All).unwrap();
+    let url = format!("frazil://{first},{second}");
+    refused(load_at(&url, "stranger"), ErrorKind::StoreChanged, &["lends another store than", &second, &first]);
+    STATE.store(2, Ordering::SeqCst);
+    assert_eq!(load_at(&url, "stranger").unwrap().server, "a");
+    // The same one now, and the first server says so too.
+    STATE.store(3, Ordering::SeqCst);
+    assert_eq!(load_at(&url, "stranger").unwrap().server, "b");
+    STATE.store(1, Ordering::SeqCst);
+    assert_eq!(load_at(&url, "stranger").unwrap().server, "b");
+}
+
 /// A balancer: one name, and behind it servers that lend different stores; or a server that was started with another one.
 #[test]
 fn what_stands_behind_one_name_must_agree_too() {
@@ -380,6 +478,15 @@ fn a_history_that_went_back_is_noticed_here() {
     assert_eq!(store.swap("restored", &swap).unwrap(), Swapped::Done);
     refused(store.load("restored", Which::All), ErrorKind::StoreChanged, &["went back"]);
     refused(connect(&url, TIMEOUT).unwrap().swap("restored", &swap), ErrorKind::StoreChanged, &["went back"]);
+}
+
+/// A server that learns of it while it asks says so with the answer, which was good a moment ago.
+#[test]
+fn a_server_that_has_just_noticed_says_so() {
+    let place = server(|_| texts(&["s", "9223372036854775807", "7", "*", "keeps", "+m"]));
+    for _ in 0..2 {
+        refused(load_at(&format!("frazil://{place}"), "noticed"), ErrorKind::StoreChanged, &["went back"]);
+    }
 }
 
 /// Of what a server says, other servers included, nothing harms who reads it.
@@ -429,7 +536,8 @@ mod words {
         });
         prop_oneof![
             Just(Asked::List),
-            (any::<String>(), prop_oneof![Just(Which::All), node.prop_map(Which::One)]).prop_map(|(name, which)| Asked::Load(name, which)),
+            (any::<String>(), prop_oneof![Just(Which::All), node.prop_map(Which::One)], 0..i64::MAX)
+                .prop_map(|(name, which, floor)| Asked::Load(name, which, floor)),
             (any::<String>(), swap).prop_map(|(name, swap)| Asked::Swap(name, swap)),
         ]
     }
@@ -443,8 +551,8 @@ mod words {
         }
 
         #[test]
-        fn and_so_do_answers(source in any::<String>(), history in any::<Option<i64>>(),
-                             server in any::<String>(), time_ms in any::<Option<i64>>(), meta in any::<Option<String>>(),
+        fn and_so_do_answers(source in any::<String>(), history in proptest::option::of(0..i64::MAX),
+                             server in any::<String>(), time_ms in proptest::option::of(0..1_i64 << 53), meta in any::<Option<String>>(),
                              slots in vec((0..1_u64 << 62, any::<String>()), 0..4), loses_writes in any::<bool>()) {
             let loaded = Loaded { meta, server, time_ms, slots, loses_writes };
             let backing = Backing { source, history };
@@ -461,7 +569,7 @@ mod words {
     #[test]
     fn what_came_of_a_swap() {
         for swapped in [Swapped::Done, Swapped::Differs, Swapped::OutOfTime(-5), Swapped::OutOfTime(i64::MAX)] {
-            let backing = Backing { source: "s".to_owned(), history: Some(-1) };
+            let backing = Backing { source: "s".to_owned(), history: Some(1) };
             assert_eq!(message::swapped(&message::of_swapped(backing.clone(), swapped)), Some((backing, swapped)));
         }
     }
@@ -610,6 +718,67 @@ mod lending {
         refused(load_from(&format!("frazil://{stranger},{b}")), ErrorKind::StoreChanged, &[&b, &stranger]);
     }
 
+    impl Folder {
+        /// What somebody copies while nobody writes.
+        fn copy_to(&self, to: &Folder) {
+            let copied = std::process::Command::new("cp").args(["-a"]).arg(self.0.join(".")).arg(&to.0).status();
+            assert!(copied.unwrap().success());
+        }
+    }
+
+    const META: &str = "1 nonce=7 whatever";
+
+    /// A folder in which slot 1 has a record.
+    fn begun() -> Folder {
+        let folder = Folder::new();
+        let mut store = connect(&format!("frazil://{}", lends(&folder.store())), TIMEOUT).unwrap();
+        assert_eq!(store.swap("shop", &swap(None, Key::Meta, None, META)).unwrap(), Swapped::Done);
+        assert_eq!(store.swap("shop", &swap(Some(META), Key::Slot(1), None, "v1")).unwrap(), Swapped::Done);
+        folder
+    }
+
+    /// The records are the same, and so is the nonce; but what is written to one is not in the other.
+    #[test]
+    fn a_copy_of_a_folder_is_another_store() {
+        let (folder, copy, empty) = (begun(), Folder::new(), Folder::new());
+        folder.copy_to(&copy);
+        let (first, copied, bare) = (lends(&folder.store()), lends(&copy.store()), lends(&empty.store()));
+        for other in [copied, bare.clone()] {
+            for url in [format!("frazil://{first},{other}"), format!("frazil://{other},{first}")] {
+                refused(load_from(&url), ErrorKind::StoreChanged, &["different stores", &first, &other]);
+            }
+        }
+        // Folders are told apart before anything was begun in them.
+        let bare_too = Folder::new();
+        refused(load_from(&format!("frazil://{bare},{}", lends(&bare_too.store()))), ErrorKind::StoreChanged, &["different stores"]);
+        // All that stands in one folder has the same origin.
+        assert!(load_at(&format!("frazil://{first}"), "shop~orders").is_ok() && load_at(&format!("frazil://{first}"), "shop").is_ok());
+        assert!(load_at(&format!("frazil://{first}"), "shop~invoices").is_ok());
+    }
+
+    /// A copy in the folder's place, as a volume that another container has, or a backup that was put back.
+    #[test]
+    fn a_copy_in_the_folders_place_is_another_store() {
+        let (folder, aside) = (begun(), Folder::new());
+        let swap_places = || {
+            let between = aside.0.with_extension("between");
+            for (from, to) in [(&folder.0, &between), (&aside.0, &folder.0), (&between, &aside.0)] {
+                std::fs::rename(from, to).unwrap();
+            }
+        };
+        let place = lends(&folder.store());
+        let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
+        store.load("shop", Which::All).unwrap();
+        folder.copy_to(&aside);
+        swap_places();
+        let next = swap(Some(META), Key::Slot(1), Some("v1"), "v2");
+        refused(store.swap("shop", &next), ErrorKind::StoreChanged, &["lends another store than before"]);
+        refused(store.load("shop", Which::All), ErrorKind::StoreChanged, &["lends another store than before", "a copy is another one"]);
+        swap_places();
+        assert_eq!(store.swap("shop", &next).unwrap(), Swapped::Done);
+        assert_eq!(store.load("shop", Which::All).unwrap().slots, [(1, "v2".to_owned())]);
+    }
+
     #[test]
     fn what_cannot_be_lent() {
         let refusal = |line: &str| Lender::new(&Spec::parse(line).unwrap()).err().unwrap();
@@ -641,6 +810,9 @@ mod lending {
             &["LOAD", "a", "9", "07"],
             &["LOAD", "a", "9", "../x"],
             &["LOAD", "a", "9"],
+            &["LOAD", "a", "9", "*", "0"],
+            &["LOAD", "a", "9", "*", "-1"],
+            &["LOAD", "a", "9", "*", "1", "1"],
             &["SWAP", "a", "9", "", "meta", "", "-", "x", "0", "0"],
             &["SWAP", "a", "9", "", "meta", "-", "-", "x\ny", "0", "0"],
             &["SWAP", "a", "9", "", "meta", "-", "-", "\u{fffd}", "0", "0"],
@@ -655,6 +827,53 @@ mod lending {
         let question = Question::parse(&["LOAD", "a~b", "4000", "*"]).unwrap();
         assert_eq!((question.namespace(), question.limit()), (Some("a"), Duration::from_secs(3)));
         assert_eq!(Question::parse(&["LIST", "18446744073709551615"]).unwrap().limit(), Duration::from_secs(30));
+    }
+
+    /// etcd's gateway, of which the first connection answers by the first of the revisions, and so on.
+    fn etcd(revisions: &'static [i64]) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let place = listener.local_addr().unwrap().to_string();
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let revision = revisions[number.min(revisions.len() - 1)];
+                thread::spawn(move || answer_as_etcd(&stream.unwrap(), revision));
+            }
+        });
+        place
+    }
+
+    fn answer_as_etcd(mut stream: &TcpStream, revision: i64) {
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).is_ok_and(|count| count == 0) {
+                return;
+            }
+            let line = line.to_ascii_lowercase();
+            if let Some(given) = line.strip_prefix("content-length:") {
+                length = given.trim().parse().unwrap();
+            }
+            if line == "\r\n" {
+                reader.read_exact(&mut vec![0; length]).unwrap();
+                let body = format!(r#"{{"header":{{"cluster_id":"7","revision":"{revision}"}},"succeeded":true,"responses":[]}}"#);
+                let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+                stream.write_all((head + &body).as_bytes()).unwrap();
+            }
+        }
+    }
+
+    /// A connection may come to a part of the store that does not know yet that it was replaced: that is no history that went back.
+    #[test]
+    fn a_server_that_is_behind_looks_again() {
+        let behind = |revisions| lender(&format!("etcd://{}", etcd(revisions)));
+        let asked = |lender: &Lender, floor: &str| {
+            let question = Question::parse(&["LOAD", "shop", "60000", "*", floor]).unwrap();
+            lender.answer(&question, question.limit()).unwrap()[1].clone()
+        };
+        let one = behind(&[5, 10]);
+        assert_eq!([asked(&one, "3"), asked(&one, "8")], ["5", "10"]);
+        assert_eq!(asked(&behind(&[5, 6]), "8"), "6", "who asked knows what that means");
     }
 
     /// The sender is told why before it gives up, and the server's store is not asked for longer.

@@ -1,0 +1,38 @@
+//! Which folder this is: for who lends it, to be told from a copy, and from another machine's or container's of the same name.
+//!
+//! The records are the same in a copy, and what a file could say would be, too. So it is the file itself: its inode, and when the kernel
+//! made it, which no copy has both the same, and which stay as they are when the volume is mounted elsewhere. Not the folder's
+//! own: that may stand in the image of many containers. (A file system's snapshot, or a cloned disk, has both.)
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+const MARK: &str = ".lent";
+
+/// Makes the file where there is none. `None` where that cannot be, or where the file system does not say when.
+pub(super) fn of(dir: &Path) -> Option<String> {
+    let mark = dir.join(MARK);
+    birth(&mark).or_else(|| {
+        let made = File::create_new(&mark).map(drop);
+        // Another server may have been first.
+        if made.is_ok() || made.is_err_and(|why| why.kind() == ErrorKind::AlreadyExists) { birth(&mark) } else { None }
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn birth(mark: &Path) -> Option<String> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    // Not by std, for which a preloaded library may fake the time.
+    let status = statx(CWD, mark, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::BTIME).ok()?;
+    let is_told = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::BTIME);
+    is_told.then(|| format!("{:x}-{:x}-{:x}", status.stx_ino, status.stx_btime.tv_sec, status.stx_btime.tv_nsec))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn birth(mark: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let status = mark.symlink_metadata().ok()?;
+    let made = status.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(format!("{:x}-{:x}-{:x}", status.ino(), made.as_secs(), made.subsec_nanos()))
+}
