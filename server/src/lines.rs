@@ -23,7 +23,7 @@ struct State {
     waiting: Vec<u8>,
     dropped: u64,
     is_writing: bool,
-    /// So many pieces were taken by the stream.
+    /// So many pieces were written, or failed.
     pieces: u64,
 }
 
