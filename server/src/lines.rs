@@ -23,6 +23,8 @@ struct State {
     waiting: Vec<u8>,
     dropped: u64,
     is_writing: bool,
+    /// So many pieces were written, or failed.
+    pieces: u64,
 }
 
 impl Lines {
@@ -55,6 +57,7 @@ impl Lines {
                 if out.write_all(piece).is_err() {
                     failed(piece.iter().filter(|&&byte| byte == b'\n').count() as u64);
                 }
+                self.lock().pieces += 1;
             }
             batch.clear();
             batch.shrink_to(PIECE);
@@ -72,9 +75,18 @@ impl Lines {
         std::mem::take(&mut state.dropped)
     }
 
-    /// Waits until all is written, but not for ever.
+    /// Waits until all is written, or nothing was taken for so long.
     pub fn finish(&self, patience: Duration) {
-        let _ = self.done.wait_timeout_while(self.lock(), patience, |state| state.is_writing || !state.waiting.is_empty());
+        let mut state = self.lock();
+        loop {
+            let before = state.pieces;
+            let is_busy = |state: &mut State| state.is_writing || !state.waiting.is_empty();
+            let (now, waited) = self.done.wait_timeout_while(state, patience, is_busy).unwrap_or_else(PoisonError::into_inner);
+            if !waited.timed_out() || now.pieces == before {
+                return;
+            }
+            state = now;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

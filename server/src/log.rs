@@ -7,8 +7,8 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the end waits for lines that nobody takes.
-const END: Duration = Duration::from_secs(1);
+/// How long the end waits for who takes no line.
+const END: Duration = Duration::from_secs(5);
 
 /// What a thread of its own writes.
 static WRITER: OnceLock<&Writer> = OnceLock::new();
@@ -61,7 +61,7 @@ pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io:
     Ok(())
 }
 
-/// Waits until the log is written, if somebody takes it.
+/// Waits until the log is written, as long as somebody takes it.
 pub fn finish() {
     if let Some(writer) = WRITER.get() {
         writer.lines.finish(END);

@@ -12,9 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::task::coop::consume_budget;
 
 /// So many requests may wait at once; the core's thread looks at all of them.
 const MOST_WAITING: usize = 16_384;
+
+/// So many IDs are as much work as one of the 128 reads and writes after which tokio has a task wait for the others.
+const SHARE: usize = 64;
 
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
@@ -41,6 +45,10 @@ pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.try_fill(rest, wait))).await?;
     if name.are_several() {
         ids.sort();
+    }
+    // So that a pipeline of batches has its turns, too.
+    for _ in 0..count / SHARE {
+        consume_budget().await;
     }
     Ok(ids)
 }

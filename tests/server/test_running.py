@@ -196,8 +196,11 @@ def test_a_log_that_nobody_reads(tmp_path):
         server.running.wait()
         server.log.unlink()
         os.mkfifo(server.log)
-        log = stack.enter_context(open(os.open(server.log, os.O_RDWR), "rb"))
+        both = os.open(server.log, os.O_RDWR)
+        log = stack.enter_context(open(server.log, "rb"))
         server.start()
+        # The server alone writes: its end is the log's.
+        os.close(both)
         lost = r"^frazil_server_log_lines_lost_total (\d+)$"
         connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S))
         answers = stack.enter_context(connection.makefile("rb"))
@@ -206,10 +209,12 @@ def test_a_log_that_nobody_reads(tmp_path):
             connection.sendall(1000 * f"HEAD /v1/{'x' * 300}/next HTTP/1.1\r\n\r\n".encode())
             assert all(any(line == b"\r\n" for line in iter(answers.readline, b"")) for _ in range(1000))
             counted = re.search(lost, server.ask("GET", "/metrics", port="admin")[2].decode(), re.MULTILINE)[1]
-        server.signal(signal.SIGTERM)
         lines = []
-        while not lines or lines[-1]["event"] != "ended":
+        while not lines or lines[-1]["event"] != "lines.dropped":
             lines.append(json.loads(log.readline()))
+        server.signal(signal.SIGTERM)
+        lines += [json.loads(line) for line in log]
+        assert lines[-1]["event"] == "ended"
         [told] = [line for line in lines if line["event"] == "lines.dropped"]
         assert int(told["lines"]) >= int(counted) and sum(line["event"] == "request" for line in lines) > 1000
         assert server.running.wait(PATIENCE_S) == 0

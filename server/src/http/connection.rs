@@ -81,6 +81,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
             // HTTP/2 has a frame that tells the client which requests it may send again.
             connection.as_mut().graceful_shutdown();
+            // From now on is what counts.
             watch.is_idle();
             // A connection that breaks is the client's affair.
             while timeout(GOODBYE, connection.as_mut()).await.is_err() && !watch.is_idle() {}

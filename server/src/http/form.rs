@@ -216,7 +216,7 @@ mod tests {
                 (Form::Lines, (texts.join("\n") + "\n").into_bytes()),
                 (Form::Packed, ids.iter().flat_map(|id| id.to_le_bytes()).collect()),
             ] {
-                let body = |answer: Answer| answer.into_body().into_inner().unwrap();
+                let body = |answer: Answer| answer.into_body().into_bytes();
                 assert!(body(form.answer(ids)) == wanted && body(runtime.block_on(form.answer_many(ids))) == wanted, "{form:?}");
             }
             assert_eq!(runtime.block_on(joined(ids, b",")), texts.join(",").as_bytes());

@@ -1,10 +1,9 @@
 //! How much a client of HTTP/2 may leave untaken. It asks for many answers at once, and each is in memory until the client takes it.
 
-use super::Answer;
+use super::answer::{Answer, Whole};
 use crate::refusal::Result;
 use bytes::Bytes;
 use frazil::{Error, ErrorKind};
-use http_body_util::Full;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -53,8 +52,8 @@ impl Place {
     pub fn hold(self, answer: Answer) -> Answer {
         let Place(Some(permit)) = self else { return answer };
         answer.map(|body| {
-            let bytes = body.into_inner().unwrap_or_default();
-            Full::new(Bytes::from_owner(Held { bytes, _permit: permit }))
+            let bytes = body.into_bytes();
+            Whole::new(Bytes::from_owner(Held { bytes, _permit: permit }))
         })
     }
 }

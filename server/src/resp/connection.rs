@@ -24,6 +24,10 @@ const ROOM: usize = 512;
 const MOST_ROOM: usize = 16 * 1024;
 /// Replies are sent when there are so many, also within a pipeline: a client that does not read holds this much, and one reply.
 const FLUSH: usize = 64 * 1024;
+/// What is sent at once of a larger reply: the kernel copies it.
+const PIECE: usize = 256 * 1024;
+/// After so many commands others come in between.
+const TURN: u64 = 256;
 /// More than a pipeline of single IDs needs is given back after it.
 const KEPT: usize = 4 * 1024;
 
@@ -105,6 +109,10 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         if send(&mut stream, &mut reply).await.is_err() {
             return;
         }
+        if asked >= TURN {
+            // There may be more of the pipeline, and would be, for long.
+            tokio::task::yield_now().await;
+        }
         if came.is_empty() && came.capacity() > MOST_ROOM {
             came = BytesMut::new();
         }
@@ -116,7 +124,13 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
 }
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std::io::Result<()> {
-    stream.write_all(&reply.bytes).await?;
+    for (turn, piece) in reply.bytes.chunks(PIECE).enumerate() {
+        // Of a large batch.
+        if turn > 0 {
+            tokio::task::yield_now().await;
+        }
+        stream.write_all(piece).await?;
+    }
     stream.flush().await?;
     reply.bytes.clear();
     reply.bytes.shrink_to(KEPT);
