@@ -387,7 +387,9 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
 fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     type Call = fn(&str, &Snowflake, Wait<'_>) -> frazil::Result<()>;
     let calls: [(&str, Call); 5] = [
-        ("open", |store, _, wait| Snowflake::open_spec(Spec::parse(&format!("standard {store} namespace=other"))?, wait)?.next_id().map(drop)),
+        ("open", |store, _, wait| {
+            Snowflake::open_spec(Spec::parse(&format!("standard {store} namespace=other"))?, wait)?.next_id().map(drop)
+        }),
         ("next", |_, ids, wait| ids.try_next_id(wait).map(drop)),
         ("renew", |_, ids, wait| ids.try_renew(wait)),
         ("close", |_, ids, wait| ids.try_close(wait)),
