@@ -234,10 +234,12 @@ static void mint_at_the_end(void *unused) {
 
 static void *end_a_thread(void *unused) {
     frazil_stats stats;
+    frazil_lease lease;
     uint8_t uuid[FRAZIL_UUID_SIZE];
     /* What is first used in a thread is first made there. */
     if (pthread_setspecific(ending, &ending) != 0 || frazil_snowflake_stats(minter, &stats, sizeof stats) != FRAZIL_OK ||
-        frazil_uuid7(uuid) != FRAZIL_OK || frazil_layout_parse("no layout", NULL) == FRAZIL_OK)
+        frazil_snowflake_lease(minter, &lease, sizeof lease) != FRAZIL_OK || frazil_uuid7(uuid) != FRAZIL_OK ||
+        frazil_layout_parse("no layout", NULL) == FRAZIL_OK)
         return unused;
     return NULL;
 }
