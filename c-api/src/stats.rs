@@ -72,7 +72,7 @@ thread_local! {
     static SPEC: RefCell<CString> = RefCell::default();
 }
 
-fn to_c(stats: &Stats, spec: &CStr) -> frazil_stats {
+fn to_c(stats: &Stats, spec: *const c_char) -> frazil_stats {
     let kind: &CStr = match stats.kind {
         "snowflake" => c"snowflake",
         "segment" => c"segment",
@@ -84,7 +84,7 @@ fn to_c(stats: &Stats, spec: &CStr) -> frazil_stats {
     let is_leased = stats.lease_node.is_some();
     frazil_stats {
         kind: kind.as_ptr(),
-        spec: spec.as_ptr(),
+        spec,
         issued: stats.issued,
         waits: stats.waits,
         wait_seconds: stats.wait_seconds,
@@ -112,10 +112,13 @@ fn to_c(stats: &Stats, spec: &CStr) -> frazil_stats {
 }
 
 fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
-    SPEC.with_borrow_mut(|spec| {
-        *spec = c_string(stats.spec.clone());
-        out.write(to_c(stats, spec));
+    let spec = c_string(stats.spec.clone());
+    // A thread that is ending has no place left for it; what was counted still tells.
+    let kept = SPEC.try_with(|place| {
+        place.replace(spec);
+        place.borrow().as_ptr()
     });
+    out.write(to_c(stats, kept.unwrap_or(c"".as_ptr())));
 }
 
 /// What was counted for a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
@@ -154,7 +157,7 @@ pub unsafe extern "C" fn frazil_each_stats(visitor: frazil_stats_visitor, data: 
         for stats in frazil_core::stats() {
             let spec = c_string(stats.spec.clone());
             // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
-            unsafe { visitor(&to_c(&stats, &spec), data) };
+            unsafe { visitor(&to_c(&stats, spec.as_ptr()), data) };
         }
         Ok(())
     })

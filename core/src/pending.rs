@@ -4,7 +4,7 @@
 //! at again and again: soon, and less often the longer it takes; where it is known when the next ID is due, then.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::PerProcess;
+use crate::fork::{self, PerProcess};
 use crate::wait::{Later, Polls, Wait};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -133,6 +133,7 @@ impl Calls {
 
     fn run(&self) {
         IS_ITS_THREAD.set(true);
+        let process = fork::mark().current();
         let mut state = self.lock();
         let mut idle_since = Instant::now();
         loop {
@@ -143,7 +144,15 @@ impl Calls {
                 drop(state);
                 // What is told, or dropped, may panic; the others' calls go on.
                 let look = |call: Call| catch_unwind(AssertUnwindSafe(|| call.looked_at())).unwrap_or(None);
-                let again: Vec<_> = due.into_iter().filter_map(look).collect();
+                let (mut due, mut again) = (due.into_iter(), Vec::new());
+                while let Some(call) = due.next() {
+                    again.extend(look(call));
+                    if !fork::mark().is(process) {
+                        // Who was told has forked, and this is the child: the others are its parent's to look at, and what they hold is.
+                        std::mem::forget((due, again));
+                        return;
+                    }
+                }
                 idle_since = Instant::now();
                 state = self.lock();
                 state.calls.extend(again);

@@ -3,8 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use frazil::{ErrorKind, Id, Snowflake, Spec};
+use frazil::{ErrorKind, Id, Numbers, Snowflake, Spec, Supply, Wait};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const QUICK: &str = "window=400ms renew=100ms rollback=error exhausted=wait";
@@ -379,6 +380,58 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
     // One tick for the new lease's first, and one for each thread that was on its way as the lease ended.
     assert!(stamp < now + 3_000, "the stamp lies {} ms ahead", stamp - now);
     assert!(ids.lease().unwrap().healthy);
+}
+
+/// A call's caller, of whom it asks whether to stop, may be the handler of a signal, which may fork.
+#[test]
+fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
+    type Call = fn(&str, &Snowflake, Wait<'_>) -> frazil::Result<()>;
+    let calls: [(&str, Call); 5] = [
+        ("open", |store, _, wait| {
+            Snowflake::open_spec(Spec::parse(&format!("standard {store} namespace=other"))?, wait)?.next_id().map(drop)
+        }),
+        ("next", |_, ids, wait| ids.try_next_id(wait).map(drop)),
+        ("renew", |_, ids, wait| ids.try_renew(wait)),
+        ("close", |_, ids, wait| ids.try_close(wait)),
+        ("segment", |store, _, wait| {
+            Numbers::open(Supply::Segment, Spec::parse(&format!("orders {store} wait=60s"))?, wait)?.next_id().map(drop)
+        }),
+    ];
+    for (name, call) in calls {
+        let folder = Folder::new(&format!("fork-in-{name}"));
+        let store = folder.store();
+        // So that nothing is due meanwhile.
+        let ids = open(&format!("standard {store} window=64s renew=16s"));
+        drop((open(&format!("standard {store} namespace=other")), frazil::Segment::open(&format!("orders {store}")).unwrap()));
+        if name == "next" {
+            ids.renew().unwrap();
+        }
+        let lock = |namespace: &str| std::fs::File::open(folder.0.join(namespace).join(".lock")).unwrap();
+        let locks = ["default", "other", "default~orders"].map(lock);
+        locks.iter().for_each(|lock| lock.lock().unwrap());
+        let child = AtomicI32::new(-1);
+        let asked = || {
+            if child.load(Ordering::Relaxed) < 0 {
+                // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+                child.store(unsafe { libc::fork() }, Ordering::Relaxed);
+                if child.load(Ordering::Relaxed) == 0 {
+                    // SAFETY: a plain system call; a child that hangs is killed.
+                    unsafe { libc::alarm(30) };
+                }
+                locks.iter().for_each(|lock| lock.unlock().unwrap());
+            }
+            false
+        };
+        let ended = call(&store, &ids, Wait::until(Duration::from_secs(60), &asked));
+        if child.load(Ordering::Relaxed) == 0 {
+            if let Err(error) = &ended {
+                eprintln!("{name}: {error:?}");
+            }
+            // SAFETY: ends the child without the parent's exit handlers.
+            unsafe { libc::_exit(i32::from(ended.is_err())) };
+        }
+        assert_eq!((wait(child.load(Ordering::Relaxed)), ended), (0, Ok(())), "{name}");
+    }
 }
 
 /// The clock shows no tick of the layout: nobody has to wait to be told so.

@@ -58,6 +58,14 @@ fn ids_go_on_in_the_next_tick_whose_ever_number_was_observed() {
 }
 
 #[test]
+fn the_very_id_that_would_come_next_may_be_observed() {
+    let ids = manual("standard node=0 start=zero exhausted=ahead:1h", 50);
+    ids.observe(standard(50, 9, 9)).unwrap();
+    ids.observe(standard(51, 0, 0)).unwrap();
+    assert!(ids.next_id().unwrap() > standard(51, 0, 0));
+}
+
+#[test]
 fn what_lies_below_changes_nothing() {
     let ids = manual("standard node=7 start=zero", 100_000);
     let first = ids.next_id().unwrap();

@@ -4,7 +4,7 @@
 mod calls;
 
 use calls::{LONG, start, told};
-use frazil::{Error, ErrorKind, Id, Numbers, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, Numbers, Pending, Result, Snowflake, Spec, Supply, Wait, batch_in_pieces};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -243,6 +243,45 @@ fn a_panic_of_one_call_is_its_own() {
     assert_eq!(told(&panics).0.unwrap_err().kind(), ErrorKind::Internal);
     let (_call, goes_on) = start(LONG, |_| Ok(7));
     assert_eq!(told(&goes_on).0, Ok(7));
+}
+
+/// Who is told of an end is called on the thread that looks at all calls.
+#[cfg(unix)]
+#[test]
+fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
+    let (parent, mut ends) = (std::process::id(), [0; 2]);
+    // SAFETY: a place for two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    let [read, write] = ends;
+    let (other, looks) = (slow(11), AtomicBool::new(false));
+    let look = move |ids: &mut [Id], wait: Wait<'_>| {
+        if std::process::id() != parent && !looks.swap(true, Ordering::Relaxed) {
+            // SAFETY: the descriptor is open, and there is one byte.
+            unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
+        }
+        other.try_fill(ids, wait)
+    };
+    let (_other, last) = start(LONG, batch_in_pieces(1000, look));
+    let (tell, forked) = std::sync::mpsc::channel();
+    let fork = move |_| {
+        // SAFETY: the child comes back to frazil on this thread alone, and ends with it; one that does not is killed.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: a plain system call.
+            unsafe { libc::alarm(30) };
+        } else {
+            tell.send(child).unwrap();
+        }
+    };
+    let _pending = Pending::start(LONG, |_| Ok(()), fork).unwrap();
+    let (child, mut status) = (forked.recv_timeout(LONG).unwrap(), -1);
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    let mut looked = -1;
+    // SAFETY: the descriptor is open, and there is a place.
+    assert_eq!(unsafe { libc::ioctl(read, libc::FIONREAD, &raw mut looked) }, 0);
+    assert_eq!((status, looked), (0, 0), "it ended, and looked at nothing");
+    assert!(last.try_recv().is_err(), "the parent looks on");
 }
 
 #[test]

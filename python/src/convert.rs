@@ -56,7 +56,7 @@ pub(crate) fn parse_id(text: &Bound<'_, PyAny>, format: Format<'_, '_>) -> PyRes
 pub(crate) fn text_format(format: &Bound<'_, PyAny>) -> PyResult<TextFormat> {
     static NAMES: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
     let py = format.py();
-    let names = NAMES.get_or_init(py, || TextFormat::ALL.iter().map(|format| PyString::intern(py, format.name()).unbind()).collect());
+    let names = once(py, &NAMES, || Ok(TextFormat::ALL.iter().map(|format| PyString::intern(py, format.name()).unbind()).collect()))?;
     match names.iter().position(|name| name.is(format)) {
         Some(at) => Ok(TextFormat::ALL[at]),
         None => string("format", format, ErrorKind::OutOfRange)?.parse().or_raise(py),
@@ -354,6 +354,19 @@ pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, Py
     Ok(text)
 }
 
+/// What is made when it is first asked for, and kept. No lock is held meanwhile, as `get_or_try_init` would: what makes it may run code of Python,
+/// and that the handler of a signal, which may ask for the same on this very thread. Of two that make it one is kept.
+#[inline]
+pub(crate) fn once<'a, T>(py: Python<'_>, cell: &'a PyOnceLock<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&'a T> {
+    if let Some(made) = cell.get(py) {
+        return Ok(made);
+    }
+    let made = make()?;
+    // It may be there by now.
+    let _ = cell.set(py, made);
+    Ok(cell.get(py).expect("it was just put there"))
+}
+
 /// The types of the module `datetime` that times cross as.
 struct Times {
     datetime: Py<PyAny>,
@@ -366,7 +379,7 @@ struct Times {
 static TIMES: PyOnceLock<Times> = PyOnceLock::new();
 
 fn times(py: Python<'_>) -> PyResult<&Times> {
-    TIMES.get_or_try_init(py, || {
+    once(py, &TIMES, || {
         let module = py.import("datetime")?;
         // While a test has frozen the time, a class of the test's stands there, whose base the real one is.
         let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;

@@ -55,14 +55,15 @@ pub(crate) fn uuid_time<'py>(id: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAn
 
 fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "uuid", "UUID")
+    let class = convert::once(py, &CLASS, || Ok(py.import("uuid")?.getattr("UUID")?.cast_into::<PyType>()?.unbind()))?;
+    Ok(class.bind(py))
 }
 
 /// A `uuid.UUID`, put together without its constructor, whose Python code takes seven times as long as all the rest.
 fn object(py: Python<'_>, id: frazil::Uuid) -> PyResult<Bound<'_, PyAny>> {
     static MAKER: PyOnceLock<Option<Maker>> = PyOnceLock::new();
     // Importing the module, and the constructor, run code of Python.
-    match MAKER.get_or_try_init(py, || held(|| Maker::new(py)))? {
+    match convert::once(py, &MAKER, || held(|| Maker::new(py)))? {
         Some(maker) => maker.object(py, id),
         None => held(|| class(py)?.call1((py.None(), PyBytes::new(py, id.as_bytes())))),
     }

@@ -211,6 +211,50 @@ CASE(stats_count) {
     frazil_snowflake_free(ids);
 }
 
+static pthread_key_t ending;
+static frazil_snowflake *minter;
+static frazil_status at_the_end[7];
+
+/* Glibc calls it when the thread's own variables of C++ and Rust are gone. */
+static void mint_at_the_end(void *unused) {
+    frazil_stats stats;
+    frazil_lease lease;
+    int64_t buffer[100];
+    uint8_t uuid[FRAZIL_UUID_SIZE];
+    size_t written;
+    (void)unused;
+    at_the_end[0] = frazil_snowflake_fill(minter, buffer, 100, &written);
+    at_the_end[1] = frazil_snowflake_stats(minter, &stats, sizeof stats);
+    at_the_end[2] = stats.issued >= 100 && stats.spec != NULL ? FRAZIL_OK : FRAZIL_INTERNAL;
+    at_the_end[3] = frazil_snowflake_lease(minter, &lease, sizeof lease);
+    at_the_end[4] = frazil_uuid7(uuid);
+    at_the_end[5] = frazil_snowflake_renew(minter);
+    at_the_end[6] = frazil_snowflake_fill(minter, buffer, 100, &written);
+}
+
+static void *end_a_thread(void *unused) {
+    frazil_stats stats;
+    frazil_lease lease;
+    uint8_t uuid[FRAZIL_UUID_SIZE];
+    /* What is first used in a thread is first made there. */
+    if (pthread_setspecific(ending, &ending) != 0 || frazil_snowflake_stats(minter, &stats, sizeof stats) != FRAZIL_OK ||
+        frazil_snowflake_lease(minter, &lease, sizeof lease) != FRAZIL_OK || frazil_uuid7(uuid) != FRAZIL_OK ||
+        frazil_layout_parse("no layout", NULL) == FRAZIL_OK)
+        return unused;
+    return NULL;
+}
+
+CASE(threads_mint_to_their_very_end) {
+    pthread_t thread;
+    void *failed = NULL;
+    OK(frazil_snowflake_open("standard store=memory namespace=c-ends", &minter));
+    CHECK(pthread_key_create(&ending, mint_at_the_end) == 0);
+    CHECK(pthread_create(&thread, NULL, end_a_thread, &ending) == 0 && pthread_join(thread, &failed) == 0 && failed == NULL);
+    for (size_t i = 0; i < COUNT(at_the_end); ++i) OK(at_the_end[i]);
+    pthread_key_delete(ending);
+    frazil_snowflake_free(minter);
+}
+
 struct seen {
     const char *name, *field;
     size_t field_count;

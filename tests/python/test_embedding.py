@@ -50,6 +50,36 @@ print(frazil.Snowflake("standard", node=1).next() > 0)
     assert said == "True\n7 2010\nTrue\n"
 
 
+def test_a_signals_handler_may_ask_for_what_it_interrupts_the_first_call_of():
+    said = in_new_process("""
+import faulthandler, signal, sys
+import frazil
+
+faulthandler.dump_traceback_later(60, exit=True)
+for name in ("datetime", "uuid"):
+    sys.modules.pop(name, None)
+
+
+class Interrupts:
+    def find_spec(self, name, *_):
+        if name in ("datetime", "uuid"):
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGUSR1)
+
+
+def ask(*_):
+    print(frazil.uuid7().version, frazil.Layout("twitter").decode(1).time.year)
+
+
+signal.signal(signal.SIGUSR1, ask)
+for call in (frazil.uuid7, frazil.Layout("twitter").decode(1).__getattribute__):
+    sys.meta_path.insert(0, Interrupts())
+    call(*(["time"] if call is not frazil.uuid7 else []))
+print("done")
+""")
+    assert said.splitlines()[0] == "7 2010" and said.splitlines()[-1] == "done"
+
+
 def test_a_second_import_raises_the_first_ones_classes():
     said = in_new_process("""
 import sys, frazil as first

@@ -155,6 +155,12 @@ impl Current {
         (generation, Left(self.word.swap(generation << PLACE_BITS, Ordering::AcqRel)))
     }
 
+    /// The step of a thread that stands still after it.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn step(&self) -> Step {
+        Step(self.word.fetch_add(1, Ordering::AcqRel))
+    }
+
     /// How far the last span has come.
     pub(super) fn left(&self) -> Left {
         Left(self.word.load(Ordering::Acquire))
@@ -277,7 +283,7 @@ mod tests {
         let (current, mark) = current(4);
         let mut past = Past::default();
         past.remember(1, span(10, 4));
-        let steps = [(); 5].map(|()| Step(current.word.fetch_add(1, Ordering::Relaxed)));
+        let steps = [(); 5].map(|()| current.step());
         for first in [100, 200] {
             past.remember(current.put(mark.current(), span(first, 4)), span(first, 4));
         }
@@ -300,7 +306,7 @@ mod tests {
     #[test]
     fn a_step_is_not_taken_for_a_much_later_generations() {
         let (current, mark) = current(4);
-        let step = Step(current.word.fetch_add(1, Ordering::Relaxed));
+        let step = current.step();
         for round in [1 << 16, 1 << 24, 1 << 32] {
             let mut past = Past::default();
             current.slot.begun.store(round, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use super::current::{Left, MOST, Past};
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::wait::{Later, Wait};
@@ -248,6 +249,14 @@ impl Depot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether this process is a child of its own: who was asked whether to wait on may have forked. It does not lock what another thread of its parent
+    /// may have locked.
+    pub(super) fn is_a_parents(&self) -> bool {
+        let mark = fork::mark();
+        mark.recheck();
+        !mark.is(self.process)
+    }
+
     /// # Errors
     /// `CLOSED`.
     pub(super) fn lock_open(&self) -> Result<MutexGuard<'_, State>> {
@@ -283,7 +292,7 @@ impl Depot {
         self.order(state);
     }
 
-    /// Waits until there is something new, or so long.
+    /// Waits until there is something new, or so long; `None` in a child that was forked meanwhile.
     ///
     /// # Errors
     /// Why the wait was ended.
@@ -292,18 +301,21 @@ impl Depot {
         mut state: MutexGuard<'a, State>,
         wait: &Wait<'_>,
         longest: Duration,
-    ) -> Result<MutexGuard<'a, State>> {
+    ) -> Result<Option<MutexGuard<'a, State>>> {
         let piece = wait.piece(Later::Soon)?.min(longest);
         // Also while it is asked whether to go on: numbers are prepared for it.
         state.waiting += 1;
         drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
         let ended = wait.check();
+        if self.is_a_parents() {
+            return ended.map(|()| None);
+        }
         let mut state = self.lock();
         state.waiting -= 1;
-        ended.map(|()| state)
+        ended.map(|()| Some(state))
     }
 
-    /// Waits until everything is prepared that shall be; not being able to is no error here.
+    /// Waits until everything is prepared that shall be; not being able to is no error here, nor is a fork.
     ///
     /// # Errors
     /// Why the wait was ended.
@@ -313,17 +325,18 @@ impl Depot {
         if is_first {
             self.order(&mut self.lock());
         }
-        loop {
+        while !self.is_a_parents() {
             let state = self.lock();
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             let failed = state.attempts > attempts && state.lasting_failure().is_some();
             if state.closed || state.is_full() || left.is_zero() || failed {
-                return Ok(());
+                break;
             }
             let piece = wait.piece(Later::Soon)?.min(left);
             drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
             wait.check()?;
         }
+        Ok(())
     }
 
     /// Waits until the thread does not prepare anything.
@@ -332,16 +345,17 @@ impl Depot {
     /// Why the wait was ended.
     pub(super) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
         let since = wait.phase().since;
-        loop {
+        while !self.is_a_parents() {
             let state = self.lock();
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
             if !state.busy || left.is_zero() {
-                return Ok(());
+                break;
             }
             let piece = wait.piece(Later::Soon)?.min(left);
             drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
             wait.check()?;
         }
+        Ok(())
     }
 
     /// Ends the work, and whoever waits.

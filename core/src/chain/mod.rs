@@ -130,7 +130,12 @@ impl Chain {
     fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
-        let taken = self.find(depot, most, wait, &mut waiting);
+        let taken = match self.find(depot, most, wait, &mut waiting) {
+            // The child of a fork has a depot of its own.
+            Ok(None) => return self.advance(self.depot()?, most, wait),
+            Err(error) if depot.is_a_parents() => return Err(error),
+            found => found.map(|taken| taken.expect("it was not forked")),
+        };
         let in_place = !wait.is_polled() && !wait.is_probe();
         let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
         if since.is_some() || taken.is_err() {
@@ -142,7 +147,8 @@ impl Chain {
         taken
     }
 
-    fn find(&self, depot: &Depot, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Taken> {
+    /// `None` in a child that was forked meanwhile.
+    fn find(&self, depot: &Depot, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Option<Taken>> {
         let mut state = depot.lock();
         loop {
             if state.closed {
@@ -153,7 +159,7 @@ impl Chain {
                 if taken.low {
                     depot.wake(&mut state);
                 }
-                return Ok(taken);
+                return Ok(Some(taken));
             }
             if let Some(span) = state.pop() {
                 if self.purpose.is_stale(span.made_ms) {
@@ -190,7 +196,10 @@ impl Chain {
             if is_first || state.is_idle() {
                 depot.order_for_caller(&mut state);
             }
-            state = depot.wait(state, wait, left)?;
+            match depot.wait(state, wait, left)? {
+                Some(locked) => state = locked,
+                None => return Ok(None),
+            }
         }
     }
 
@@ -203,6 +212,9 @@ impl Chain {
         let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
         let since = wait.phase().since;
         depot.wait_until_full(wait, patience)?;
+        if depot.is_a_parents() {
+            return self.prepare(wait);
+        }
         let state = depot.lock();
         if state.prepared > 0 {
             return Ok(());

@@ -253,6 +253,19 @@ fn a_thread_that_failed_rests_before_it_tries_again() {
     assert!(matches!(depot.next(), Next::Fill(_)));
 }
 
+/// A copy of the machine may have the same thread, which stands at the same place.
+#[test]
+fn a_step_from_before_a_drop_takes_nothing() {
+    let (chain, tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    tell.send(span(0, 3)).unwrap();
+    chain.take_one(LONG).unwrap();
+    let (one, other) = (chain.current.step(), chain.current.step());
+    let taken = |step| chain.depot().unwrap().lock().past.find(step).is_some();
+    assert!(taken(one));
+    chain.drop_prepared().unwrap();
+    assert!(!taken(other));
+}
+
 #[test]
 fn a_thread_at_rest_is_not_waited_for() {
     let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);

@@ -433,6 +433,15 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_never_falls() {
+        let (pointer, owner) = LeasePointer::new(Lease::new(1, 0, 0, 16, 100));
+        for (bound, stands) in [(200, 200), (150, 200), (201, 201)] {
+            pointer.extend(&owner, bound);
+            assert_eq!(pointer.get().bound(), stands);
+        }
+    }
+
+    #[test]
     fn a_lease_begins_in_a_tick_above_the_one_before_of_which_words_were_issued() {
         for (issued, first) in [(0, 0), (1, 16), (16, 16), (17, 32)] {
             let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, issued, 100));

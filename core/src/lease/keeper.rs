@@ -145,6 +145,13 @@ impl Keepers {
         locked(&self.map).values().flat_map(of).collect()
     }
 
+    /// Whether this process is a child of theirs: who was asked whether to wait on may have forked. It touches none of their locks, which may be
+    /// held by a thread that it does not have.
+    pub(super) fn are_a_parents(&self) -> bool {
+        self.process.mark.recheck();
+        !self.process.mark.is(self.process.number)
+    }
+
     /// The connection to a store, for whoever uses it in this process.
     pub(super) fn line(&self, address: &Address) -> Arc<Line> {
         let mut lines = locked(&self.lines);

@@ -43,7 +43,7 @@ impl Wish {
 pub(super) enum Answer {
     Handle(Arc<Entry>),
     Done,
-    /// Its seat is no more; whoever still wants something makes another one.
+    /// Its seat is no more, or its parent's; whoever still wants something makes another one.
     Gone,
 }
 
@@ -185,7 +185,7 @@ impl Visit {
             }
             return Ok(answer);
         }
-        loop {
+        while !self.keepers.are_a_parents() {
             let mut state = self.keeper.lock();
             let answer = self.look_at(&mut state);
             let left = patience.left();
@@ -197,12 +197,13 @@ impl Visit {
             patience.wait.check()?;
             self.tell(patience);
         }
+        Ok(Some(Ok(Answer::Gone)))
     }
 
     /// Tells people what an opener waits for, after a while.
     fn tell(&self, patience: &Patience<'_>) {
         let Wish::Open(contract) = &self.wish else { return };
-        if patience.phase.since.elapsed() < UNEXPLAINED {
+        if patience.phase.since.elapsed() < UNEXPLAINED || self.keepers.are_a_parents() {
             return;
         }
         let reason = self.keeper.lock().seat(self.seat).notice();
@@ -218,6 +219,9 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
+        if self.keepers.are_a_parents() {
+            return;
+        }
         let mut state = self.keeper.lock();
         state.seat(self.seat).exit(&self.wish, self.keepers.process.time.mono_ms());
         self.keeper.stir(&mut state);
@@ -274,6 +278,7 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'
                 wait.go_on();
                 return Ok(entry);
             }
+            Answer::Done | Answer::Gone if keepers.are_a_parents() => return open(contract, wait),
             Answer::Done | Answer::Gone => {}
         }
     }
@@ -284,14 +289,14 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    let (keepers, contract) = (keepers_of(entry)?, contract_of(entry));
+    let contract = contract_of(entry);
     // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
     let patience = match entry.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
     };
     let patience = Patience::new(wait, patience);
-    while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {}
+    while let Answer::Gone = Visit::room(&keepers_of(entry)?, entry, wait)?.answer(&patience, contract)? {}
     wait.go_on();
     Ok(())
 }

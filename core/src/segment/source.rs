@@ -303,6 +303,14 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_that_was_begun_anew_stays_refused_however_far_it_comes() {
+        let mut one = begun("anew");
+        one.take(100).unwrap();
+        change("anew", |record| Record { nonce: record.nonce + 1, next: 5_000, ..record });
+        assert_eq!(kind(&mut one), Some(ErrorKind::StoreChanged));
+    }
+
+    #[test]
     fn handles_that_overtake_each_other_see_no_step_back() {
         begun("overtake");
         let done = Arc::new(AtomicBool::new(false));

@@ -180,7 +180,7 @@ impl Spec {
     fn given(&self, layout: &Layout) -> Result<Vec<Option<u64>>> {
         let value = |field: &Field| {
             let text = self.value(field.name())?;
-            text.map(|text| check_value(field, node_value(field.name(), &text)?)).transpose()
+            text.map(|text| check_value(field, node_value(field, &text)?)).transpose()
         };
         layout.node_fields().iter().map(value).collect()
     }
@@ -232,7 +232,8 @@ pub(crate) fn check_namespace(name: &str) -> Result<()> {
 }
 
 /// A node field's value: a number, or `hostname`, `hostname+N`.
-fn node_value(name: &str, text: &str) -> Result<u64> {
+fn node_value(field: &Field, text: &str) -> Result<u64> {
+    let name = field.name();
     if let Some(rest) = text.strip_prefix("hostname") {
         let host = gethostname::gethostname();
         return hostname_ordinal(name, &host.to_string_lossy(), rest);
@@ -245,7 +246,9 @@ fn node_value(name: &str, text: &str) -> Result<u64> {
         };
         return Err(Error::new(kind, format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));
     }
-    text.parse().map_err(|_| Error::new(ErrorKind::OutOfRange, format!("{name}={} is out of range", shown(text))))
+    let (bits, max) = (field.bits(), field.max());
+    let outside = |_| Error::new(ErrorKind::OutOfRange, format!("{name}={} is out of range: {bits} bits allow 0 to {max}", shown(text)));
+    text.parse().map_err(outside)
 }
 
 /// The ordinal at the end of a StatefulSet pod's name: `shop-3` is 3.

@@ -35,6 +35,38 @@ fn the_width_of_a_field_is_1_to_63_in_digits() {
 }
 
 #[test]
+fn an_id_is_0_or_more() {
+    assert_eq!(Id::new(0).unwrap().get(), 0);
+    assert_eq!(Id::new(-1).unwrap_err().kind(), ErrorKind::IdInvalid);
+}
+
+/// The first instant that cannot be stamped would be the sign bit.
+#[test]
+fn a_layout_of_63_bits_ends_with_its_last_instant() {
+    let layout = Layout::parse("standard").unwrap();
+    let end = layout.expires_at_ms().unwrap();
+    assert_eq!(layout.max_id(end - 1).unwrap().get(), i64::MAX);
+    for refused in [layout.min_id(end), layout.max_id(end), layout.compose(end, &[("node", 0)], 0)] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::LayoutExpired);
+    }
+}
+
+#[test]
+fn an_unbounded_ahead_needs_a_store_and_a_duration_has_an_end() {
+    for key in ["rollback", "exhausted"] {
+        assert_eq!(refusal(&format!("standard node=1 detached=true {key}=ahead")), ErrorKind::Spec, "{key}");
+        assert_eq!(refusal(&format!("standard node=1 detached=true {key}=ahead:87660h")), ErrorKind::OutOfRange, "{key}");
+    }
+}
+
+#[test]
+fn a_number_that_no_integer_holds_is_told_what_is_allowed() {
+    let error = Snowflake::open("standard node=99999999999999999999999").unwrap_err();
+    let why = "node=\"99999999999999999999999\" is out of range: 10 bits allow 0 to 1023";
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::OutOfRange, why));
+}
+
+#[test]
 fn a_key_has_32_characters() {
     let parse = |length: usize| Spec::parse(&format!("standard {}=1", "k".repeat(length)));
     assert!(parse(32).is_ok());
