@@ -792,8 +792,7 @@ CASE(lease_close_gives_back) {
     OK(open_in(folder, "namespace=free", &one));
     OK(frazil_snowflake_node(one, &node));
     frazil_snowflake_free(one);
-    for (int i = 0; i < 6000 && !is_free(folder, "free", node); ++i) pause_ms(10);
-    CHECK(is_free(folder, "free", node));
+    CHECK(is_given_back(folder, "free", node));
 
     OK(open_in(folder, "namespace=renew", &one));
     OK(frazil_snowflake_next(one, &first));
@@ -813,10 +812,9 @@ CASE(lease_close_gives_back) {
     if (child == 0) {
         if (open_in(folder, "namespace=child node=7", &one) != FRAZIL_OK) end_child(__LINE__);
         frazil_snowflake_free(one);
-        end_child(0);
+        end_child(is_given_back(folder, "child", 7) ? 0 : __LINE__);
     }
     CHECK(ended_well(child));
-    CHECK(is_free(folder, "child", 7));
     remove_folder(folder);
 }
 
@@ -912,7 +910,7 @@ CASE(lease_file_store) {
             mint_share(ids, &shares[i]);
             meet(all_have_theirs);
             frazil_snowflake_free(ids);
-            end_child(0);
+            end_child(is_given_back(folder, "default", shares[i].node) ? 0 : __LINE__);
         }
     }
     OK(open_in(folder, "", &ids));
@@ -952,7 +950,7 @@ CASE(fork_leases_anew) {
             if (frazil_snowflake_lease(ids, &lease, sizeof lease) != FRAZIL_OK || lease.node != shares[i].node) end_child(__LINE__);
             meet(all_have_theirs);
             frazil_snowflake_free(ids);
-            end_child(0);
+            end_child(is_given_back(folder, "default", shares[i].node) ? 0 : __LINE__);
         }
     }
     mint_share(ids, &shares[2]);
@@ -960,7 +958,6 @@ CASE(fork_leases_anew) {
     for (int i = 0; i < 3; ++i) CHECK(ended_well(children[i]));
     CHECK(shares[2].node == node);
     CHECK(shares_differ(shares, 3));
-    CHECK(is_free(folder, "default", shares[0].node) && is_free(folder, "default", shares[1].node));
     CHECK(!is_free(folder, "default", node));
     OK(frazil_snowflake_next(ids, &id));
     CHECK(id > first);

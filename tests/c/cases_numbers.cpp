@@ -327,7 +327,7 @@ CASE(buffered) {
     for (int i = 0; i < 5000; ++i) CHECK(node(*leased) != before);
     const auto after = node(*leased);
     leased.reset();
-    CHECK(in.is_free("default", after));
+    CHECK(in_time([&] { return in.is_free("default", after); }));
 }
 
 template <typename T, typename = void>

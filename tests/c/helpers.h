@@ -132,3 +132,9 @@ static inline bool is_free(struct folder folder, const char *namespace, uint64_t
     }
     return got == sizeof bytes && memcmp(bytes + (sequence[1] > sequence[0]) * 4096 + 36, "1 free ", 7) == 0;
 }
+
+/* Whether a number is given back; who frees a handle waits for that only as long as a destructor may. */
+static inline bool is_given_back(struct folder folder, const char *namespace, uint64_t node) {
+    for (int i = 0; i < 6000 && !is_free(folder, namespace, node); ++i) pause_ms(10);
+    return is_free(folder, namespace, node);
+}
