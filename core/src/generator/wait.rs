@@ -58,7 +58,7 @@ impl Generator {
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
             if now - since + wait <= Duration::from_millis(limit) {
-                let slept = self.sleep(wait, waiting.wait);
+                let slept = self.sleep(wait, waiting.wait.left(), waiting.wait);
                 let is_polled = waiting.wait.is_polled();
                 if is_polled || slept.is_ok() {
                     self.note_wait(is_first, if is_polled { wait } else { now.elapsed() });
@@ -93,6 +93,8 @@ impl Generator {
         };
         // Once the tick has begun it has, whatever the clock says later.
         while self.seen.load(Ordering::SeqCst) < opens_in {
+            // Read before the clock: what a busy machine takes between the two is not waited for any more.
+            let left = wait.left();
             let until = self.clock.until(self.layout.tick_start_ms(opens_in));
             if until.is_zero() {
                 self.seen.fetch_max(opens_in, Ordering::SeqCst);
@@ -102,15 +104,16 @@ impl Generator {
                 let why = format!("the clock went back by {} ms while the generator was opened", millis_up(until));
                 return Err(Error::new(ErrorKind::ClockBack, why).retry_in(until));
             }
-            self.sleep(until, wait)?;
+            self.sleep(until, left, wait)?;
         }
         Ok(())
     }
 
-    fn sleep(&self, due_in: Duration, wait: &Wait<'_>) -> Result<()> {
+    /// `left` is what the caller had left before it was known when the next ID is due.
+    fn sleep(&self, due_in: Duration, left: Duration, wait: &Wait<'_>) -> Result<()> {
         let why = if self.clock.is_manual() {
             "and only set_time moves clock=manual"
-        } else if due_in > wait.left() {
+        } else if due_in > left {
             "and this call may not wait so long"
         } else {
             wait.check()?;
@@ -125,4 +128,25 @@ impl Generator {
 /// Whole milliseconds, rounded up: a retry after so many can succeed.
 fn millis_up(wait: Duration) -> u128 {
     wait.as_nanos().div_ceil(1_000_000)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Snowflake, Spec};
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn an_opener_waits_for_its_tick_also_where_a_busy_machine_stops_it_in_between() {
+        let spec = Spec::parse("standard node=901 detached=true").unwrap();
+        let end = Instant::now() + Duration::from_secs(2);
+        std::thread::scope(|scope| {
+            for _ in 0..64 {
+                scope.spawn(|| {
+                    while Instant::now() < end {
+                        Snowflake::open_spec(spec.clone(), Duration::from_millis(2)).unwrap();
+                    }
+                });
+            }
+        });
+    }
 }
