@@ -35,13 +35,15 @@ fn what_start_policies_and_observed_ids_pass_over_is_not_counted() {
         let mut all = 0;
         for second in 1..200 {
             ids.set_time(at(second * second % 7 + second * 8)).unwrap();
-            all += ids.iter().take(6).filter(Result::is_ok).count() as u64;
+            ids.next_id().unwrap();
+            all += 1;
+            // Not after what is refused: another test's `stats()` may have looked in that very moment, and have been told of one more.
             assert_eq!(issued(&ids), all, "start={start}");
+            all += ids.iter().take(5).filter(Result::is_ok).count() as u64;
             if second % 50 == 0 {
                 let theirs = ids.layout().compose(at(second * 8 + 7), &[("node", 8)], 2).unwrap();
                 ids.set_time(at(second * 8 + 7)).unwrap();
                 ids.observe(theirs).unwrap();
-                assert_eq!(issued(&ids), all);
             }
         }
         assert!(all > 400);
@@ -122,12 +124,13 @@ fn what_is_refused_waited_for_and_borrowed_is_counted() {
     (0..4).for_each(|_| assert!(ids.next_id().is_ok()));
     assert!((0..3).all(|_| ids.next_id().unwrap_err().kind() == ErrorKind::Exhausted));
     let stats = ids.stats();
-    assert_eq!((stats.issued, stats.exhausted, stats.refused, stats.waits), (4, 3, 3, 0));
+    assert_eq!((stats.exhausted, stats.refused, stats.waits), (3, 3, 0));
     ids.try_next_id(Duration::ZERO).unwrap_err();
     assert_eq!(ids.stats().refused, 4);
 
     ids.set_time(at(100)).unwrap();
     ids.next_id().unwrap();
+    assert_eq!(issued(&ids), 5);
     for (second, largest) in [(97, 3.0), (99, 3.0), (98, 3.0), (90, 10.0)] {
         ids.set_time(at(second)).unwrap();
         assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::ClockBack);
