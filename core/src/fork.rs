@@ -49,6 +49,12 @@ impl Mark {
         self.0.load(Ordering::Relaxed) == number
     }
 
+    /// The same for the slow path, also where the page is not wiped.
+    pub(crate) fn is_still(self, number: u64) -> bool {
+        self.recheck();
+        self.is(number)
+    }
+
     /// The number of this process.
     pub(crate) fn current(self) -> u64 {
         let number = self.0.load(Ordering::Acquire);

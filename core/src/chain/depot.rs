@@ -252,9 +252,7 @@ impl Depot {
     /// Whether this process is a child of its own: who was asked whether to wait on may have forked. It does not lock what another thread of its parent
     /// may have locked.
     pub(super) fn is_a_parents(&self) -> bool {
-        let mark = fork::mark();
-        mark.recheck();
-        !mark.is(self.process)
+        !fork::mark().is_still(self.process)
     }
 
     /// # Errors

@@ -130,12 +130,13 @@ impl Chain {
     fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
-        let taken = match self.find(depot, most, wait, &mut waiting) {
+        let Some(taken) = self.find(depot, most, wait, &mut waiting).transpose() else {
             // The child of a fork has a depot of its own.
-            Ok(None) => return self.advance(self.depot()?, most, wait),
-            Err(error) if depot.is_a_parents() => return Err(error),
-            found => found.map(|taken| taken.expect("it was not forked")),
+            return self.advance(self.depot()?, most, wait);
         };
+        if taken.is_err() && depot.is_a_parents() {
+            return taken;
+        }
         let in_place = !wait.is_polled() && !wait.is_probe();
         let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
         if since.is_some() || taken.is_err() {

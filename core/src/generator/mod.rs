@@ -167,11 +167,10 @@ impl Generator {
 
     /// Refuses in a forked child: the parent goes on minting with this number.
     pub(crate) fn check_process(&self) -> Result<()> {
-        self.mark.recheck();
-        if self.same_process() {
+        let Lease { node, process, .. } = self.lease.get();
+        if self.mark.is_still(*process) {
             return Ok(());
         }
-        let node = self.lease.get().node;
         let why = format!(
             "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
         );

@@ -47,7 +47,7 @@ impl Generator {
         // A rollback is over when the clock shows again what it has shown; whether that tick has
         // room is the next question, and another policy's.
         let due = if refusal.now < refusal.seen { due.min(refusal.seen) } else { due };
-        let wait = self.clock.until(self.layout.tick_start_ms(due));
+        let (left, wait) = self.left_until(due, waiting.wait);
         // Whoever may not wait where the policy would comes back, and is counted then.
         let comes_back = matches!(refusal.reaction, Reaction::Wait(_)) && waiting.wait.is_probe();
         let is_first = !std::mem::replace(&mut waiting.is_counted, true) && !comes_back;
@@ -58,7 +58,7 @@ impl Generator {
             let now = Instant::now();
             let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
             if now - since + wait <= Duration::from_millis(limit) {
-                let slept = self.sleep(wait, waiting.wait.left(), waiting.wait);
+                let slept = self.sleep(wait, left, waiting.wait);
                 let is_polled = waiting.wait.is_polled();
                 if is_polled || slept.is_ok() {
                     self.note_wait(is_first, if is_polled { wait } else { now.elapsed() });
@@ -93,9 +93,7 @@ impl Generator {
         };
         // Once the tick has begun it has, whatever the clock says later.
         while self.seen.load(Ordering::SeqCst) < opens_in {
-            // Read before the clock: what a busy machine takes between the two is not waited for any more.
-            let left = wait.left();
-            let until = self.clock.until(self.layout.tick_start_ms(opens_in));
+            let (left, until) = self.left_until(opens_in, wait);
             if until.is_zero() {
                 self.seen.fetch_max(opens_in, Ordering::SeqCst);
                 break;
@@ -109,7 +107,12 @@ impl Generator {
         Ok(())
     }
 
-    /// `left` is what the caller had left before it was known when the next ID is due.
+    /// What the caller has left, and how long it is until a tick begins. In this order: what a busy machine takes between the two is
+    /// not waited for any more.
+    fn left_until(&self, tick: u64, wait: &Wait<'_>) -> (Duration, Duration) {
+        (wait.left(), self.clock.until(self.layout.tick_start_ms(tick)))
+    }
+
     fn sleep(&self, due_in: Duration, left: Duration, wait: &Wait<'_>) -> Result<()> {
         let why = if self.clock.is_manual() {
             "and only set_time moves clock=manual"

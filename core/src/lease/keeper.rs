@@ -148,8 +148,7 @@ impl Keepers {
     /// Whether this process is a child of theirs: who was asked whether to wait on may have forked. It touches none of their locks, which may be
     /// held by a thread that it does not have.
     pub(super) fn are_a_parents(&self) -> bool {
-        self.process.mark.recheck();
-        !self.process.mark.is(self.process.number)
+        !self.process.mark.is_still(self.process.number)
     }
 
     /// The connection to a store, for whoever uses it in this process.
