@@ -11,7 +11,7 @@
 //! | `tokens`, `tls` | who may do what; certificates |
 //! | `names`, `generators` | what is served: a name, and its generators or numbers |
 //! | `lend` | a store that is lent to processes that have the library, and no way to the store |
-//! | `mint` | IDs without holding up the event loop |
+//! | `mint`, `turns` | IDs without holding up the event loop |
 //! | `metrics` | what is counted |
 //! | `shared` | what all connections have in common |
 //! | `listen`, `files` | ports and limits |
@@ -44,6 +44,7 @@ mod shared;
 mod stop;
 mod tls;
 mod tokens;
+mod turns;
 mod until;
 
 use clap::Parser;

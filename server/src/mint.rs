@@ -125,19 +125,6 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     call(max_wait, taken).await
 }
 
-/// So many IDs are written at once.
-pub const TURN: usize = 4096;
-
-/// Writes IDs. Where there are many, others come in between: a million of them take tens of milliseconds.
-pub async fn in_turns(ids: &[i64], mut write: impl FnMut(&[i64])) {
-    for (turn, ids) in ids.chunks(TURN).enumerate() {
-        if turn > 0 {
-            tokio::task::yield_now().await;
-        }
-        write(ids);
-    }
-}
-
 /// Up to so many numbers of a segment in a row: what is left of its range.
 ///
 /// # Errors

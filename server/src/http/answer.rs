@@ -2,6 +2,7 @@
 
 use super::form::spring_type;
 use crate::refusal::Refusal;
+use crate::turns::PIECE;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -12,9 +13,6 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 pub type Answer = Response<Whole>;
-
-/// What is handed out at once. hyper copies it, and so does the kernel: for a megabyte that takes a millisecond.
-const PIECE: usize = 256 * 1024;
 
 /// A body that is there, and is handed out in pieces; others come in between.
 pub struct Whole {

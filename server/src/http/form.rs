@@ -1,8 +1,8 @@
 //! The form in which IDs are wanted, and each of them.
 
 use super::answer::{Answer, json, of_type, plain};
-use crate::mint::in_turns;
 use crate::refusal::{Refusal, Result};
+use crate::turns::in_turns;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 
@@ -158,7 +158,7 @@ fn write_each(out: &mut Vec<u8>, ids: &[i64], after: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mint::TURN;
+    use crate::turns;
     use hyper::header::HeaderValue;
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn ids_in_each_form() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let ids: Vec<_> = (0..3 * TURN as i64).map(|n| i64::MAX - n).collect();
+        let ids: Vec<_> = (0..3 * turns::IDS as i64).map(|n| i64::MAX - n).collect();
         for ids in [&[1, i64::MAX][..], &[7], &ids] {
             let texts: Vec<_> = ids.iter().map(i64::to_string).collect();
             let json = format!("{{\"ids\":[\"{}\"]}}", texts.join("\",\""));

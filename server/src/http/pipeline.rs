@@ -18,7 +18,7 @@ const HTTP_2: &[u8] = b"PRI ";
 
 /// A connection to a client of HTTP.
 pub struct Pipeline<S> {
-    /// There until the end.
+    /// Only `drop` takes it.
     stream: Option<S>,
     /// What is kept back.
     held: Vec<u8>,
@@ -77,7 +77,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
     }
 
     fn stream(&mut self) -> Pin<&mut S> {
-        Pin::new(self.stream.as_mut().expect("it is taken at the end"))
+        pinned(&mut self.stream)
     }
 
     fn count(&self, bytes: usize) {
@@ -88,8 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
     /// Sends what was kept back.
     fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<()>> {
         while self.sent < self.held.len() {
-            let stream = Pin::new(self.stream.as_mut().expect("it is taken at the end"));
-            match ready!(stream.poll_write(context, &self.held[self.sent..]))? {
+            match ready!(pinned(&mut self.stream).poll_write(context, &self.held[self.sent..]))? {
                 0 => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
                 count => {
                     self.sent += count;
@@ -101,6 +100,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Pipeline<S> {
         self.sent = 0;
         Poll::Ready(Ok(()))
     }
+}
+
+fn pinned<S: Unpin>(stream: &mut Option<S>) -> Pin<&mut S> {
+    Pin::new(stream.as_mut().expect("only `drop` takes it"))
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipeline<S> {

@@ -8,6 +8,7 @@ use crate::access;
 use crate::linger::linger;
 use crate::shared::Shared;
 use crate::stop::Stop;
+use crate::turns::PIECE;
 use crate::until::Until;
 use bytes::{Buf, BytesMut};
 use std::net::SocketAddr;
@@ -24,8 +25,6 @@ const ROOM: usize = 512;
 const MOST_ROOM: usize = 16 * 1024;
 /// Replies are sent when there are so many, also within a pipeline: a client that does not read holds this much, and one reply.
 const FLUSH: usize = 64 * 1024;
-/// What is sent at once of a larger reply: the kernel copies it.
-const PIECE: usize = 256 * 1024;
 /// After so many commands others come in between.
 const TURN: u64 = 256;
 /// More than a pipeline of single IDs needs is given back after it.
