@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#define NOW INT64_C(1800000000000)
-
 typedef frazil_status opening(const char *spec, frazil_numbers **numbers);
 
 /* Opens numbers of the folder's store: `rest` is what the spec line says beside that. */

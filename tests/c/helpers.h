@@ -9,6 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#define NOW INT64_C(1800000000000)
+/* Two node numbers, and generators that share none. */
+#define TWO "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' store=memory window=8s renew=2s rollback=error detached=true"
+
 /* Ends the case when a call does not return the status. */
 #define STATUS(call, expected) CHECK((call) == (expected))
 #define OK(call) STATUS(call, FRAZIL_OK)

@@ -57,14 +57,15 @@ includes="-Ibuild/c/include -Itests/c -I$out"
 # Of these words none may have a space, which the path of the checkout may.
 shared='-Lbuild/c/lib -Wl,-rpath,$ORIGIN/../lib -lfrazil -lpthread'
 native=$(sed -n 's/^Libs.private: //p' "$lib/pkgconfig/frazil.pc")
-"$CC" -g -std=c99 $warnings $includes tests/c/cases.c $shared -o "$out/cases_c"
-"$CC" -g -std=c99 $warnings $includes tests/c/cases.c "$lib/libfrazil.a" $native -o "$out/cases_c_static"
-"$CC" -g -std=c99 $warnings $includes tests/c/cases_numbers.c $shared -o "$out/cases_numbers_c"
-"$CXX" -g -std=c++17 $warnings $includes tests/c/cases.cpp $shared -o "$out/cases_cpp"
-"$CXX" -g -std=c++17 $warnings $includes tests/c/cases_numbers.cpp $shared -o "$out/cases_numbers_cpp"
-"$CC" -g -std=c99 $warnings $includes tests/c/cases_waits.c $shared -o "$out/cases_waits_c"
-"$CC" -g -std=c99 $warnings $includes tests/c/cases_cancel.c $shared -o "$out/cases_cancel_c"
-"$CXX" -g -std=c++17 $warnings $includes tests/c/cases_waits.cpp $shared -o "$out/cases_waits_cpp"
+for cases in cases cases_leases cases_errors cases_interop; do
+    "$CC" -g -std=c99 $warnings $includes tests/c/$cases.c "$lib/libfrazil.a" $native -o "$out/${cases}_c_static"
+done
+for cases in cases cases_leases cases_errors cases_interop cases_numbers cases_waits cases_cancel; do
+    "$CC" -g -std=c99 $warnings $includes tests/c/$cases.c $shared -o "$out/${cases}_c"
+done
+for cases in cases cases_numbers cases_waits; do
+    "$CXX" -g -std=c++17 $warnings $includes tests/c/$cases.cpp $shared -o "$out/${cases}_cpp"
+done
 for std in c++17 c++20; do
     "$CXX" -g -std=$std $warnings $includes tests/c/cases_values.cpp $shared -o "$out/cases_values_$std"
 done
@@ -76,13 +77,14 @@ echo "== cases_unload_c"
 "$out/cases_unload_c" "$lib/libfrazil.so"
 # The long ones first, three at a time, because they often wait; what each says in one piece.
 # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
-suites="cases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_cancel_c cases_waits_cpp cases_values_c++20 cases_results"
+suites="cases_leases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_c cases_errors_c cases_interop_c cases_cancel_c
+    cases_waits_cpp cases_values_c++20 cases_results"
 valgrind="valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect
     --errors-for-leak-kinds=definite,indirect --child-silent-after-fork=yes"
 for suite in $suites; do
     echo "$suite" $valgrind
 done > "$out/list"
-printf '%s\n' $suites cases_c_static cases_values_c++17 >> "$out/list"
+printf '%s\n' $suites cases_c_static cases_leases_c_static cases_errors_c_static cases_interop_c_static cases_values_c++17 >> "$out/list"
 xargs -P 3 -L 1 sh -c '
     suite=$1 status=0
     shift
