@@ -301,16 +301,13 @@ impl Depot {
         longest: Duration,
     ) -> Result<Option<MutexGuard<'a, State>>> {
         let piece = wait.piece(Later::Soon)?.min(longest);
-        // Also while it is asked whether to go on: numbers are prepared for it.
         state.waiting += 1;
+        // Also while it is asked whether to go on: numbers are prepared for it.
+        let waits = Waits(self);
         drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
-        let ended = wait.check();
-        if self.is_a_parents() {
-            return ended.map(|()| None);
-        }
-        let mut state = self.lock();
-        state.waiting -= 1;
-        ended.map(|()| Some(state))
+        wait.check()?;
+        drop(waits);
+        Ok((!self.is_a_parents()).then(|| self.lock()))
     }
 
     /// Waits until everything is prepared that shall be; not being able to is no error here, nor is a fork.
@@ -481,6 +478,18 @@ impl State {
             }
         }
         self.attempts += 1;
+    }
+}
+
+/// A caller that waits, until it is dropped: also where who is asked whether to go on panics.
+struct Waits<'a>(&'a Depot);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        // It may be a child that was forked by who was asked.
+        if !self.0.is_a_parents() {
+            self.0.lock().waiting -= 1;
+        }
     }
 }
 

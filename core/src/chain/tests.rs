@@ -240,6 +240,16 @@ fn what_is_dropped_is_prepared_again_for_who_waits() {
     }
 }
 
+/// Else a machine that is cloned after a `renew` would find numbers that were prepared for nobody.
+#[test]
+fn a_caller_who_panics_within_a_wait_waits_no_more() {
+    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let asked = || -> bool { panic!("on purpose") };
+    let call = || chain.take(1, Wait::until(LONG, &asked));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err());
+    assert_eq!(chain.waiting(), 0);
+}
+
 #[test]
 fn a_thread_that_failed_rests_before_it_tries_again() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
