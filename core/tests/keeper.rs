@@ -434,6 +434,44 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     }
 }
 
+/// What is left of its parent's patience may be too little for a child, which has to lease a number first.
+#[test]
+fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
+    // Of the store's, who has a lease gives it 2.6 s, and an opener 12.6 s.
+    const SILENCE: Duration = Duration::from_secs(4);
+    let folder = Folder::new("fork-patience");
+    let ids = open(&format!("standard {} window=4s renew=1s rollback=error exhausted=wait", folder.store()));
+    let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
+    lock.lock().unwrap();
+    while ids.try_next_id(Duration::ZERO).is_ok() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (child, since) = (AtomicI32::new(-1), Instant::now());
+    let asked = || {
+        if child.load(Ordering::Relaxed) < 0 {
+            // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+            child.store(unsafe { libc::fork() }, Ordering::Relaxed);
+            if child.load(Ordering::Relaxed) == 0 {
+                // SAFETY: a plain system call; a child that hangs is killed.
+                unsafe { libc::alarm(60) };
+            }
+        }
+        if since.elapsed() > SILENCE {
+            lock.unlock().unwrap();
+        }
+        false
+    };
+    let ended = ids.try_next_id(Wait::until(Duration::from_secs(60), &asked));
+    if child.load(Ordering::Relaxed) == 0 {
+        if let Err(error) = &ended {
+            eprintln!("{error:?}");
+        }
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    assert_eq!(wait(child.load(Ordering::Relaxed)), 0, "the child of a parent that was told {ended:?}");
+}
+
 /// The clock shows no tick of the layout: nobody has to wait to be told so.
 #[test]
 fn a_layout_that_has_expired_is_told_at_once() {

@@ -295,8 +295,12 @@ pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
     };
-    let patience = Patience::new(wait, patience);
-    while let Answer::Gone = Visit::room(&keepers_of(entry)?, entry, wait)?.answer(&patience, contract)? {}
+    let (patience, keepers) = (Patience::new(wait, patience), keepers_of(entry)?);
+    while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {
+        if keepers.are_a_parents() {
+            return ensure(entry, wait);
+        }
+    }
     wait.go_on();
     Ok(())
 }
