@@ -13,7 +13,7 @@ pub(crate) use per_process::PerProcess;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 /// The number of this process among its ancestors; read it with [`Mark::current`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(&'static AtomicU64);
 
 /// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
@@ -99,6 +99,64 @@ impl FirstCall {
     pub(crate) fn is_now(&self) -> bool {
         let process = mark().current();
         self.0.load(Ordering::Relaxed) != process && self.0.swap(process, Ordering::Relaxed) != process
+    }
+}
+
+/// How many IDs a call has written that may ask its caller between them whether to go on. Who is asked may fork: then the child, which goes on with
+/// the call too, has written none, and those that are there are its parent's.
+#[derive(Debug)]
+pub struct Written {
+    mark: Mark,
+    process: u64,
+    count: usize,
+}
+
+impl Written {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Written::by(mark())
+    }
+
+    /// Nothing yet, of the process that has this mark.
+    pub(crate) fn by(mark: Mark) -> Self {
+        Written { mark, process: mark.current(), count: 0 }
+    }
+
+    /// How many are there that are this process's.
+    pub fn count(&mut self) -> usize {
+        if !self.mark.is_still(self.process) {
+            *self = Written::by(self.mark);
+        }
+        self.count
+    }
+
+    /// The same for who knows what process this is, as one with a lease does: without a look at the mark.
+    #[inline]
+    pub(crate) fn count_in(&mut self, process: u64) -> usize {
+        if self.process != process {
+            *self = Written { process, count: 0, ..*self };
+        }
+        self.count
+    }
+
+    /// So many more were written in this process; returns how many there are.
+    #[inline]
+    pub(crate) fn wrote(&mut self, more: usize) -> usize {
+        self.count += more;
+        self.count
+    }
+
+    /// So many more were written since the count was asked for; by a parent, where this is a child that was forked since.
+    pub fn add(&mut self, more: usize) {
+        if self.mark.is_still(self.process) {
+            self.count += more;
+        }
+    }
+}
+
+impl Default for Written {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

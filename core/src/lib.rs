@@ -166,6 +166,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Level, end_events, on_event};
 #[doc(hidden)]
 pub use event::{end_events_of, hold_events, on_event_of, resume_events};
+#[doc(hidden)]
+pub use fork::Written;
 pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;

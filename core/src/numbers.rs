@@ -7,7 +7,7 @@ pub(crate) use openings::drop_all as drop_openings;
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::FirstCall;
+use crate::fork::{FirstCall, Written};
 use crate::id::Id;
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
@@ -201,16 +201,16 @@ impl Numbers {
         // Also for a buffer of nothing, which takes nothing.
         self.shared.chain.check_open()?;
         let wait = wait.into().begun();
-        let mut written = 0;
-        while written < buffer.len() {
-            let rest = &mut buffer[written..];
-            let taken = self.shared.chain.take(rest.len() as u64, wait).map_err(|error| error.after_writing(written))?;
+        let mut written = Written::new();
+        while written.count() < buffer.len() {
+            let taken = self.shared.chain.take((buffer.len() - written.count()) as u64, wait);
+            let taken = taken.map_err(|error| error.after_writing(written.count()))?;
             // Also where another caller's wait has brought them.
             wait.go_on();
-            for (place, n) in rest.iter_mut().zip(0..taken.count) {
+            for (place, n) in buffer[written.count()..].iter_mut().zip(0..taken.count) {
                 *place = Id::from_bits(taken.first + n * taken.stride).into();
             }
-            written += taken.count as usize;
+            written.add(taken.count as usize);
         }
         Ok(())
     }

@@ -434,6 +434,80 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     }
 }
 
+/// Who is asked within it forks, down to a grandchild: what had been written before is the parent's.
+#[test]
+fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
+    const SLOW: &str = "layout='time:31@1s node:12 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
+    const COUNT: usize = 40;
+    type Fill = Box<dyn Fn(&mut [i64], Wait<'_>) -> frazil::Result<()>>;
+    let of_ids = |ids: Snowflake| -> Fill { Box::new(move |buffer, wait| ids.try_fill(buffer, wait)) };
+    let of_numbers = |numbers: &Numbers| -> Fill {
+        let numbers = numbers.clone();
+        Box::new(move |buffer, wait| numbers.try_fill(buffer, wait))
+    };
+    for name in ["leased", "given", "segment", "ring"] {
+        let folder = Folder::new(&format!("fork-in-fill-{name}"));
+        let (store, mut lock) = (folder.store(), None);
+        let fill = match name {
+            "leased" => of_ids(open(&format!("{SLOW} {store} window=64s renew=16s"))),
+            "given" => of_ids(open(&format!("{SLOW} node=77"))),
+            "segment" => {
+                let orders = frazil::Segment::open(&format!("orders {store} step=10 wait=60s")).unwrap();
+                lock = Some(std::fs::File::open(folder.0.join("default~orders/.lock")).unwrap());
+                lock.iter().for_each(|lock| lock.lock().unwrap());
+                of_numbers(&orders)
+            }
+            _ => of_numbers(&frazil::Buffered::open(&format!("{SLOW} {store} window=64s renew=16s size=2 empty=wait:60s")).unwrap()),
+        };
+        let (generation, child) = (AtomicI32::new(0), AtomicI32::new(-1));
+        let asked = || {
+            if child.load(Ordering::Relaxed) < 0 && generation.load(Ordering::Relaxed) < 2 {
+                // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
+                let forked = unsafe { libc::fork() };
+                if forked == 0 {
+                    // SAFETY: a plain system call; a child that hangs is killed.
+                    unsafe { libc::alarm(90) };
+                    generation.fetch_add(1, Ordering::Relaxed);
+                } else {
+                    child.store(forked, Ordering::Relaxed);
+                }
+                lock.iter().for_each(|lock| lock.unlock().unwrap());
+            }
+            false
+        };
+        let mut buffer = [0; COUNT];
+        let ended = fill(&mut buffer, Wait::until(Duration::from_secs(60), &asked));
+        let written = ended.as_ref().map_or_else(frazil::Error::written, |()| COUNT);
+        let (generation, child) = (generation.into_inner(), child.into_inner());
+        let told = |generation: i32| folder.0.with_extension(generation.to_string());
+        let ids: Vec<_> = buffer[..written].iter().map(i64::to_string).collect();
+        std::fs::write(told(generation), format!("{:?}:{}", ended.err().map(|error| error.kind()), ids.join(" "))).unwrap();
+        let status = if child > 0 { wait(child) } else { 0 };
+        if generation > 0 {
+            // SAFETY: ends the child without the parent's exit handlers.
+            unsafe { libc::_exit(status) };
+        }
+        assert_eq!(status, 0, "{name}");
+        let mut all = std::collections::HashSet::new();
+        for generation in 0..3 {
+            let is_refused = name == "given" && generation > 0;
+            let Ok(text) = std::fs::read_to_string(told(generation)) else {
+                assert!(is_refused && generation == 2, "{name}: nothing of generation {generation}");
+                continue;
+            };
+            std::fs::remove_file(told(generation)).unwrap();
+            let (refusal, ids) = text.split_once(':').unwrap();
+            let ids: Vec<i64> = ids.split_whitespace().map(|id| id.parse().unwrap()).collect();
+            assert_eq!(
+                (refusal, ids.len()),
+                if is_refused { ("Some(Forked)", 0) } else { ("None", COUNT) },
+                "{name}, generation {generation}"
+            );
+            assert!(ids.is_sorted() && ids.iter().all(|id| all.insert(*id)), "{name}: generation {generation} has IDs of another");
+        }
+    }
+}
+
 /// What is left of its parent's patience may be too little for a child, which has to lease a number first.
 #[test]
 fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {

@@ -284,6 +284,36 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
     assert!(last.try_recv().is_err(), "the parent looks on");
 }
 
+/// A batch that is made in several looks, where the process forks between two of them.
+#[cfg(unix)]
+#[test]
+fn a_forked_child_makes_a_batch_of_its_own() {
+    let folder = Folder::new("fork");
+    let orders = frazil::Segment::open(&format!("orders step=10 store=file:{} wait=60s", folder.0.display())).unwrap();
+    let mut batch = batch_in_pieces(100, |ids: &mut [Id], wait| orders.try_fill(ids, wait));
+    // What was prepared, and that is less than all.
+    assert_eq!(batch(Duration::ZERO.into()).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let told = folder.0.join("told");
+    // SAFETY: the child goes on on this thread alone, and `_exit`s.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: a plain system call; a child that hangs is killed.
+        unsafe { libc::alarm(60) };
+        let theirs: Vec<_> = batch(LONG.into()).into_iter().flatten().map(|id| id.to_string()).collect();
+        let done = std::fs::write(told, theirs.join(" ")).is_ok();
+        // SAFETY: ends the child without the parent's exit handlers.
+        unsafe { libc::_exit(i32::from(!done)) };
+    }
+    let mine = batch(LONG.into()).unwrap();
+    let mut status = -1;
+    // SAFETY: waits for the child just made.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    let theirs: Vec<Id> = std::fs::read_to_string(told).unwrap().split(' ').map(|id| id.parse().unwrap()).collect();
+    let all: std::collections::HashSet<_> = mine.iter().chain(&theirs).collect();
+    assert_eq!((mine.len(), theirs.len(), all.len()), (100, 100, 200));
+}
+
 #[test]
 fn all_leased_numbers_are_given_back_at_the_end_of_a_program() {
     if std::env::var_os("FRAZIL_TEST_CLOSES_ALL").is_none() {

@@ -5,7 +5,7 @@
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, Written, batch_in_pieces};
 use pyo3::prelude::*;
 use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
@@ -169,19 +169,25 @@ fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Dur
         counted.err().unwrap_or(raised)
     };
     let first = if buffer.len() > AT_ONCE { 0 } else { buffer.len() };
-    let already = match ids.try_fill(&mut buffer[..first], Duration::ZERO) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => error.written(),
+    let mut written = Written::new();
+    match ids.try_fill(&mut buffer[..first], Duration::ZERO) {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => written.add(error.written()),
         Err(error) => return Err(raise(exception(py, &error), error.written())),
-        Ok(()) => first,
-    };
-    if already == buffer.len() {
+        Ok(()) => written.add(first),
+    }
+    if written.count() == buffer.len() {
         return Ok(());
     }
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
-    let rest = &mut buffer[already..];
-    limit
-        .wait(py, |wait| ids.try_fill(rest, wait))?
-        .map_err(|error| raise(limit.exception(py, &error, "await ids.batch_async(n)"), already + error.written()))
+    // Once; and once more in a child that a signal's handler has forked meanwhile.
+    while written.count() < buffer.len() {
+        let rest = &mut buffer[written.count()..];
+        let all = rest.len();
+        let filled = limit.wait(py, |wait| ids.try_fill(rest, wait))?;
+        written.add(filled.as_ref().map_or_else(Error::written, |()| all));
+        filled.map_err(|error| raise(limit.exception(py, &error, "await ids.batch_async(n)"), written.count()))?;
+    }
+    Ok(())
 }
 
 /// Puts `next` on the class; `doc` begins with its signature.

@@ -532,6 +532,54 @@ print(sorted(slots(pathlib.Path(sys.argv[1][5:]), 'term').values()))
     assert said == "ready\n15 True\n['free', 'held']\n"
 
 
+FORKS = """
+import array, fcntl, frazil, os, signal
+SLOW = "layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero"
+if name == "segment":
+    ids = frazil.Segment("orders", store=f"file:{folder}", wait="60s", step=10)
+    lock = open(f"{folder}/default~orders/.lock")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+else:
+    ids = frazil.Snowflake(SLOW, store=f"file:{folder}", window="60s", renew="10s")
+child = None
+
+def handler(*_):
+    global child
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    child = os.fork()
+    if child == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(60)
+    if name == "segment":
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+signal.signal(signal.SIGALRM, handler)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+made = array.array("q", bytes(8 * 60))
+if name == "fill":
+    ids.fill(made)
+else:
+    made[:] = array.array("q", ids.batch(len(made)))
+if child == 0:
+    with open(f"{folder}/child", "wb") as file:
+        made.tofile(file)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+theirs = array.array("q")
+with open(f"{folder}/child", "rb") as file:
+    theirs.fromfile(file, len(made))
+assert list(made) == sorted(made) and list(theirs) == sorted(theirs)
+print(len({*made, *theirs}))
+"""
+
+
+@pytest.mark.parametrize("name", ["batch", "fill", "segment"])
+def test_a_signals_handler_may_fork_within_a_batch(name, tmp_path):
+    """What was there before is the parent's, also what the call had found before it began to wait."""
+    program = start(f"name, folder = {name!r}, {str(tmp_path)!r}\n{FORKS}")
+    assert program.communicate(timeout=90)[0] == "120\n"
+
+
 def test_what_the_program_does_at_its_exit_comes_first(tmp_path):
     code = "import atexit, frazil\natexit.register(lambda: print(ids.next() > 0))\n"
     program = start(f"{code}ids = frazil.Snowflake('standard', store='file:{tmp_path}')")

@@ -17,7 +17,7 @@ pub(crate) use observe::check_observed;
 
 use crate::clock::{Clock, Counts, Reading, Stretch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, Mark, PerProcess};
+use crate::fork::{self, Mark, PerProcess, Written};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
@@ -193,16 +193,22 @@ impl Generator {
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
 
-    /// Fills a buffer with ascending IDs, in as many claims as that takes.
-    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
-        let mut written = 0;
-        while written < buffer.len() {
-            let rest = &mut buffer[written..];
-            let claimed = wait.check_open().and_then(|()| self.claim(rest.len() as u64, wait));
-            let Claimed { lease, words, .. } = claimed.map_err(|error| error.after_writing(written))?;
+    /// For a call that is about to fill a buffer.
+    pub(crate) fn nothing_written(&self) -> Written {
+        Written::by(self.mark)
+    }
+
+    /// Fills a buffer with ascending IDs, from where it is written, in as many claims as that takes.
+    pub(crate) fn fill<T: From<Id>>(&self, buffer: &mut [T], written: &mut Written, wait: &Wait<'_>) -> Result<()> {
+        let mut at = written.count();
+        while at < buffer.len() {
+            wait.check_open()?;
+            let Claimed { lease, words, .. } = self.claim((buffer.len() - at) as u64, wait)?;
             let count = words.count as usize;
-            self.packing.fill(lease.node_bits, words.first, &mut rest[..count]);
-            written += count;
+            // The claim may have waited, and this may be a child that was forked meanwhile.
+            at = written.count_in(lease.process);
+            self.packing.fill(lease.node_bits, words.first, &mut buffer[at..at + count]);
+            at = written.wrote(count);
         }
         Ok(())
     }

@@ -124,16 +124,13 @@ impl Entry {
 
     /// Fills a buffer with ascending IDs.
     pub(crate) fn fill<T: From<Id>>(self: &Arc<Self>, buffer: &mut [T], wait: &Wait<'_>) -> Result<()> {
-        let mut written = 0;
-        let mut fill = || {
-            let result = self.generator.fill(&mut buffer[written..], wait);
-            result.inspect_err(|error| written += error.written())
-        };
+        let mut written = self.generator.nothing_written();
+        let mut fill = || self.generator.fill(buffer, &mut written, wait);
         let result = match fill() {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, fill),
             result => result,
         };
-        result.map_err(|error| error.after_writing(written)).inspect_err(|error| self.count_refusal(error, wait))
+        result.map_err(|error| error.after_writing(written.count())).inspect_err(|error| self.count_refusal(error, wait))
     }
 
     /// Claims 1 to `most` words.

@@ -6,7 +6,7 @@ mod local;
 pub use local::Local;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::FirstCall;
+use crate::fork::{FirstCall, Written};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
@@ -61,20 +61,24 @@ pub fn batch_in_pieces<T: From<Id> + Clone>(
     count: usize,
     mut fill: impl FnMut(&mut [T], Wait<'_>) -> Result<()>,
 ) -> impl FnMut(Wait<'_>) -> Result<Vec<T>> {
-    let (mut ids, mut written) = (Vec::new(), 0);
+    let (mut ids, mut written) = (Vec::new(), Written::new());
     move |wait| {
         if ids.is_empty() {
             check_count(count)?;
             ids = vec![T::from(Id::from_bits(0)); count];
         }
-        match fill(&mut ids[written..], wait) {
-            Ok(()) => {
-                written = 0;
-                Ok(std::mem::take(&mut ids))
-            }
-            Err(error) => {
-                written += error.written();
-                Err(error.after_writing(0))
+        loop {
+            let at = written.count();
+            let filled = fill(&mut ids[at..], wait);
+            written.add(filled.as_ref().map_or_else(Error::written, |()| count - at));
+            match filled {
+                Ok(()) if written.count() == count => {
+                    written = Written::new();
+                    return Ok(std::mem::take(&mut ids));
+                }
+                // Who was asked has forked, and this is the child.
+                Ok(()) => {}
+                Err(error) => return Err(error.after_writing(0)),
             }
         }
     }
