@@ -226,6 +226,13 @@ impl Lease {
         raised(before)
     }
 
+    /// Begins in a tick above all words below `next`.
+    fn begin_above(&self, next: u64, sequence_bits: u32) {
+        if next > 0 {
+            self.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
+        }
+    }
+
     /// Calls back words that were claimed and not issued yet.
     pub(crate) fn recall(&self) {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
@@ -311,24 +318,31 @@ impl LeasePointer {
     /// or whoever raises sees the new pointer.
     ///
     /// One thread of a process swaps at a time: its keeper, under its lock.
-    pub(super) fn swap(&self, mut lease: Lease, sequence_bits: u32) -> Owner {
-        let (old, owner) = (self.get(), Owner { serial: lease.serial });
-        let raise = |lease: &Lease, next: u64| {
-            if next > 0 {
-                lease.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
-            }
-        };
-        let next = old.freeze();
-        raise(&lease, next);
-        lease.freeze();
-        lease.before = self.0.load(Ordering::Acquire);
-        self.0.store(Box::into_raw(Box::new(lease)), Ordering::Release);
+    pub(super) fn swap(&self, lease: Lease, sequence_bits: u32) -> Owner {
+        let owner = Owner { serial: lease.serial };
+        let (old, next) = self.put(lease, sequence_bits);
         let (new, raised) = (self.get(), old.freeze());
         if raised > next {
-            raise(new, raised);
+            new.begin_above(raised, sequence_bits);
         }
         new.thaw();
         owner
+    }
+
+    /// The first half of a swap: the new lease stands there, frozen. Returns the old one, and above which of its words the new one begins.
+    fn put(&self, mut lease: Lease, sequence_bits: u32) -> (&Lease, u64) {
+        let old = self.get();
+        let mut next = old.freeze();
+        if old.process != lease.process {
+            // A parent that was forked between the halves: what was raised meanwhile stands in the lease before alone.
+            // SAFETY: null, or a lease that was boxed by `new` or here, and lives as long as `self`.
+            next = next.max(unsafe { old.before.as_ref() }.map_or(0, Lease::next));
+        }
+        lease.begin_above(next, sequence_bits);
+        lease.freeze();
+        lease.before = self.0.load(Ordering::Acquire);
+        self.0.store(Box::into_raw(Box::new(lease)), Ordering::Release);
+        (old, next)
     }
 
     /// Moves the bound of the owner's lease on, once the store has confirmed it for that lease's slot.
@@ -448,5 +462,16 @@ mod tests {
             let _owner = pointer.swap(Lease::new(1, 1, 1 << 4, 0, 100), 4);
             assert_eq!(pointer.get().next(), first, "after {issued}");
         }
+    }
+
+    /// A fork while another thread swaps, of which the child has the first half.
+    #[test]
+    fn what_was_raised_while_a_parent_swapped_holds_in_its_child() {
+        let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, 16, 100));
+        let old = pointer.get();
+        pointer.put(Lease::new(1, 1, 1 << 4, 0, 100), 4);
+        old.raise(40);
+        let _owner = pointer.swap(Lease::new(2, 2, 2 << 4, 0, 100), 4);
+        assert_eq!(pointer.get().next(), 48);
     }
 }
