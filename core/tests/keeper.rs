@@ -521,8 +521,11 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let (child, since) = (AtomicI32::new(-1), Instant::now());
+    let forked = std::sync::OnceLock::new();
     let asked = || {
         if child.load(Ordering::Relaxed) < 0 {
+            std::thread::sleep(Duration::from_secs(1));
+            forked.set(Instant::now()).unwrap();
             // SAFETY: the child goes on with the call on this thread alone, and `_exit`s.
             child.store(unsafe { libc::fork() }, Ordering::Relaxed);
             if child.load(Ordering::Relaxed) == 0 {
@@ -537,11 +540,13 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
     };
     let ended = ids.try_next_id(Wait::until(Duration::from_secs(60), &asked));
     if child.load(Ordering::Relaxed) == 0 {
-        if let Err(error) = &ended {
-            eprintln!("{error:?}");
+        let (stats, own) = (ids.stats(), forked.get().unwrap().elapsed().as_secs_f64());
+        let is_well = ended.is_ok() && stats.waits == 1 && stats.wait_seconds > 0.0 && stats.wait_seconds <= own;
+        if !is_well {
+            eprintln!("{ended:?} {} waits, {} s of {own} s", stats.waits, stats.wait_seconds);
         }
         // SAFETY: ends the child without the parent's exit handlers.
-        unsafe { libc::_exit(i32::from(ended.is_err())) };
+        unsafe { libc::_exit(i32::from(!is_well)) };
     }
     assert_eq!(wait(child.load(Ordering::Relaxed)), 0, "the child of a parent that was told {ended:?}");
 }

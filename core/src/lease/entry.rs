@@ -4,6 +4,7 @@ use super::contract::Contract;
 use super::process::Home;
 use super::visit;
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork;
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::stats::{self, Source, Stats};
@@ -173,9 +174,10 @@ impl Entry {
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         loop {
-            let since = wait.phase().since;
+            let (since, process) = (wait.phase().since, fork::mark().current());
             let ensured = visit::ensure(self, wait);
-            if ensured.is_ok() || !wait.is_polled() {
+            // Who was asked may have forked: what this process's parent has waited is the parent's.
+            if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
             }
             ensured.map_err(|why| self.ended(error, why))?;

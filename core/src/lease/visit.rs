@@ -284,7 +284,8 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'
     }
 }
 
-/// Sees that the lease of this process has room, and waits for it.
+/// Sees that the lease of this process has room, and waits for it; in a child that was forked meanwhile it has none yet, and waits as long as
+/// an opener does when it asks again.
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
@@ -298,7 +299,7 @@ pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let (patience, keepers) = (Patience::new(wait, patience), keepers_of(entry)?);
     while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {
         if keepers.are_a_parents() {
-            return ensure(entry, wait);
+            return Ok(());
         }
     }
     wait.go_on();
