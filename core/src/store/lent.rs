@@ -143,14 +143,15 @@ impl Store for Lent {
         });
         let floor = before.as_ref().map_or(0, |(floor, ..)| *floor);
         let (backing, loaded) = self.read(&Asked::Load(namespace.to_owned(), which, floor), deadline, message::loaded)?;
-        match before {
-            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing)?,
-            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing)?,
-        }
         if let Some(session) = &mut self.session {
             let told = Told::new(session.host(), &backing, &loaded);
             let agree = known.check(&self.hosts, &self.tls, session, namespace, told, deadline);
             agree.map_err(|failure| self.hosts.error(failure))?;
+        }
+        // Not before: a foreign store's would be held against the one in use ever after, and many have the same identity, or none.
+        match before {
+            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing)?,
+            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing)?,
         }
         Ok(loaded)
     }

@@ -1,6 +1,7 @@
 //! What a server may answer, by servers that say what they are told.
 
 mod agreement;
+mod foreign;
 #[cfg(feature = "lend")]
 mod lending;
 #[cfg(not(loom))]
