@@ -6,8 +6,8 @@
 //! Alone, without another to hold it against, a server that says something new may have moved to another store, or stand for another
 //! server behind the same name; or its store has become another, as after a promotion, which is the store's own affair.
 //! Its source tells: that is the same for all servers that name their store alike. So what is new is taken only from a server, and
-//! with a source, that this process has seen to lend what it uses. Of a folder the source is the folder itself: a copy of one has the same
-//! records, and is another store.
+//! with a source, that this process has seen to lend what it uses; or that shows, of a place that was told before, what it said then. Of a
+//! folder the source is the folder itself: a copy of one has the same records, and is another store.
 
 use super::super::hosts::{Failure, Hosts};
 use super::super::socket::Deadline;
@@ -66,6 +66,9 @@ static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
 /// Who was seen to lend each namespace at an address.
 static ORIGINS: Entries<(String, String), ArcSwap<Vec<Origin>>> = Entries::new();
 
+/// Of which place of a namespace at an address something was told last.
+static PROOFS: Entries<(String, String), ArcSwapOption<Proof>> = Entries::new();
+
 /// Since when a server of an address is silent.
 static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new();
 
@@ -73,12 +76,20 @@ static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new(
 pub(super) struct Known {
     last: Arc<ArcSwapOption<Told>>,
     origins: Arc<ArcSwap<Vec<Origin>>>,
+    proof: Arc<ArcSwapOption<Proof>>,
+}
+
+/// What whoever lends the store in use says again, whatever is asked of it.
+struct Proof {
+    place: String,
+    told: Arc<Told>,
 }
 
 impl Known {
     pub(super) fn of(hosts: &Hosts, place: &str) -> Self {
         let at = |name: &str| (hosts.shown.clone(), name.to_owned());
-        Known { last: TOLD.get(&at(place)), origins: ORIGINS.get(&at(namespace_of(place))) }
+        let namespace = at(namespace_of(place));
+        Known { last: TOLD.get(&at(place)), origins: ORIGINS.get(&namespace), proof: PROOFS.get(&namespace) }
     }
 
     pub(super) fn last(&self) -> Option<Arc<Told>> {
@@ -125,7 +136,9 @@ impl Known {
             if !origins.is_empty() {
                 self.origins.rcu(|known| [known.as_slice(), &origins].concat());
             }
-            self.last.store(Some(Arc::new(ours)));
+            let told = Arc::new(ours);
+            self.proof.store(Some(Arc::new(Proof { place: place.to_owned(), told: Arc::clone(&told) })));
+            self.last.store(Some(told));
         }
         Ok(())
     }
@@ -140,11 +153,7 @@ impl Known {
         mut ours: Told,
         deadline: Deadline,
     ) -> Result<(Told, Vec<Origin>), Failure> {
-        let question = Question::Load(place.to_owned(), Which::One(0), 0);
-        let ask = |session: &mut Session, deadline| -> Result<Told, Failure> {
-            let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
-            Ok(Told::new(session.host(), &backing, &loaded))
-        };
+        let ask = |session: &mut Session, deadline| told_by(session, place, deadline);
         let mut origins = Vec::new();
         let others: Vec<&String> = hosts.hosts.iter().filter(|host| **host != ours.host).collect();
         for (tried, host) in others.iter().enumerate() {
@@ -183,7 +192,11 @@ impl Known {
         if self.knows(&ours.origin()) || origins.iter().any(|origin| self.knows(origin)) {
             return Ok((ours, origins));
         }
-        Err(self.moved(&ours.host))
+        match self.proof.load_full().filter(|proof| proof.place != place) {
+            // It was away until now, and this place is new.
+            Some(proof) if told_by(session, &proof.place, deadline)?.is_same_history(&proof.told) => Ok((ours, origins)),
+            _ => Err(self.moved(&ours.host)),
+        }
     }
 
     /// The refusal of what a server says, and nobody confirms.
@@ -200,6 +213,13 @@ impl Known {
         let mend = "give all servers the same store, of which a copy is another one; where it has moved for good, start this process again";
         (ErrorKind::StoreChanged, format!("{how}: {mend}"))
     }
+}
+
+/// What a server says of a place.
+fn told_by(session: &mut Session, place: &str, deadline: Deadline) -> Result<Told, Failure> {
+    let question = Question::Load(place.to_owned(), Which::One(0), 0);
+    let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
+    Ok(Told::new(session.host(), &backing, &loaded))
 }
 
 /// Whether two sources are folders, and not the same one.

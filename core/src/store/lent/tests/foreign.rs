@@ -28,3 +28,24 @@ fn a_foreign_history_is_not_held_against_the_store() {
         assert_eq!(load_at(&url, place).unwrap().meta.as_deref(), Some("m"), "{foreign}");
     }
 }
+
+/// It was away when the process started, and now it is the only one there: that it lends the store in use shows at what was used before.
+#[test]
+fn a_server_that_was_away_shows_what_it_lends() {
+    static STATE: AtomicU8 = AtomicU8::new(0);
+    let lends = |up: u8, nonce: &'static str| {
+        server(move |words| match words[2] {
+            _ if STATE.load(Ordering::SeqCst) != up => Deed::Cut,
+            "rolling" => texts(&["s", "*", "a", "5", "keeps", nonce]),
+            _ => texts(&["s", "*", "a", "5", "keeps", "-"]),
+        })
+    };
+    let (first, second, foreign) = (lends(0, "+1 nonce=7"), lends(1, "+1 nonce=7"), lends(2, "+1 nonce=8"));
+    let url = format!("frazil://{first},{second},{foreign}");
+    let mut store = connect(&url, TIMEOUT).unwrap();
+    store.load("rolling", Which::All).unwrap();
+    STATE.store(2, Ordering::SeqCst);
+    refused(store.load("rolling~new", Which::All), ErrorKind::StoreChanged, &["than the one that this process uses"]);
+    STATE.store(1, Ordering::SeqCst);
+    assert_eq!(store.load("rolling~new", Which::All).unwrap().meta, None);
+}
