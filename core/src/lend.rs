@@ -5,6 +5,7 @@ use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
 use crate::store::message::{self, Backing, FOLDER, Question as Asked};
 use crate::store::{Address, Store};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -65,16 +66,39 @@ fn is_record(text: &str) -> bool {
 /// The same for every server that names its store like this, as far as they mean the same one.
 fn source_of(address: &Address) -> String {
     let text = address.to_string();
-    // A folder, a socket or a server here is another one on the next machine; and in the next container, which often has no ID.
-    let is_here = address.is_near()
-        || ["//localhost", "@localhost", "//127.", "@127.", "[::1]", "+unix:", "host=/", "socket=/"].iter().any(|part| text.contains(part));
-    let machine = if is_here {
+    // In the next container, which often has no ID, it is another one, too.
+    let machine = if is_here(address) {
         let id = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
         format!("{} {}", id.trim(), gethostname::gethostname().to_string_lossy())
     } else {
         String::new()
     };
     format!("{:08x}", crc32fast::hash(format!("{text} {machine}").as_bytes()))
+}
+
+/// Whether the same address means another store on the next machine: a folder, a socket, or a server here, as which one counts that is not
+/// named.
+fn is_here(address: &Address) -> bool {
+    let text = address.to_string().to_ascii_lowercase();
+    let Some((scheme, rest)) = text.split_once("://").filter(|_| !address.is_near()) else { return true };
+    let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let hosts = authority.rsplit('@').next().unwrap_or_default();
+    let options = rest.split_once('?').map_or("", |(_, options)| options).split('&').filter_map(|option| option.split_once('='));
+    // They take the place of what stands in front.
+    let named: Vec<_> = options.filter(|(name, _)| ["host", "hostaddr", "socket"].contains(name)).map(|(_, host)| host).collect();
+    let mut hosts = if named.is_empty() { hosts.split(',').collect() } else { named }.into_iter();
+    scheme.ends_with("+unix") || hosts.any(is_own)
+}
+
+/// Whether a host, perhaps with its port, is this machine, or a socket on it.
+fn is_own(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next(),
+        None => host.split(':').next(),
+    };
+    let name = name.unwrap_or_default().trim_end_matches('.');
+    let is_address = |ip: IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
+    matches!(name, "" | "localhost") || ["/", "%2f", "127."].iter().any(|own| name.starts_with(own)) || name.parse().is_ok_and(is_address)
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
@@ -188,6 +212,56 @@ impl Lender {
         let mut kept = self.locked();
         if kept.len() < KEPT {
             kept.push(store);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom), feature = "stores"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_on_the_machine_itself() {
+        for store in [
+            "local",
+            "file:/data/ids",
+            "redis+unix:///run/redis.sock",
+            "redis://localhost",
+            "redis://:secret@LocalHost:6379/0",
+            "redis://localhost.:6379",
+            "rediss://127.0.0.1",
+            "redis://127.1",
+            "redis://0.0.0.0",
+            "redis://[::1]:6379",
+            "redis://[0:0:0:0:0:0:0:1]",
+            "redis://[::ffff:127.0.0.1]",
+            "etcd://10.0.0.7,localhost:2379",
+            "postgresql:///ids",
+            "postgresql://me:secret@/ids",
+            "postgresql://%2Fvar%2Frun%2Fpostgresql/ids",
+            "postgresql://%2fvar%2frun%2fpostgresql/ids",
+            "postgresql://db/ids?host=/run/postgresql",
+            "postgresql://db/ids?host=%2Frun%2Fpostgresql",
+            "postgresql:///ids?host=localhost",
+            "postgresql://db/ids?hostaddr=127.0.0.1",
+            "mysql:///ids?socket=/run/mysqld.sock",
+            "mysql://db/ids?socket=%2Frun%2Fmysqld.sock",
+        ] {
+            assert!(is_here(&Address::parse(store).unwrap()), "{store}");
+        }
+        for store in [
+            "redis://redis",
+            "redis://:secret@redis.internal:6379/0",
+            "redis://10.0.0.7",
+            "redis://[fd00::1]",
+            "etcd://one,two,three",
+            "postgresql://db.internal/ids?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+            "postgresql:///ids?host=db.internal",
+            "postgresql://db/localhost",
+            "mysql://me:secret@db/ids",
+            "redis://localhost.example.com",
+        ] {
+            assert!(!is_here(&Address::parse(store).unwrap()), "{store}");
         }
     }
 }
