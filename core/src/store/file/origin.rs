@@ -14,9 +14,14 @@ const MARK: &str = ".lent";
 pub(super) fn of(dir: &Path) -> Option<String> {
     let mark = dir.join(MARK);
     birth(&mark).or_else(|| {
-        let made = File::create_new(&mark).map(drop);
-        // Another server may have been first.
-        if made.is_ok() || made.is_err_and(|why| why.kind() == ErrorKind::AlreadyExists) { birth(&mark) } else { None }
+        match File::create_new(&mark) {
+            // What is told now must be the same after a power cut: all who know it would take the folder for another one.
+            Ok(made) => drop(made.sync_all().and_then(|()| File::open(dir)?.sync_all())),
+            // Another server may have been first.
+            Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+        birth(&mark)
     })
 }
 

@@ -6,6 +6,8 @@
 
 mod crowd;
 mod hostile;
+#[cfg(all(feature = "lend", target_os = "linux"))]
+mod origins;
 
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
 use super::{FileStore, Lock, Taken, connect, folder, record};
@@ -184,6 +186,8 @@ fn scenario() {
             expect(&error, ErrorKind::StoreUnreachable, &["open files", "ulimit"]);
             assert_eq!(get(&mut *store, 7).as_deref(), Some("old"));
         }
+        #[cfg(all(feature = "lend", target_os = "linux"))]
+        "power cut" => origins::in_a_power_cut(&dir),
         other => panic!("{other}"),
     }
 }
