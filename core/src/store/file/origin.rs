@@ -27,7 +27,10 @@ pub(super) fn of(dir: &Path) -> Option<String> {
 
 #[cfg(target_os = "linux")]
 fn birth(mark: &Path) -> Option<String> {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+    // In a container it may be the image's, and so the same in many, until it is opened to be written: then the overlay makes one of its own.
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let _own = openat(CWD, mark, flags, Mode::empty());
     // Not by std, for which a preloaded library may fake the time.
     let status = statx(CWD, mark, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::BTIME).ok()?;
     let is_told = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::BTIME);

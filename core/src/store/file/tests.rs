@@ -187,6 +187,8 @@ fn scenario() {
             assert_eq!(get(&mut *store, 7).as_deref(), Some("old"));
         }
         #[cfg(all(feature = "lend", target_os = "linux"))]
+        "image" => origins::in_an_image(&dir),
+        #[cfg(all(feature = "lend", target_os = "linux"))]
         "power cut" => origins::in_a_power_cut(&dir),
         other => panic!("{other}"),
     }

@@ -1,7 +1,31 @@
-//! The file that tells a lent folder from others.
+//! The file that tells a lent folder from others: in the image of many containers, and when the power fails.
 
 use super::super::origin;
 use super::*;
+
+/// Longer than the kernel's clock stands still.
+const LATER: Duration = Duration::from_millis(100);
+
+/// A lent folder in the image of two containers, each with records of its own from then on.
+#[test]
+fn a_folder_in_an_image_is_another_one_in_each_container() {
+    let mount = "mount -t tmpfs none DIR; cd DIR; mkdir image image/ids; : > image/ids/.lent
+        for n in 1 2; do mkdir upper$n work$n merged$n
+        mount -t overlay none -o lowerdir=image,upperdir=upper$n,workdir=work$n merged$n; done";
+    run_mounted(mount, "image", &Temp::new().0);
+}
+
+pub(super) fn in_an_image(dir: &Path) {
+    let [one, two] = ["merged1/ids", "merged2/ids"].map(|ids| {
+        std::thread::sleep(LATER);
+        let found = origin::of(&dir.join(ids));
+        std::thread::sleep(LATER);
+        assert_eq!(origin::of(&dir.join(ids)), found);
+        found
+    });
+    // Not every kernel's tmpfs says when.
+    assert!(one.is_none() || one != two, "{one:?}");
+}
 
 /// What was told of a folder holds after the machine has lost what was not on its disk.
 #[test]
