@@ -146,7 +146,7 @@ impl Lender {
         match &question.asked {
             Asked::Load(place, which, floor) => {
                 let begun = Instant::now();
-                let load = |store: &mut dyn Store| Ok((store.load(place, *which)?, self.backing(store)));
+                let load = |store: &mut dyn Store| self.told(store, |store| store.load(place, *which));
                 let (mut loaded, mut backing) = self.read(limit, load)?;
                 // Of ZooKeeper a leader may answer that does not know yet that it was replaced. A new connection knows; only where that
                 // is behind, too, has the store gone back.
@@ -157,15 +157,24 @@ impl Lender {
             }
             Asked::List => self.read(limit, |store| store.namespaces()),
             Asked::Swap(place, swap) => {
-                let swapped = self.ask(limit, self.take(), |store| Ok((store.swap(place, swap)?, self.backing(store))));
+                let swapped = self.ask(limit, self.take(), |store| self.told(store, |store| store.swap(place, swap)));
                 swapped.map(|(swapped, backing)| message::of_swapped(backing, swapped))
             }
         }
     }
 
-    fn backing(&self, store: &dyn Store) -> Backing {
-        let source = store.origin().map_or_else(|| self.source.clone(), |origin| format!("{FOLDER}{origin}"));
-        Backing { source, history: store.history() }
+    /// What a store answers, and which one it is.
+    fn told<T>(&self, store: &mut dyn Store, ask: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<(T, Backing)> {
+        let before = store.origin();
+        let answer = ask(store)?;
+        let after = store.origin();
+        // The answer may be of the one, and a swap done there.
+        if before.is_some() && after.is_some() && before != after {
+            let why = format!("store={}: another folder was put in its place just now", self.address);
+            return Err(Error::new(ErrorKind::StoreUnreachable, why));
+        }
+        let source = after.map_or_else(|| self.source.clone(), |origin| format!("{FOLDER}{origin}"));
+        Ok((answer, Backing { source, history: store.history() }))
     }
 
     /// Asks again where the connection had ended since it was used last.

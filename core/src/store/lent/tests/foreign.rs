@@ -49,3 +49,37 @@ fn a_server_that_was_away_shows_what_it_lends() {
     STATE.store(1, Ordering::SeqCst);
     assert_eq!(store.load("rolling~new", Which::All).unwrap().meta, None);
 }
+
+/// A copy stands in the folder's place, and the folder is put back just when something is written there: whoever knows the folder must not
+/// take that for written in it.
+#[test]
+#[cfg(all(feature = "lend", target_os = "linux"))]
+fn what_is_written_to_a_copy_is_told_as_the_copys() {
+    use crate::{Lender, Question, Spec};
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    let temp = std::env::temp_dir().join(format!("frazil-exchanged-{}", std::process::id()));
+    let (folder, copy) = (temp.join("folder"), temp.join("copy"));
+    std::fs::create_dir(&temp).unwrap();
+    let lender = Lender::new(&Spec::parse(&format!("store='file:{}'", folder.display())).unwrap()).unwrap();
+    let ask = |words: &[&str]| lender.answer(&Question::parse(words).unwrap(), TIMEOUT);
+    let write = |node: &str| ask(&["SWAP", "shop", "9000", "", node, "-", "+m", "v", "0", "9007199254740991"]);
+    ask(&["SWAP", "shop", "9000", "", "meta", "-", "-", "m", "0", "9007199254740991"]).unwrap();
+    let own = ask(&["LOAD", "shop", "9000", "0"]).unwrap().remove(0);
+    assert!(std::process::Command::new("cp").arg("-a").args([&folder, &copy]).status().unwrap().success());
+    let exchange = || renameat_with(CWD, &folder, CWD, &copy, RenameFlags::EXCHANGE).unwrap();
+    for node in 0..200 {
+        exchange();
+        let answer = thread::scope(|scope| {
+            let written = scope.spawn(|| write(&node.to_string()));
+            thread::sleep(Duration::from_micros(20 * node));
+            exchange();
+            written.join().unwrap()
+        });
+        match answer {
+            Ok(answer) if answer[0] == own => assert!(folder.join(format!("shop/{node}")).exists(), "{node}: {answer:?}"),
+            Ok(_) => {}
+            Err(error) => assert!(error.kind() == ErrorKind::StoreUnreachable, "{error:?}"),
+        }
+    }
+    std::fs::remove_dir_all(temp).unwrap();
+}
