@@ -116,7 +116,7 @@ impl Listing {
     /// How far ahead a bound is set; what nobody knows is long ago.
     fn window_ms(&self) -> i64 {
         let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
-        meta.map_or(0, |meta| i64::try_from(meta.window_ms + meta.allowance_ms).unwrap_or(i64::MAX))
+        meta.map_or(0, Meta::reach_ms)
     }
 
     fn is_disposable(&self) -> bool {

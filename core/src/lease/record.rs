@@ -89,9 +89,9 @@ impl Meta {
         (self.nonce, &self.server, self.since_ms)
     }
 
-    /// W + A: how far ahead of the store's time a bound may lie.
+    /// W + A: how far ahead of the store's time a bound may lie; so little that a time may be added.
     pub(crate) fn reach_ms(&self) -> i64 {
-        i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX / 4)
+        i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
     }
 
     /// The floor, since + W + A + e: when the first leases can begin. `None` where nothing can have been lost.
@@ -177,6 +177,18 @@ mod tests {
         for tenure in [Tenure::Held, Tenure::Free, Tenure::Count] {
             let slot = Slot { tenure, token: 7, version: 1, bound: i64::MAX as u64, holder: "a b:1".to_owned() };
             assert_eq!(Slot::parse(3, &slot.to_string()), Ok(slot));
+        }
+    }
+
+    /// Whoever may write a record may write any number into it, and times are added to this one.
+    #[test]
+    fn no_window_reaches_beyond_all_time() {
+        let largest = i64::MAX as u64;
+        for (window, allowance) in [(largest, 0), (largest - 5_000, 5_000), (u64::MAX, u64::MAX)] {
+            let text = format!("1 nonce=7 server= since={largest} window={window} allowance={allowance} layout=l");
+            let meta = Meta::parse(&text).unwrap();
+            assert_eq!((meta.reach_ms(), meta.begins_ms()), (i64::MAX / 4, Some(i64::MAX)));
+            assert!(meta.reach_ms().checked_add(crate::time::LAST_MS + CLOCK_ERROR_MS).is_some());
         }
     }
 
