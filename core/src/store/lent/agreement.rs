@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long a server that took all of its time, and said nothing, is not asked again: each tag that is new would wait for it.
-const SILENCE: Duration = Duration::from_secs(10);
+pub(super) const SILENCE: Duration = Duration::from_secs(10);
 /// How often a record that others write to all the time is read again, to see whether two servers tell of the same one.
 const ROUNDS: u32 = 3;
 

@@ -1,7 +1,9 @@
 //! Which of several servers is believed: they must lend one store.
 
+use super::super::agreement::SILENCE;
 use super::*;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::time::Instant;
 
 /// Answers with what a list has for each question; with its last one from then on.
 fn in_turn(answers: &'static [[&'static str; 3]]) -> String {
@@ -56,10 +58,18 @@ fn a_silent_server_is_not_asked_again_at_once() {
         }
     });
     let url = format!("frazil://{},{hangs}", server(|_| texts(&EMPTY)));
+    let begun = Instant::now();
     for place in ["silent", "silent~a", "silent~b"] {
-        connect(&url, 2 * SHORT).unwrap().load(place, Which::All).unwrap();
+        connect(&url, 6 * SHORT).unwrap().load(place, Which::All).unwrap();
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    let in_time = begun.elapsed() < SILENCE;
+    // On a busy machine it reads the question when nobody waits any more.
+    let patience = Instant::now() + TIMEOUT;
+    while asked.load(Ordering::SeqCst) == 0 && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let count = asked.swap(0, Ordering::SeqCst);
+    assert!(count == 1 || (!in_time && (2..=3).contains(&count)), "{count}");
     // One that refuses is, whenever there is something to compare.
     let counted = Arc::clone(&asked);
     let refuses = server(move |_| {
@@ -70,7 +80,7 @@ fn a_silent_server_is_not_asked_again_at_once() {
     for place in ["refused~a", "refused~b"] {
         connect(&url, TIMEOUT).unwrap().load(place, Which::All).unwrap();
     }
-    assert_eq!(asked.load(Ordering::SeqCst), 3);
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
 /// Before anything was begun two stores may say the same. Whoever begins there is held against the other once more.
