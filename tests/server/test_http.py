@@ -49,12 +49,14 @@ def test_getting_mints_nothing(server):
     assert server.ids("invoice", 1) == [before + 1]
 
 
-def test_the_head_of_what_may_be_read(server):
-    for port, path in (("http", "/openapi.json"), ("http", "/v1/orders/decode/1"), ("admin", "/healthz"), ("admin", "/readyz")):
-        _, whole, body = server.ask("GET", path, port=port)
-        status, headers, nothing = server.ask("HEAD", path, port=port)
-        assert (status, headers["Content-Length"], headers["Content-Type"]) == (200, str(len(body)), whole["Content-Type"])
-        assert not nothing
+@pytest.mark.parametrize("http2", [False, True])
+def test_the_head_of_what_may_be_read(server, http2):
+    with httpx.Client(http1=not http2, http2=http2, timeout=PATIENCE_S) as client:
+        for port, path in (("http", "/openapi.json"), ("http", "/v1/orders/decode/1"), ("admin", "/healthz"), ("admin", "/readyz")):
+            url = f"http://127.0.0.1:{server.ports[port]}{path}"
+            whole, head = client.get(url), client.head(url)
+            assert (head.status_code, head.headers["Content-Type"]) == (200, whole.headers["Content-Type"])
+            assert head.headers["Content-Length"] == str(len(whole.content)) and not head.content
 
 
 @pytest.mark.parametrize(

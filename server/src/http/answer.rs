@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::turns::PIECE;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 use std::convert::Infallible;
 use std::future::Future;
@@ -79,6 +79,13 @@ pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
 /// A refusal in JSON.
 pub fn refusal(refusal: &Refusal) -> Answer {
     with_head(json(refusal.to_json().to_string()), refusal)
+}
+
+/// An answer without its body, whose length it tells.
+pub fn head_alone(answer: Answer) -> Answer {
+    let (mut head, body) = answer.into_parts();
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.into_bytes().len()));
+    Response::from_parts(head, Whole::new(Bytes::new()))
 }
 
 /// An answer of another form, with the status and the headers of a refusal.

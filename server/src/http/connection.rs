@@ -1,14 +1,14 @@
 //! A connection: its limits, and its end.
 
-use super::Answer;
 use super::pipeline::{Left, Pipeline};
 use super::room::Room;
+use super::{Answer, head_alone};
 use crate::linger::linger;
 use crate::stop::Stop;
 use crate::until::Until;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, Version};
+use hyper::{Method, Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use std::convert::Infallible;
@@ -64,11 +64,13 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         if let Some(answer) = at_once(&request) {
             return Answering::Done(Some(answer));
         }
+        let is_2 = request.version() == Version::HTTP_2;
+        let asks_head = is_2 && request.method() == Method::HEAD;
         // In HTTP/1 an answer waits for the one before.
-        if request.version() == Version::HTTP_2 {
+        if is_2 {
             request.extensions_mut().insert(room.clone());
         }
-        Answering::UnderWay(Box::pin(answer(request)), Arc::clone(&requests))
+        Answering::UnderWay { answer: Box::pin(answer(request)), asks_head, _counted: Arc::clone(&requests) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     // Its own limit begins with what comes first, and costs a timer for each request: see below. Whoever has ended its side still reads.
@@ -108,7 +110,13 @@ async fn end(left: Left<impl AsyncRead + AsyncWrite + Unpin>) {
 /// An answer, or what makes it. Room for that is not held while no request is under way, as for most of many connections.
 enum Answering<F> {
     Done(Option<Answer>),
-    UnderWay(Pin<Box<F>>, #[expect(dead_code, reason = "it is counted by being held")] Arc<Requests>),
+    UnderWay {
+        answer: Pin<Box<F>>,
+        /// In HTTP/2, where hyper would send all of it.
+        asks_head: bool,
+        /// By being held.
+        _counted: Arc<Requests>,
+    },
 }
 
 impl<F: Future<Output = Answer>> Future for Answering<F> {
@@ -117,7 +125,9 @@ impl<F: Future<Output = Answer>> Future for Answering<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut *self {
             Answering::Done(answer) => Poll::Ready(Ok(answer.take().expect("a future that is done is not polled again"))),
-            Answering::UnderWay(answer, _) => answer.as_mut().poll(context).map(Ok),
+            Answering::UnderWay { answer, asks_head, .. } => {
+                answer.as_mut().poll(context).map(|answer| Ok(if *asks_head { head_alone(answer) } else { answer }))
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ mod pipeline;
 mod room;
 mod tinyid;
 
-pub use answer::{Answer, json, plain, refusal};
+pub use answer::{Answer, head_alone, json, plain, refusal};
 pub use connection::serve;
 
 use crate::access;
