@@ -51,8 +51,12 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     let mut is_quiet = false;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
-        let read = until.work(stream.read_buf(&mut came));
         let is_stranger = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
+        // Whoever never stops talking is never waited for.
+        if is_stranger && Instant::now() >= logged_in_by {
+            break;
+        }
+        let read = until.work(stream.read_buf(&mut came));
         let read = if is_stranger { timeout_at(logged_in_by.into(), read).await.unwrap_or(None) } else { read.await };
         match read {
             Some(Ok(count)) if count > 0 => {}
@@ -143,8 +147,12 @@ mod tests {
     use crate::names::Plan;
     use crate::stop;
     use crate::tokens::Gate;
-    use tokio::io::DuplexStream;
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, ready};
+    use tokio::io::{DuplexStream, ReadBuf};
     use tokio::task::JoinHandle;
+    use tokio::task::coop::consume_budget;
 
     fn shared(gate: Gate) -> Arc<Shared> {
         Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, false))
@@ -183,6 +191,32 @@ mod tests {
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
             known.read_exact(&mut came[..5]).await.unwrap();
             assert_eq!(&came[..5], b"+OK\r\n");
+        });
+    }
+
+    /// Always has something to say, and leaves turns to others as a socket does.
+    struct Talker;
+
+    impl AsyncRead for Talker {
+        fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, room: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+            ready!(pin!(consume_budget()).poll(context));
+            let count = room.remaining() / b"PING\r\n".len();
+            room.put_slice(&b"PING\r\n".repeat(count));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[test]
+    fn who_talks_and_does_not_log_in_is_closed_too() {
+        let file = std::env::temp_dir().join(format!("frazil-talker-{}.toml", std::process::id()));
+        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
+        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
+        std::fs::remove_file(file).unwrap();
+        let (_stopper, stop) = stop::channel();
+        runtime().block_on(async {
+            let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), SocketAddr::from(([127, 0, 0, 1], 1)));
+            let serving = tokio::spawn(serve_with(Duration::from_millis(300), stream, peer, stop, shared));
+            tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
         });
     }
 
