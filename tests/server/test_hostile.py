@@ -6,6 +6,7 @@ import http.client
 import itertools
 import pathlib
 import re
+import signal
 import socket
 import struct
 import threading
@@ -118,6 +119,27 @@ def test_answers_before_a_broken_request_reach_who_goes_on_sending(server):
             connection.sendall(data + 50_000 * b"x")
             came = b"".join(iter(lambda: connection.recv(4096), b""))
         assert end in came and len(came) > 9 * 80_000
+
+
+def test_the_end_amid_a_command(tmp_path):
+    """As above: what the client has not read when the server ends, it reads while it sends the rest."""
+    ask = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$5\r\n10000\r\n"
+    with Replica(tmp_path, "orders=standard node=1") as server, socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE_S)
+        connection.connect(("127.0.0.1", server.ports["resp"]))
+        connection.sendall(2 * ask + ask[:20])
+        told = b'frazil_server_request_seconds_count{protocol="resp"} 1\n'
+        assert process.await_true(lambda: told in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+        server.signal(signal.SIGTERM)
+        assert process.await_true(lambda: "draining" in server.log.read_text(), PATIENCE_S)
+        # It may be closed by now.
+        with contextlib.suppress(OSError):
+            connection.sendall(ask[20:])
+            connection.shutdown(socket.SHUT_WR)
+        came = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert came.count(b"\r\n") == 2 * 20_001
+        assert server.running.wait(PATIENCE_S) == 0
 
 
 def test_a_client_of_http_2_that_takes_nothing(server):

@@ -61,7 +61,8 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => {
-                is_quiet = true;
+                // Whoever has sent half a command sends the rest.
+                is_quiet = came.is_empty();
                 break;
             }
         }
