@@ -230,22 +230,38 @@ def test_one_connection_too_many(tmp_path):
         assert process.await_true(lambda: server.raw(b"PING\r\n") == b"+PONG\r\n", PATIENCE_S)
 
 
+def resident_kib(server):
+    status = pathlib.Path(f"/proc/{server.running.pid}/status").read_text()
+    return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])
+
+
 def test_idle_connections_are_small(tmp_path):
     """Each has asked once; hyper's two buffers of 8 KiB are most of it."""
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
-
-        def resident_kib():
-            status = pathlib.Path(f"/proc/{server.running.pid}/status").read_text()
-            return int(re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)[1])
-
         count = 500
         for port, most_kib, ask in (("http", 20, b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"), ("resp", 6, b"INCR orders\r\n")):
-            before = resident_kib()
+            before = resident_kib(server)
             clients = [stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]))) for _ in range(count)]
             for client in clients:
                 client.sendall(ask)
                 assert client.recv(1000)
-            assert (resident_kib() - before) / count < most_kib
+            assert (resident_kib(server) - before) / count < most_kib
+
+
+def test_a_large_answer_leaves_no_room_behind(tmp_path):
+    """A connection that has had one and is idle is nearly as small as any other."""
+    with Replica(tmp_path, "orders=standard node=1", "--max-connections=1000") as server, contextlib.ExitStack() as stack:
+        count = 200
+        http1 = b"POST /v1/orders/next?n=10000 HTTP/1.1\r\nHost: x\r\n\r\n"
+        for port, ask, end, times in (("http", http1, b"]}", 1), ("resp", b"FRAZIL.NEXT orders COUNT 10000\r\n", b"\r\n", 20_001)):
+            before = resident_kib(server)
+            for _ in range(count):
+                client = stack.enter_context(socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S))
+                client.sendall(ask)
+                came = bytearray()
+                while came.count(end) < times:
+                    came += client.recv(1 << 20)
+            assert (resident_kib(server) - before) / count < 100, port
 
 
 def test_the_end(tmp_path):

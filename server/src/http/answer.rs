@@ -2,7 +2,7 @@
 
 use super::form::spring_type;
 use crate::refusal::Refusal;
-use crate::turns::PIECE;
+use crate::turns;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -14,15 +14,19 @@ use std::task::{Context, Poll, ready};
 
 pub type Answer = Response<Whole>;
 
+/// What is handed out at once. hyper copies it into a buffer that a connection of HTTP/1 then keeps.
+const PIECE: usize = 32 * 1024;
+
 /// A body that is there, and is handed out in pieces; others come in between.
 pub struct Whole {
     rest: Bytes,
-    are_others_first: bool,
+    /// Since others came in between.
+    given: usize,
 }
 
 impl Whole {
     pub fn new(bytes: Bytes) -> Self {
-        Whole { rest: bytes, are_others_first: false }
+        Whole { rest: bytes, given: 0 }
     }
 
     pub fn into_bytes(self) -> Bytes {
@@ -38,12 +42,13 @@ impl Body for Whole {
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }
-        if std::mem::take(&mut self.are_others_first) {
+        if self.given >= turns::PIECE {
+            self.given = 0;
             // It wakes the task itself.
             ready!(pin!(tokio::task::yield_now()).poll(context));
         }
-        self.are_others_first = true;
         let length = self.rest.len().min(PIECE);
+        self.given += length;
         Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(length)))))
     }
 
