@@ -5,16 +5,16 @@ use hyper::{Method, StatusCode};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Of a path.
+/// Of a path, and of a method: a client may call one what it likes.
 const LONGEST: usize = 256;
 
 pub fn http(protocol: &str, peer: SocketAddr, method: &Method, path: &str, status: StatusCode, code: &str, since: Instant) {
-    let path: String = path.chars().take(LONGEST).collect();
+    let short = |text: &str| text.chars().take(LONGEST).collect::<String>();
     let fields = [
         ("protocol", protocol),
         ("peer", &peer.to_string()),
-        ("method", method.as_str()),
-        ("path", &path),
+        ("method", &short(method.as_str())),
+        ("path", &short(path)),
         ("status", status.as_str()),
         ("code", code),
         ("seconds", &seconds(since)),

@@ -175,15 +175,18 @@ def test_the_access_log(tmp_path):
     with Replica(tmp_path, "orders=standard node=1", f"--tokens={file}", "--access-log", env={"SHOP": SHOP}) as server:
         for path, headers in ((f"/id/nextId?bizType=orders&token={SHOP}", {}), (f"/v1/x{'y' * 500}/next?{OTHER}", bearer(SHOP))):
             server.ask("POST", path, headers)
+        # A pipe takes a short line whole.
+        server.ask(10_000 * "X", "/")
         with server.redis(password=SHOP) as client:
             client.execute_command("FRAZIL.NEXT", "orders")
         assert server.end() == 0
         log = server.log.read_text()
         assert SHOP not in log and OTHER not in log
         requests = [event for event in server.events() if event["event"] == "request"]
-    tinyid, unknown = (event for event in requests if event["protocol"] == "http")
+    tinyid, unknown, no_method = (event for event in requests if event["protocol"] == "http")
     assert (tinyid["method"], tinyid["path"], tinyid["status"], tinyid["code"]) == ("POST", "/id/nextId", "200", "OK")
     assert (unknown["status"], unknown["code"], len(unknown["path"])) == ("403", "FORBIDDEN", 256)
+    assert (no_method["status"], len(no_method["method"])) == ("404", 256) and max(map(len, log.splitlines())) < 1000
     assert tinyid["peer"].startswith("127.0.0.1:") and float(tinyid["seconds"]) >= 0
     asked = [event for event in requests if event["protocol"] == "resp"]
     assert (asked[-1]["commands"], asked[-1]["refused"]) == ("1", "0")
