@@ -173,6 +173,23 @@ def test_a_client_of_http_2_that_takes_nothing(server):
     assert len(ids) == count * size
 
 
+def test_a_batch_that_has_to_wait_holds_up_no_other_name(server):
+    """The room of a connection is each name's own: clients of one proxy may share it."""
+    client = h2.connection.H2Connection()
+    client.initiate_connection()
+    for stream, name in ((1, "slow"), (3, "orders")):
+        head = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", f"/v1/{name}/next?n=10000")]
+        client.send_headers(stream, [*head, ("accept", "application/octet-stream")], end_stream=True)
+    with socket.create_connection(("127.0.0.1", server.ports["http"]), timeout=PATIENCE_S) as connection:
+        connection.sendall(client.data_to_send())
+        answered = []
+        while not answered:
+            came = connection.recv(65536)
+            assert came
+            answered += [event for event in client.receive_data(came) if isinstance(event, h2.events.ResponseReceived)]
+    assert (answered[0].stream_id, dict(answered[0].headers)[b":status"]) == (3, b"200")
+
+
 def test_a_pipeline_waits_for_its_client(server):
     """Answers that nobody takes do not pile up, however many requests have come; and none is lost."""
     count, size = 4000, 1000

@@ -65,13 +65,13 @@ impl<'a> Ask<'a> {
         self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
     }
 
-    /// Room for a batch of so many IDs.
+    /// Room for a batch of so many IDs of a name.
     ///
     /// # Errors
     /// As [`Room::take`].
-    pub async fn room(&self, count: usize) -> Result<Place> {
+    pub async fn room(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
         match self.request.extensions().get::<Room>() {
-            Some(room) => room.take(count).await,
+            Some(room) => room.take(name, count).await,
             None => Ok(Place::default()),
         }
     }

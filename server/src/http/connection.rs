@@ -58,7 +58,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
     let (pipeline, left) = Pipeline::new(stream, Arc::clone(&written));
     let mut watch = Watch { requests: Arc::clone(&requests), written, begun: 0, taken: 0 };
-    let room = Room::new();
+    let room = Room::default();
     let service = service_fn(move |mut request: Request<Incoming>| {
         requests.begin();
         if let Some(answer) = at_once(&request) {

@@ -20,7 +20,7 @@ pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
         None => Ok(form.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => {
             let count = ask.shared.count("n", n)?;
-            let place = ask.room(count).await?;
+            let place = ask.room(name, count).await?;
             let ids = mint::many(name, count, limits.wait).await?;
             Ok(place.hold(form.answer_many(&ids).await))
         }
@@ -45,7 +45,7 @@ pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let name = ask.name(Right::Lease, name)?;
     let query = ask.query(&["n"])?;
     let count = ask.shared.count("n", query.get("n").unwrap_or("1"))?;
-    let place = ask.room(count).await?;
+    let place = ask.room(name, count).await?;
     let rows = mint::rows(name, count, ask.shared.limits.wait).await?;
     let ranges: Vec<_> =
         rows.into_iter().map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count })).collect();

@@ -102,7 +102,7 @@ fn named<'a>(ask: &Ask<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc
 async fn next(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let name = named(ask, wanted, Right::Mint)?;
     let count = ask.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
-    let place = ask.room(count).await?;
+    let place = ask.room(name, count).await?;
     let ids = mint::many(name, count, ask.shared.limits.wait).await?;
     let ids = joined(&ids, b",").await;
     Ok(place.hold(if simple {
