@@ -9,6 +9,7 @@ import pathlib
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -190,6 +191,22 @@ def test_the_access_log(tmp_path):
     assert tinyid["peer"].startswith("127.0.0.1:") and float(tinyid["seconds"]) >= 0
     asked = [event for event in requests if event["protocol"] == "resp"]
     assert (asked[-1]["commands"], asked[-1]["refused"]) == ("1", "0")
+
+
+def test_a_pipeline_whose_client_goes_is_logged(tmp_path):
+    with Replica(tmp_path, "orders=standard node=1", "--access-log") as server:
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            # It is closed by a reset.
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.connect(("127.0.0.1", server.ports["resp"]))
+            # 25 MB of answers.
+            client.sendall(100 * b"FRAZIL.NEXT orders COUNT 10000\r\n")
+            told = b'frazil_server_requests_total{protocol="resp",code="OK"} 0\n'
+            assert process.await_true(lambda: told not in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S)
+        assert server.end() == 0
+        [pipeline] = [event for event in server.events() if event.get("protocol") == "resp" and event["event"] == "request"]
+        assert 0 < int(pipeline["commands"]) < 100
 
 
 def test_a_log_that_nobody_reads(tmp_path):

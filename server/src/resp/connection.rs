@@ -74,8 +74,8 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
             // RESET ends what AUTH began, and libraries log in again; so does who has another token by now.
             logged_in_by = since + login;
         }
-        let (mut asked, mut refused) = (0, 0);
-        while !session.is_over {
+        let (mut asked, mut refused, mut is_gone) = (0, 0, false);
+        while !session.is_over && !is_gone {
             match parse(&came, &mut words) {
                 Ok(None) => break,
                 Ok(Some(length)) => {
@@ -96,14 +96,9 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
             }
             if let Some(place) = session.place.take() {
                 // Whoever does not take it by then has lost the connection, and others have the place.
-                if !matches!(timeout_at(place.until.into(), send(&mut stream, &mut reply)).await, Ok(Ok(()))) {
-                    return;
-                }
-            }
-            if reply.bytes.len() >= FLUSH {
-                if send(&mut stream, &mut reply).await.is_err() {
-                    return;
-                }
+                is_gone = !matches!(timeout_at(place.until.into(), send(&mut stream, &mut reply)).await, Ok(Ok(())));
+            } else if reply.bytes.len() >= FLUSH {
+                is_gone = send(&mut stream, &mut reply).await.is_err();
                 // A pipeline of large batches is work for long: others come in between.
                 tokio::task::yield_now().await;
             }
@@ -114,7 +109,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 access::pipeline(peer, asked, refused, since);
             }
         }
-        if send(&mut stream, &mut reply).await.is_err() {
+        if is_gone || send(&mut stream, &mut reply).await.is_err() {
             return;
         }
         if asked >= TURN {
