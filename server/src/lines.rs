@@ -1,6 +1,6 @@
 //! Lines on their way to a stream that may be slow: a pipe that nobody reads holds up neither a request nor a lease.
 
-use std::io::Write;
+use std::io::{ErrorKind, Result, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,6 +8,8 @@ use std::time::Duration;
 const MOST: usize = 4 * 1024 * 1024;
 /// What a pipe takes whole, also where several processes write to it. Room for more is given back after it.
 const PIECE: usize = 4096;
+/// Between two tries where a stream is full, and somebody who has it, too, made it one that does not wait: ssh does.
+const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub struct Lines {
@@ -54,7 +56,7 @@ impl Lines {
                 batch.extend(after_dropped(dropped).bytes());
             }
             for piece in pieces(&batch) {
-                if out.write_all(piece).is_err() {
+                if write_all(out, piece).is_err() {
                     failed(piece.iter().filter(|&&byte| byte == b'\n').count() as u64);
                 }
                 self.lock().pieces += 1;
@@ -94,6 +96,19 @@ impl Lines {
     }
 }
 
+fn write_all(out: &mut impl Write, mut piece: &[u8]) -> Result<()> {
+    while !piece.is_empty() {
+        match out.write(piece) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => piece = &piece[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
 /// Whole lines, as many as are written at once; a longer one by itself.
 fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
@@ -128,16 +143,16 @@ mod tests {
     }
 
     impl Write for Stream {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
             let _ = self.let_on.recv();
             if self.breaks {
-                return Err(std::io::ErrorKind::BrokenPipe.into());
+                return Err(ErrorKind::BrokenPipe.into());
             }
             let _ = self.came.send(bytes.to_vec());
             Ok(bytes.len())
         }
 
-        fn flush(&mut self) -> std::io::Result<()> {
+        fn flush(&mut self) -> Result<()> {
             Ok(())
         }
     }
@@ -171,6 +186,37 @@ mod tests {
         assert!(lines.push(&line));
         lines.finish(Duration::MAX);
         assert_eq!((out.try_iter().flatten().count(), failed.load(Ordering::Relaxed)), (line.len(), 0));
+    }
+
+    /// A stream that is full at every other try, and then takes a byte.
+    struct Full {
+        is_full: bool,
+        came: mpsc::Sender<u8>,
+    }
+
+    impl Write for Full {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            self.is_full = !self.is_full;
+            if self.is_full {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+            let _ = self.came.send(bytes[0]);
+            Ok(1)
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_stream_that_does_not_wait_is_waited_for() {
+        let (lines, (came, out)) = (Arc::new(Lines::default()), mpsc::channel());
+        let its = Arc::clone(&lines);
+        std::thread::spawn(move || its.write(&mut Full { is_full: false, came }, |_| String::new(), |_| ()));
+        assert!(lines.push("a line\n"));
+        lines.finish(Duration::MAX);
+        assert_eq!(out.try_iter().collect::<Vec<_>>(), b"a line\n");
     }
 
     #[test]
