@@ -138,8 +138,8 @@ MUTANTS = [
         [
             (
                 GENERATOR,
-                "        if self.same_process() {\n            return Ok(());",
-                "        if self.lease.get().process > 0 {\n            return Ok(());",
+                "        if self.mark.is_still(*process) {",
+                "        if *process > 0 {",
             ),
             (GENERATOR, "        self.mark.is(lease.process)", "        lease.process > 0"),
         ],
@@ -499,6 +499,15 @@ def end_on_signals() -> None:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
+def changes(planted: list, chosen: list) -> list[list[tuple[str, str, str]]]:
+    """What each of these changes, as `switched.plant` takes it."""
+    edits = [[(file, old, new)] for _, file, old, new, _ in planted]
+    for _, *where in chosen:
+        parts = where[0] if len(where) == 1 else [tuple(where)]
+        edits.append([(os.path.normpath(f"lease/{file}"), old, new) for file, old, new in parts])
+    return edits
+
+
 def main() -> int:
     end_on_signals()
     names = set(SHORT if sys.argv[1:] == ["--short"] else sys.argv[1:])
@@ -516,12 +525,8 @@ def main() -> int:
         shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
     for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
         shutil.copy2(ROOT / name, copy / name)
-    edits = [[(file, old, new)] for _, file, old, new, _ in planted]
-    for _, *where in chosen:
-        changes = where[0] if len(where) == 1 else [tuple(where)]
-        edits.append([(os.path.normpath(f"lease/{file}"), old, new) for file, old, new in changes])
     try:
-        switched.plant(copy / "core" / "src", edits)
+        switched.plant(copy / "core" / "src", changes(planted, chosen))
     except switched.CannotPlant as error:
         sys.exit(f"{error}: mend the list in {Path(__file__).name}")
 

@@ -1,6 +1,7 @@
 """Planted bugs: one counts as caught only where a test that was to fail has failed because of it."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +129,12 @@ def test_names_that_are_not_there_are_refused():
     command = [sys.executable, ROOT / "tests/mutants/run.py", "no cap", "no such bug"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr.startswith("no such mutant: no such bug; there are: ")
+
+
+def test_the_lists_fit_the_code(tmp_path):
+    """The run of the tests itself learns it only when everything is built, and only of the mutants that it has time for."""
+    source = shutil.copytree(ROOT / "core/src", tmp_path / "src")
+    switched.plant(source, run.changes(run.FOUND_BY_TESTS, run.MUTANTS))
 
 
 def test_the_short_list_names_what_is_there():
