@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
 import { startMongodb } from './mongodb.mjs'
 import { migrationOf } from './prisma/schema-engine.mjs'
@@ -38,7 +38,7 @@ function sectionIn(name) {
   const commands = blocks.filter(({ language }) => language === 'sh').at(-1).text.trim().split(/\n| && /)
   const run = (file, ...options) => {
     const env = {
-      ...process.env, DATABASE_URL: serverUrl('POSTGRESQL'), NODE_OPTIONS: `--import ${join(here, 'versions.mjs')}`,
+      ...process.env, DATABASE_URL: serverUrl('POSTGRESQL'), NODE_OPTIONS: `--import ${pathToFileURL(join(here, 'versions.mjs'))}`,
       PRISMA_SCHEMA_ENGINE_BINARY: '/bin/false', NODE_TEST_CONTEXT: undefined, ...sectionIn.more,
     }
     return execFileSync(file, options, { cwd: inside, env, encoding: 'utf8' })
