@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import struct
@@ -396,7 +397,7 @@ def test_the_guide(tmp_path):
         "OPERATOR_TOKEN": OPERATOR,
         "POD_TOKEN": OTHER,
     }
-    steps = ["trap 'kill $(jobs -p); wait' EXIT", *blocks("sh"), f"{sys.executable} client.py"]
+    steps = ["trap 'kill $(jobs -p); wait' EXIT", *blocks("sh"), f"{shlex.quote(sys.executable)} client.py"]
     command = ["bash", "-ec", "\n".join(steps)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path, env=os.environ | env)
     assert told.returncode == 0, told.stderr
