@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,13 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { FrazilError, Snowflake } from 'frazil'
-import { assertAscending, here, refused, rejected, runChild } from './helper.mjs'
+import { assertAscending, here, refused, rejected, removeStores, runChild } from './helper.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'frazil-lease-'))
 const opened = []
 after(async () => {
   await Promise.all(opened.map(ids => ids.closeAsync()))
-  rmSync(folder, { recursive: true, force: true })
+  removeStores(folder)
 })
 
 /** Opens a generator that is closed in the end. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -11,10 +11,10 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Buffered, FrazilError, Numbers, Segment, Snowflake, Tickets } from 'frazil'
-import { assertAscending, refused, rejected, runChild } from './helper.mjs'
+import { assertAscending, refused, rejected, removeStores, runChild } from './helper.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'frazil-numbers-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+after(() => removeStores(folder))
 const addon = createRequire(import.meta.url).resolve('frazil')
 const LAST = 2n ** 63n - 1n
 const FOUR = 'time:41@1ms node:4 sequence:12 epoch:2025-01-01'

@@ -1,7 +1,7 @@
 // Every call that waits, for the tests; and, run by itself, a table of how long each takes to end.
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,10 +9,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { threadId } from 'node:worker_threads'
 import { Buffered, Segment, Snowflake, Tickets } from 'frazil'
+import { removeStores } from './helper.mjs'
 
 /** Where stores are, until the end. */
 export const folder = mkdtempSync(join(tmpdir(), 'frazil-waits-'))
-process.on('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }))
+process.on('exit', () => removeStores(folder))
 
 // Sixteen IDs an hour, and a wait for the next hour.
 const HOUR = 'layout="time:31@1h node:20 sequence:4 epoch:2025-01-01" exhausted=wait:2h start=zero store=memory'
