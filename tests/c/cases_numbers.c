@@ -221,7 +221,7 @@ CASE(segment_errors) {
     frazil_numbers_free(numbers);
 
     /* A store that is not there, and one that takes connections and never answers. */
-    STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=2s", &none), FRAZIL_SEGMENT_EXHAUSTED);
+    STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=10s", &none), FRAZIL_SEGMENT_EXHAUSTED);
     CHECK(error_has("127.0.0.1:1") && !error_has("secret"));
     char line[200];
     struct sockaddr_in silent = {0};

@@ -129,7 +129,7 @@ CASE(segment_errors) {
     CHECK(refused(opened("orders store='memory file:/x' offset='0 2'"), errc::out_of_range, {"two stores"}));
     CHECK(refused(opened("orders store=memory wait=soon"), errc::spec, {"wait"}));
     CHECK(refused(opened("orders store=memory worker=1"), errc::unknown_key, {"worker"}));
-    CHECK(refused(opened("orders store=redis://127.0.0.1:1/0 wait=2s"), errc::segment_exhausted, {"127.0.0.1:1"}));
+    CHECK(refused(opened("orders store=redis://127.0.0.1:1/0 wait=10s"), errc::segment_exhausted, {"127.0.0.1:1"}));
     CHECK(refused([] { tickets photos("photos store=memory"); }, errc::spec, {"two stores"}));
     CHECK(refused([] { buffered ring("standard node=1 size=0"); }, errc::out_of_range, {"size=0"}));
     CHECK(refused([] { buffered ring("standard node=1 empty=block"); }, errc::spec, {"block"}));
