@@ -3,9 +3,7 @@
 #include "helpers.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 /* Whether a number is held is told after 1.5 x renew. */
@@ -348,25 +346,18 @@ CASE(lease_errors) {
     STATUS(frazil_snowflake_open("standard store=redis://:secret@127.0.0.1:1/0 window=4s renew=1s", &ids), FRAZIL_STORE_UNREACHABLE);
     CHECK(error_has("127.0.0.1:1") && !error_has("secret"));
 
-    /* It takes connections, and never answers. */
     char line[200];
-    struct sockaddr_in silent = {0};
-    socklen_t size = sizeof silent;
-    int listening = socket(AF_INET, SOCK_STREAM, 0);
-    silent.sin_family = AF_INET;
-    silent.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(bind(listening, (struct sockaddr *)&silent, size) == 0 && listen(listening, 5) == 0);
-    CHECK(getsockname(listening, (struct sockaddr *)&silent, &size) == 0);
+    struct server silent = make_silent_server();
     /* No server is contacted for it. */
-    snprintf(line, sizeof line, "standard store=redis://u:secret@127.0.0.1:%d/0 lease=disposable", ntohs(silent.sin_port));
+    snprintf(line, sizeof line, "standard store=redis://u:secret@127.0.0.1:%u/0 lease=disposable", silent.port);
     STATUS(frazil_snowflake_open(line, &ids), FRAZIL_STORE_UNSUITABLE);
     CHECK(error_has("127.0.0.1") && !error_has("secret"));
-    CHECK(fcntl(listening, F_SETFL, O_NONBLOCK) == 0 && accept(listening, NULL, NULL) < 0 && errno == EAGAIN);
-    snprintf(line, sizeof line, "standard store=redis://127.0.0.1:%d/0 " QUICK, ntohs(silent.sin_port));
+    CHECK(fcntl(silent.socket, F_SETFL, O_NONBLOCK) == 0 && accept(silent.socket, NULL, NULL) < 0 && errno == EAGAIN);
+    snprintf(line, sizeof line, "standard store=redis://127.0.0.1:%u/0 " QUICK, silent.port);
     STATUS(frazil_snowflake_try_open(line, 0, &ids), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0);
     STATUS(frazil_snowflake_open(line, &ids), FRAZIL_STORE_UNREACHABLE);
-    close(listening);
+    close(silent.socket);
 
     OK(open_in(folder, "", &one));
     snprintf(line, sizeof line, "twitter store=file:%s", folder.path);

@@ -2,10 +2,8 @@
 #define _GNU_SOURCE
 #include "helpers.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 typedef frazil_status opening(const char *spec, frazil_numbers **numbers);
@@ -224,22 +222,16 @@ CASE(segment_errors) {
     STATUS(frazil_segment_open("orders store=redis://u:secret@127.0.0.1:1/0 wait=10s", &none), FRAZIL_SEGMENT_EXHAUSTED);
     CHECK(error_has("127.0.0.1:1") && !error_has("secret"));
     char line[200];
-    struct sockaddr_in silent = {0};
-    socklen_t size = sizeof silent;
-    int listening = socket(AF_INET, SOCK_STREAM, 0);
-    silent.sin_family = AF_INET;
-    silent.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    CHECK(bind(listening, (struct sockaddr *)&silent, size) == 0 && listen(listening, 5) == 0);
-    CHECK(getsockname(listening, (struct sockaddr *)&silent, &size) == 0);
-    snprintf(line, sizeof line, "orders store=redis://127.0.0.1:%d/0", ntohs(silent.sin_port));
+    struct server silent = make_silent_server();
+    snprintf(line, sizeof line, "orders store=redis://127.0.0.1:%u/0", silent.port);
     STATUS(frazil_segment_try_open(line, 0, &none), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0 && none == NULL);
-    snprintf(line, sizeof line, "photos store='redis://127.0.0.1:%d/0 redis://127.0.0.1:1/0'", ntohs(silent.sin_port));
+    snprintf(line, sizeof line, "photos store='redis://127.0.0.1:%u/0 redis://127.0.0.1:1/0'", silent.port);
     OK(frazil_tickets_try_open(line, 0, &numbers));
     STATUS(frazil_numbers_try_next(numbers, 1, &number), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0 && number == -5);
     frazil_numbers_free(numbers);
-    close(listening);
+    close(silent.socket);
 
     /* A backup of the folder is put back. */
     struct folder folder = make_folder();

@@ -4,7 +4,9 @@
 #include "suite.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +92,23 @@ static inline void meet(struct barrier barrier) {
     close(barrier.ends[1]);
     while (read(barrier.ends[0], &none, 1) < 0) {}
     close(barrier.ends[0]);
+}
+
+/* It takes connections, and never answers. */
+struct server {
+    int socket;
+    unsigned port;
+};
+
+static inline struct server make_silent_server(void) {
+    struct sockaddr_in address = {0};
+    socklen_t size = sizeof address;
+    const int listening = socket(AF_INET, SOCK_STREAM, 0);
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(listening, (struct sockaddr *)&address, size) != 0 || listen(listening, 5) != 0) abort();
+    if (getsockname(listening, (struct sockaddr *)&address, &size) != 0) abort();
+    return (struct server){listening, ntohs(address.sin_port)};
 }
 
 /* A folder of this case's own for `store=file:`. */
