@@ -1,7 +1,7 @@
 // What the suites share.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FrazilError, Layout, Snowflake, errors } from 'frazil'
@@ -12,19 +12,6 @@ export const here = fileURLToPath(new URL('.', import.meta.url))
 /** A file of tests/vectors. */
 export function vectors(name) {
   return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'))
-}
-
-/** Removes a folder of stores. The thread behind a handle that was just freed may write there once more: then all of it is removed again. */
-export function removeStores(folder) {
-  for (let tries = 1; ; tries++) {
-    try {
-      return rmSync(folder, { recursive: true, force: true })
-    } catch (error) {
-      if (error.code !== 'ENOTEMPTY' || tries === 500) throw error
-      // Also for who is called while the process exits.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
-    }
-  }
 }
 
 /** Asserts that a call is refused with a code, and that the message says certain things. */

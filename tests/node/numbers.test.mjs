@@ -11,7 +11,8 @@ import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Buffered, FrazilError, Numbers, Segment, Snowflake, Tickets } from 'frazil'
-import { assertAscending, refused, rejected, removeStores, runChild } from './helper.mjs'
+import { removeStores } from './folders.mjs'
+import { assertAscending, refused, rejected, runChild } from './helper.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'frazil-numbers-'))
 after(() => removeStores(folder))

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { threadId } from 'node:worker_threads'
 import { Buffered, Segment, Snowflake, Tickets } from 'frazil'
-import { removeStores } from './helper.mjs'
+import { removeStores } from './folders.mjs'
 
 /** Where stores are, until the end. */
 export const folder = mkdtempSync(join(tmpdir(), 'frazil-waits-'))

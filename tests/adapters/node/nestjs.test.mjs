@@ -4,14 +4,15 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { removeStores } from '../../node/folders.mjs'
 import { install } from './installed.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'frazil-nestjs-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+after(() => removeStores(folder))
 let stores = 0
 
 /** A store of its own. */
