@@ -147,7 +147,7 @@ impl Calls {
                 let (mut due, mut again) = (due.into_iter(), Vec::new());
                 while let Some(call) = due.next() {
                     again.extend(look(call));
-                    if !fork::mark().is(process) {
+                    if !fork::mark().is_still(process) {
                         // Who was told has forked, and this is the child: the others are its parent's to look at, and what they hold is.
                         std::mem::forget((due, again));
                         return;
