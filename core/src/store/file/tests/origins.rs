@@ -30,9 +30,12 @@ pub(super) fn in_an_image(dir: &Path) {
 /// What was told of a folder holds after the machine has lost what was not on its disk.
 #[test]
 fn a_power_cut_makes_no_other_folder() {
-    // Where this may not be mounted, it cannot be seen.
+    if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
+        eprintln!("only root mounts the image of a disk, and not in every container");
+        return;
+    }
     let mount = "truncate -s 16M DIR/disk; mkdir DIR/before DIR/after
-        { mkfs.ext4 -qF DIR/disk && mount -o loop DIR/disk DIR/before; } || { echo 1 passed; exit; }
+        mkfs.ext4 -qF DIR/disk; mount -o loop DIR/disk DIR/before
         mkdir DIR/before/ids; sync -f DIR/before";
     run_mounted(mount, "power cut", &Temp::new().0);
 }
