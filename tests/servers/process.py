@@ -102,6 +102,23 @@ def send(pids, number):
             pass
 
 
+def freeze(pids, seconds):
+    """Stops processes where they stand, and waits until each of their threads stands; tells whether they do.
+
+    To send SIGSTOP is not enough: on a busy machine the thread that takes it waits for a processor, and the others go on meanwhile.
+    """
+    send(pids, signal.SIGSTOP)
+    return await_true(lambda: all(map(stands, pids)), seconds, pause=0.001)
+
+
+def stands(pid):
+    """Whether no thread of a process runs: it is stopped, or has ended."""
+    try:
+        return all(pathlib.Path(task, "stat").read_text().rpartition(")")[2].split()[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task"))
+    except (FileNotFoundError, ProcessLookupError):
+        return gone(pid)
+
+
 def gone(pid):
     """Whether a process has ended, waited for or not."""
     try:

@@ -157,9 +157,11 @@ class Server:
         if not self.runs():
             return
         # The parent first: it starts no more helpers.
-        process.send([self.running.pid], signal.SIGSTOP)
+        self.paused = [self.running.pid]
+        stands = process.freeze(self.paused, PATIENCE)
         self.paused = process.family(self.running.pid)
-        process.send(self.paused, signal.SIGSTOP)
+        if not (stands and process.freeze(self.paused, PATIENCE)):
+            raise Failure(f"{self.name} does not stop")
 
     def resume(self):
         """Lets it go on after `pause`."""

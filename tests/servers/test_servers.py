@@ -61,6 +61,16 @@ def test_it_answers_nothing_while_it_is_paused(server):
     assert process.await_true(server.serves, server_module.PATIENCE)
 
 
+def test_it_is_paused_once_none_of_its_threads_runs(server):
+    assert not process.stands(server.running.pid)
+    server.pause()
+    try:
+        assert all(map(process.stands, process.family(server.running.pid)))
+    finally:
+        server.resume()
+    assert not process.stands(server.running.pid)
+
+
 def test_two_of_a_kind_live_side_by_side(redis):
     with servers.start("redis") as other:
         redis.call("SET", "who", "first")
