@@ -317,6 +317,31 @@ fn who_may_not_wait_asks_again_until_a_number_is_leased() {
     assert_eq!(records.count(), 1, "one number was leased");
 }
 
+#[test]
+fn who_mints_again_finds_the_lease_healthy() {
+    let line = format!("standard node=7 store=memory namespace=well-again detached=true {QUICK}");
+    let ids = open(&line);
+    // Who takes a lease tells of it, which takes a moment.
+    frazil::on_event(|_| ());
+    for round in 0..20 {
+        ids.renew().unwrap();
+        let thief = open(&line);
+        assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::LeaseExhausted);
+        assert!(!ids.lease().unwrap().healthy);
+        drop(thief);
+        let (begin, mut looks) = (Instant::now(), 0);
+        while ids.stats().lease_node.is_none() {
+            if looks % 10_000 == 0 {
+                let _wished = ids.try_next_id(Duration::ZERO);
+            }
+            looks += 1;
+            assert!(begin.elapsed() < Duration::from_secs(20));
+        }
+        let lease = ids.lease().unwrap();
+        assert!(lease.healthy, "round {round}: {:?}", lease.last_error);
+    }
+}
+
 /// The memory that this process uses, in bytes.
 #[cfg(target_os = "linux")]
 fn resident() -> u64 {

@@ -203,11 +203,11 @@ impl Seat {
         let (grant, store) = (self.holder.grant(), self.holder.store());
         self.holder.done(reply, now);
         self.note(grant, store);
-        self.settle(now, process);
         // Before anybody can use what was confirmed.
         if self.holder.grant().is_some() && self.holder.trouble().is_none() {
             self.report(None, process);
         }
+        self.settle(now, process);
     }
 
     /// Does what callers have asked for since the last look.
@@ -452,6 +452,8 @@ impl Seat {
             }),
             (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
                 let since = show_instant(*since_ms);
+                // One that was just leased is not in use yet.
+                let node = self.holder.grant().map_or(node, |grant| grant.node);
                 let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
             }),
