@@ -235,7 +235,7 @@ CASE(segment_errors) {
 
     /* A backup of the folder is put back. */
     struct folder folder = make_folder();
-    OK(open_in(frazil_segment_open, folder, "orders step=100 wait=2s", &numbers));
+    OK(open_in(frazil_segment_open, folder, "orders step=100 wait=10s", &numbers));
     char backup[80];
     CHECK(beside("cp -a '%s' '%s'", folder, backup, sizeof backup));
     OK(frazil_numbers_fill(numbers, got, 20, NULL));

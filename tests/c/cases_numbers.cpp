@@ -161,7 +161,7 @@ CASE(segment_errors) {
 
     // A backup of the folder is put back.
     const folder in;
-    const segment orders("orders step=100 wait=2s store=" + in.store());
+    const segment orders("orders step=100 wait=10s store=" + in.store());
     std::filesystem::copy(in.path(), in.beside(), std::filesystem::copy_options::recursive);
     const many before = filled(orders, 20);
     // The next range is there, and the thread at rest: no write is under way.
