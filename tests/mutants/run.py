@@ -22,6 +22,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -434,30 +435,28 @@ def run(program: str, number: int, *arguments: str, end: re.Pattern | None = Non
         acts = Path(folder, "acts")
         told = {"FRAZIL_PLANTED": str(number), "FRAZIL_PLANTED_ACTS": str(acts)} | environment
         said = []
-        tests = subprocess.Popen(
-            [program, *arguments],
-            cwd=TARGET / "source" / "core",
-            env={name: value for name, value in ENVIRONMENT.items() if not name.startswith("FRAZIL")} | told,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        end_all = partial(kill, tests.pid)
-        late = threading.Timer(PATIENCE_S, end_all)
-        late.start()
-        try:
+        with contextlib.ExitStack() as ends:
+            with signals_later():
+                tests = subprocess.Popen(
+                    [program, *arguments],
+                    cwd=TARGET / "source" / "core",
+                    env={name: value for name, value in ENVIRONMENT.items() if not name.startswith("FRAZIL")} | told,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    start_new_session=True,
+                )
+                end_all = partial(kill, tests.pid)
+                late = threading.Timer(PATIENCE_S, end_all)
+                late.start()
+                for end_it in (tests.stdout.close, tests.wait, end_all, late.cancel):
+                    ends.callback(end_it)
             for line in tests.stdout:
                 said.append(line)
                 if end and end.match(line):
                     end_all()
             # Until it is waited for, its number is nobody else's.
             os.waitid(os.P_PID, tests.pid, os.WEXITED | os.WNOWAIT)
-        finally:
-            late.cancel()
-            end_all()
-            tests.wait()
-            tests.stdout.close()
         return Ended(tests.returncode, "".join(said), acts.exists())
 
 
@@ -497,6 +496,22 @@ def end_on_signals() -> None:
     """What runs ends with us."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+
+
+@contextlib.contextmanager
+def signals_later() -> Iterator[None]:
+    """Whoever ends us while a program begins is heard when it is known what is to be ended with us."""
+    came = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 def changes(planted: list, chosen: list) -> list[list[tuple[str, str, str]]]:

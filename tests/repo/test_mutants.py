@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -141,10 +142,14 @@ def test_the_short_list_names_what_is_there():
     assert set(run.SHORT) <= {mutant[0] for mutant in run.MUTANTS}
 
 
-def test_a_run_that_is_ended_leaves_no_program(tmp_path):
+def begin(tmp_path, work):
+    """A run of one program in the shell."""
     script = f"import sys; sys.path.insert(0, {str(ROOT / 'tests/mutants')!r}); import run, pathlib; run.TARGET = pathlib.Path({str(tmp_path)!r})"
-    work = "run.end_on_signals(); run.run('/bin/sh', 0, '-c', 'sleep 600 & echo $$ > begun.new; mv begun.new begun; wait')"
-    program = subprocess.Popen([sys.executable, "-c", f"{script}; {work}"])
+    return subprocess.Popen([sys.executable, "-c", f"{script}; run.end_on_signals(); run.run('/bin/sh', 0, '-c', {work!r})"])
+
+
+def test_a_run_that_is_ended_leaves_no_program(tmp_path):
+    program = begin(tmp_path, "sleep 600 & echo $$ > begun.new; mv begun.new begun; wait")
     begun = tmp_path / "source/core/begun"
     try:
         assert process.await_true(begun.exists, 60)
@@ -156,3 +161,15 @@ def test_a_run_that_is_ended_leaves_no_program(tmp_path):
     finally:
         program.kill()
         program.wait()
+
+
+def test_a_run_that_is_ended_as_its_program_begins_leaves_none(tmp_path):
+    for _ in range(10):
+        program = begin(tmp_path, "echo $$ > begun.new; mv begun.new begun; kill -TERM $PPID; exec sleep 600")
+        begun = tmp_path / "source/core/begun"
+        try:
+            assert program.wait(60) == 128 + signal.SIGTERM
+            assert process.await_true(partial(process.gone, int(begun.read_text())), 60)
+        finally:
+            program.kill()
+            program.wait()
