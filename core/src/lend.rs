@@ -98,7 +98,10 @@ fn is_own(host: &str) -> bool {
     };
     let name = name.unwrap_or_default().trim_end_matches('.');
     let is_address = |ip: IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
-    matches!(name, "" | "localhost") || ["/", "%2f", "127."].iter().any(|own| name.starts_with(own)) || name.parse().is_ok_and(is_address)
+    // As the system's file of hosts has it, or nobody else may be called; 0 is 0.0.0.0.
+    let is_named = matches!(name, "" | "0" | "localhost" | "localhost.localdomain" | "ip6-localhost" | "ip6-loopback");
+    let begins = |own: &&str| name.starts_with(*own);
+    is_named || name.ends_with(".localhost") || ["/", "%2f", "127."].iter().any(begins) || name.parse().is_ok_and(is_address)
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
@@ -276,6 +279,10 @@ mod tests {
             "redis://localhost",
             "redis://:secret@LocalHost:6379/0",
             "redis://localhost.:6379",
+            "redis://localhost.localdomain",
+            "redis://redis.localhost:6379",
+            "etcd://ip6-localhost",
+            "redis://0:6379",
             "rediss://127.0.0.1",
             "redis://127.1",
             "redis://0.0.0.0",
