@@ -98,7 +98,10 @@ fn is_own(host: &str) -> bool {
     };
     let name = name.unwrap_or_default().trim_end_matches('.');
     let is_address = |ip: IpAddr| ip.to_canonical().is_loopback() || ip.is_unspecified();
-    matches!(name, "" | "localhost") || ["/", "%2f", "127."].iter().any(|own| name.starts_with(own)) || name.parse().is_ok_and(is_address)
+    // As the system's file of hosts has it, or nobody else may be called; 0 is 0.0.0.0.
+    let is_named = matches!(name, "" | "0" | "localhost" | "localhost.localdomain" | "ip6-localhost" | "ip6-loopback");
+    let begins = |own: &&str| name.starts_with(*own);
+    is_named || name.ends_with(".localhost") || ["/", "%2f", "127."].iter().any(begins) || name.parse().is_ok_and(is_address)
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
@@ -168,8 +171,8 @@ impl Lender {
         let before = store.origin();
         let answer = ask(store)?;
         let after = store.origin();
-        // The answer may be of the one, and a swap done there.
-        if before.is_some() && after.is_some() && before != after {
+        // The answer may be of the one, and a swap done there; also where only one of them says which it is.
+        if before != after {
             let why = format!("store={}: another folder was put in its place just now", self.address);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         }
@@ -228,6 +231,44 @@ impl Lender {
 #[cfg(all(test, not(loom), feature = "stores"))]
 mod tests {
     use super::*;
+    use crate::store::{Loaded, Swap, Swapped, Which};
+
+    /// A folder in whose place another one is put while it is asked.
+    struct Exchanged {
+        before: Option<&'static str>,
+        after: Option<&'static str>,
+    }
+
+    impl Store for Exchanged {
+        fn set_timeout(&mut self, _timeout: Duration) {}
+
+        fn load(&mut self, _namespace: &str, _which: Which) -> Result<Loaded> {
+            self.before = self.after;
+            Ok(Loaded::default())
+        }
+
+        fn swap(&mut self, _namespace: &str, _swap: &Swap) -> Result<Swapped> {
+            unreachable!()
+        }
+
+        fn origin(&self) -> Option<String> {
+            self.before.map(str::to_owned)
+        }
+
+        fn namespaces(&mut self) -> Result<Vec<String>> {
+            unreachable!()
+        }
+    }
+
+    /// Also where the file system of one of them does not say when a file was made.
+    #[test]
+    fn what_was_asked_of_one_folder_is_not_told_as_anothers() {
+        let lender = Lender::new(&Spec::parse("store=file:/data/ids").unwrap()).unwrap();
+        for (before, after) in [(Some("a"), Some("a")), (None, None), (Some("a"), Some("b")), (Some("a"), None), (None, Some("a"))] {
+            let told = lender.told(&mut Exchanged { before, after }, |store| store.load("shop", Which::All));
+            assert_eq!(told.is_ok(), before == after, "{before:?} {after:?}");
+        }
+    }
 
     #[test]
     fn stores_on_the_machine_itself() {
@@ -238,6 +279,10 @@ mod tests {
             "redis://localhost",
             "redis://:secret@LocalHost:6379/0",
             "redis://localhost.:6379",
+            "redis://localhost.localdomain",
+            "redis://redis.localhost:6379",
+            "etcd://ip6-localhost",
+            "redis://0:6379",
             "rediss://127.0.0.1",
             "redis://127.1",
             "redis://0.0.0.0",

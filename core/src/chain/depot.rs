@@ -8,6 +8,7 @@ use crate::lease::{Bell, Due};
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::wait::{Later, Wait};
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -306,8 +307,8 @@ impl Depot {
         let waits = Waits(self);
         drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
         wait.check()?;
-        drop(waits);
-        Ok((!self.is_a_parents()).then(|| self.lock()))
+        // Under the lock with which it looks again: in between it would not be counted.
+        Ok(ManuallyDrop::new(waits).end())
     }
 
     /// Waits until everything is prepared that shall be; not being able to is no error here, nor is a fork.
@@ -484,12 +485,18 @@ impl State {
 /// A caller that waits, until it is dropped: also where who is asked whether to go on panics.
 struct Waits<'a>(&'a Depot);
 
+impl<'a> Waits<'a> {
+    /// `None` in a child that was forked by who was asked.
+    fn end(&self) -> Option<MutexGuard<'a, State>> {
+        let mut state = (!self.0.is_a_parents()).then(|| self.0.lock())?;
+        state.waiting -= 1;
+        Some(state)
+    }
+}
+
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        // It may be a child that was forked by who was asked.
-        if !self.0.is_a_parents() {
-            self.0.lock().waiting -= 1;
-        }
+        drop(self.end());
     }
 }
 

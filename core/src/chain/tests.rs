@@ -6,6 +6,7 @@ use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
 use crate::wait::Wait;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -248,6 +249,21 @@ fn a_caller_who_panics_within_a_wait_waits_no_more() {
     let call = || chain.take(1, Wait::until(LONG, &asked));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err());
     assert_eq!(chain.waiting(), 0);
+}
+
+/// Else what is dropped in that moment is not prepared again, and a thread that failed rests as if nobody waited.
+#[test]
+fn a_caller_who_looks_again_waits_all_the_time() {
+    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (over, since) = (AtomicBool::new(false), Instant::now());
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| chain.take(1, Wait::until(LONG, &|| over.load(Relaxed))).is_err());
+        while chain.waiting() == 0 {}
+        let waits = std::iter::repeat_with(|| chain.waiting() == 1).take_while(|_| since.elapsed() < LONG / 40).all(|waits| waits);
+        over.store(true, Relaxed);
+        assert!(call.join().unwrap());
+        assert!(waits, "after {:?} it did not", since.elapsed());
+    });
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn health(health: &super::listing::Health, name: &str, layout: &Layout, findings
     }
     let (used, nodes) = (health.used, health.nodes);
     let text = format!("{name}: {used} of {nodes} node numbers are held");
-    if nodes > 0 && used * 5 >= nodes * 4 {
+    if nodes > 0 && used.saturating_mul(5) >= nodes.saturating_mul(4) {
         findings.warn(area, text, "a layout with more node bits, or another namespace for what need not be unique together");
     } else {
         findings.good(area, text);

@@ -91,7 +91,7 @@ impl Listing {
             layout: self.purpose.as_ref().map(|purpose| purpose.layout.clone()),
             is_of_another_server: meta.is_some_and(|meta| meta.server != self.server),
             unreadable,
-            used: ahead + counted,
+            used: ahead.saturating_add(counted),
             nodes,
         }
     }
@@ -102,7 +102,7 @@ impl Listing {
             summary.named += u64::from(row.node < summary.nodes);
             match &row.content {
                 Content::Unreadable(_) => summary.unreadable += 1,
-                Content::Slot(Slot { tenure: Tenure::Count, bound, .. }, _) => summary.counted += bound,
+                Content::Slot(Slot { tenure: Tenure::Count, bound, .. }, _) => summary.counted = summary.counted.saturating_add(*bound),
                 // Where the layout is not known nobody can say that a bound has passed.
                 Content::Slot(Slot { tenure: Tenure::Held, .. }, end_ms) if end_ms.is_none_or(|end_ms| end_ms >= self.now_ms) => {
                     summary.ahead += 1;
@@ -368,6 +368,15 @@ node  fields     state    holder       bound                 from now  version
 2 of 1024 node numbers held, 0 free or passed, 1021 never used, 2 unreadable
 ";
         assert_eq!(text, expected);
+    }
+
+    /// Whoever may write a record may write any number into it, and they are added up.
+    #[test]
+    fn no_counts_are_too_large() {
+        let count = format!("1 count token=0000000000000007 version=2 bound={} holder=shop-3:4711", i64::MAX);
+        let listing =
+            listing(Some(&format!("{META}{STANDARD} lease=disposable given=node")), &[(1, &count), (2, &count), (3, &count), (7, HELD)]);
+        assert_eq!((listing.health().used, &listing.json()["summary"]["left"]), (u64::MAX, &json!(0)));
     }
 
     #[test]

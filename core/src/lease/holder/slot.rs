@@ -83,6 +83,12 @@ impl Held {
     }
 }
 
+/// The version of a record with a token of its own. Whoever may write a record may write any number into it, and more must follow: then it begins
+/// again.
+fn version_after(old: Option<&Slot>) -> u64 {
+    old.map_or(0, |slot| slot.version) % (u64::MAX / 2) + 1
+}
+
 impl Holder {
     /// The write that takes a slot.
     pub(super) fn taking(&mut self, node: u64, old: Option<(&Slot, &str)>, now: Now) -> Result<Taking> {
@@ -121,7 +127,7 @@ impl Holder {
         let record = Slot {
             tenure: Tenure::Held,
             token,
-            version: old.map_or(0, |(slot, _)| slot.version) + 1,
+            version: version_after(old.map(|(slot, _)| slot)),
             bound,
             holder: self.terms.holder.clone(),
         };
@@ -149,7 +155,7 @@ impl Holder {
             return Err(changed("it may have forgotten which disposable numbers it gave out, so another namespace is needed"));
         }
         let token = self.random.u64(..);
-        let version = old.as_ref().map_or(0, |(slot, _)| slot.version) + 1;
+        let version = version_after(old.as_ref().map(|(slot, _)| slot));
         let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.terms.holder.clone() };
         let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
@@ -255,5 +261,38 @@ impl Holder {
     pub(super) fn lose(&mut self) {
         self.avoided = self.held.take().map(|held| held.grant.node).filter(|_| self.terms.candidates.count() > 1);
         self.state = State::Seek;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::{Do, Reply, Terms};
+    use super::*;
+    use crate::store::Swapped;
+
+    /// Whoever may write a record may write any number into it, and a lease begins and goes on from this one.
+    #[test]
+    fn a_version_after_which_there_is_hardly_one_is_no_end() {
+        for (disposable, tenure) in [(false, "free"), (false, "held"), (true, "count")] {
+            let terms = Terms::of_a_test("time:41@1ms node:2 sequence:12 epoch:2025-01-01", disposable);
+            let record = format!("1 {tenure} token=7 version={} bound=1 holder=x:1", u64::MAX - 1);
+            let slots = (0..4).map(|node| (node, record.clone())).collect();
+            let mut loaded = Loaded { time_ms: Some(1_735_689_600_000), slots, ..Loaded::default() };
+            let mut holder = Holder::new(terms, fastrand::Rng::with_seed(1));
+            for second in 0..10 {
+                let now = Now { tick: 1_000 * second, mono_ms: 1_000 * second, next: 0 };
+                match holder.step(now) {
+                    Do::Load(_) => holder.done(Ok(Reply::Loaded(loaded.clone())), now),
+                    Do::Swap(swap) => {
+                        if swap.key == Key::Meta {
+                            loaded.meta = Some(swap.new);
+                        }
+                        holder.done(Ok(Reply::Swapped(Swapped::Done)), now);
+                    }
+                    Do::Rest(_) | Do::Release(_) => {}
+                }
+            }
+            assert!(holder.grant().is_some() && (disposable || holder.renewals() > 2), "{tenure}: {:?}", holder.trouble());
+        }
     }
 }

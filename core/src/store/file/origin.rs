@@ -5,7 +5,7 @@
 //! own: that may stand in the image of many containers. (A file system's snapshot, or a cloned disk, has both.)
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 const MARK: &str = ".lent";
@@ -13,24 +13,42 @@ const MARK: &str = ".lent";
 /// Makes the file where there is none. `None` where that cannot be, or where the file system does not say when.
 pub(super) fn of(dir: &Path) -> Option<String> {
     let mark = dir.join(MARK);
-    birth(&mark).or_else(|| {
+    birth(&mark, dir).or_else(|| {
         match File::create_new(&mark) {
-            // What is told now must be the same after a power cut: all who know it would take the folder for another one.
-            Ok(made) => drop(made.sync_all().and_then(|()| File::open(dir)?.sync_all())),
+            Ok(made) => drop(sync(&made, dir)),
             // Another server may have been first.
             Err(why) if why.kind() == ErrorKind::AlreadyExists => {}
             Err(_) => return None,
         }
-        birth(&mark)
+        birth(&mark, dir)
     })
 }
 
+/// What is told now must be the same after a power cut: all who know it would take the folder for another one.
+fn sync(made: &File, dir: &Path) -> io::Result<()> {
+    made.sync_all()?;
+    File::open(dir)?.sync_all()
+}
+
 #[cfg(target_os = "linux")]
-fn birth(mark: &Path) -> Option<String> {
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+fn birth(mark: &Path, dir: &Path) -> Option<String> {
+    use rustix::fs::{CWD, Mode, OFlags, openat};
+    let found = shown(mark);
     // In a container it may be the image's, and so the same in many, until it is opened to be written: then the overlay makes one of its own.
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let _own = openat(CWD, mark, flags, Mode::empty());
+    let own = openat(CWD, mark, flags, Mode::empty());
+    let told = shown(mark);
+    if told != found
+        && let Ok(own) = own
+    {
+        drop(sync(&own.into(), dir));
+    }
+    told
+}
+
+#[cfg(target_os = "linux")]
+fn shown(mark: &Path) -> Option<String> {
+    use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
     // Not by std, for which a preloaded library may fake the time.
     let status = statx(CWD, mark, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::INO | StatxFlags::BTIME).ok()?;
     let is_told = StatxFlags::from_bits_retain(status.stx_mask).contains(StatxFlags::BTIME);
@@ -38,7 +56,7 @@ fn birth(mark: &Path) -> Option<String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn birth(mark: &Path) -> Option<String> {
+fn birth(mark: &Path, _dir: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let status = mark.symlink_metadata().ok()?;
     let made = status.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;

@@ -27,7 +27,7 @@ pub(super) fn in_an_image(dir: &Path) {
     assert!(one.is_none() || one != two, "{one:?}");
 }
 
-/// What was told of a folder holds after the machine has lost what was not on its disk.
+/// What was told of a folder holds after the machine has lost what was not on its disk; also of one that came with a container's image.
 #[test]
 fn a_power_cut_makes_no_other_folder() {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {
@@ -35,15 +35,19 @@ fn a_power_cut_makes_no_other_folder() {
         return;
     }
     let mount = "truncate -s 16M DIR/disk; mkdir DIR/before DIR/after
-        mkfs.ext4 -qF DIR/disk; mount -o loop DIR/disk DIR/before
-        mkdir DIR/before/ids; sync -f DIR/before";
-    run_mounted(mount, "power cut", &Temp::new().0);
+        mkfs.ext4 -qF DIR/disk; mount -o loop DIR/disk DIR/before; cd DIR/before
+        mkdir ids image image/ids upper work merged; : > image/ids/.lent; sync -f .";
+    run_mounted(&format!("{mount}; {OVERLAY}"), "power cut", &Temp::new().0);
 }
 
+/// A container's files, in a disk's folder.
+const OVERLAY: &str = "mount -t overlay none -o lowerdir=image,upperdir=upper,workdir=work merged";
+
 pub(super) fn in_a_power_cut(dir: &Path) {
-    let before = origin::of(&dir.join("before/ids")).unwrap();
+    let told = |disk: &str| ["ids", "merged/ids"].map(|ids| origin::of(&dir.join(disk).join(ids)).unwrap());
+    let before = told("before");
     fs::copy(dir.join("disk"), dir.join("found")).unwrap();
-    let (found, after) = (dir.join("found"), dir.join("after"));
-    assert!(Command::new("mount").args(["-o", "loop"]).args([&found, &after]).status().unwrap().success());
-    assert_eq!(origin::of(&after.join("ids")), Some(before));
+    let mount = format!("mount -o loop found after; cd after; {OVERLAY}");
+    assert!(Command::new("sh").args(["-ec", &mount]).current_dir(dir).status().unwrap().success());
+    assert_eq!(told("after"), before);
 }
