@@ -138,7 +138,8 @@ def test_the_end_amid_a_command(tmp_path):
             connection.sendall(ask[20:])
             connection.shutdown(socket.SHUT_WR)
         came = b"".join(iter(lambda: connection.recv(65536), b""))
-        assert came.count(b"\r\n") == 2 * 20_001
+        # The rest may have come before the connection was told of the end, and is answered then.
+        assert came.count(b"\r\n") in (2 * 20_001, 3 * 20_001)
         assert server.running.wait(PATIENCE_S) == 0
 
 
