@@ -1,6 +1,6 @@
 //! Lines on their way to a stream that may be slow: a pipe that nobody reads holds up neither a request nor a lease.
 
-use std::io::{ErrorKind, Result, Write};
+use std::io::{ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,14 +50,21 @@ impl Lines {
     /// be written.
     pub fn write(&self, out: &mut impl Write, after_dropped: impl Fn(u64) -> String, failed: impl Fn(u64)) {
         let mut batch = vec![];
+        let mut is_cut = false;
         loop {
             let dropped = self.take(&mut batch);
             if dropped > 0 {
                 batch.extend(after_dropped(dropped).bytes());
             }
             for piece in pieces(&batch) {
-                if write_all(out, piece).is_err() {
-                    failed(piece.iter().filter(|&&byte| byte == b'\n').count() as u64);
+                if is_cut {
+                    // A disk was full amid a line: none stands behind what there is of it.
+                    is_cut = write_piece(out, b"\n") == 0;
+                }
+                let (taken, lost) = piece.split_at(write_piece(out, piece));
+                if !lost.is_empty() {
+                    failed(lost.iter().filter(|&&byte| byte == b'\n').count() as u64);
+                    is_cut |= taken.last().is_some_and(|&byte| byte != b'\n');
                 }
                 self.lock().pieces += 1;
             }
@@ -96,17 +103,19 @@ impl Lines {
     }
 }
 
-fn write_all(out: &mut impl Write, mut piece: &[u8]) -> Result<()> {
-    while !piece.is_empty() {
-        match out.write(piece) {
-            Ok(0) => return Err(ErrorKind::WriteZero.into()),
-            Ok(count) => piece = &piece[count..],
+/// Writes a piece, and tells how much of it: all, or what there was before an error.
+fn write_piece(out: &mut impl Write, piece: &[u8]) -> usize {
+    let mut taken = 0;
+    while taken < piece.len() {
+        match out.write(&piece[taken..]) {
+            Ok(0) => break,
+            Ok(count) => taken += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(PAUSE),
-            Err(error) => return Err(error),
+            Err(_) => break,
         }
     }
-    Ok(())
+    taken
 }
 
 /// Whole lines, as many as are written at once; a longer one by itself.
@@ -123,7 +132,8 @@ fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::io::Result;
+    use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use std::sync::{Arc, mpsc};
 
     #[test]
@@ -221,6 +231,47 @@ mod tests {
         assert!(lines.push("a line\n"));
         lines.finish(Duration::MAX);
         assert_eq!(out.try_iter().collect::<Vec<_>>(), b"a line\n");
+    }
+
+    /// A disk that takes what it has room for.
+    struct Disk {
+        room: Arc<AtomicUsize>,
+        came: mpsc::Sender<Vec<u8>>,
+    }
+
+    impl Write for Disk {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+            let count = self.room.load(Ordering::Relaxed).min(bytes.len());
+            if count == 0 {
+                return Err(ErrorKind::StorageFull.into());
+            }
+            self.room.fetch_sub(count, Ordering::Relaxed);
+            let _ = self.came.send(bytes[..count].to_vec());
+            Ok(count)
+        }
+
+        fn flush(&mut self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_cut_spoils_no_other_one() {
+        let (lines, failed, room) = (Arc::new(Lines::default()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(10)));
+        let (its, counted, (came, out)) = (Arc::clone(&lines), Arc::clone(&failed), mpsc::channel());
+        let mut disk = Disk { room: Arc::clone(&room), came };
+        assert!(lines.push("a line\na second line\na third line\n"));
+        std::thread::spawn(move || its.write(&mut disk, |_| String::new(), |lines| _ = counted.fetch_add(lines, Ordering::Relaxed)));
+        for line in ["a fourth line\n", "a fifth line\n"] {
+            lines.finish(Duration::MAX);
+            if line.contains("fifth") {
+                room.store(1000, Ordering::Relaxed);
+            }
+            assert!(lines.push(line));
+        }
+        lines.finish(Duration::MAX);
+        let text = String::from_utf8(out.try_iter().flatten().collect()).unwrap();
+        assert_eq!((text.as_str(), failed.load(Ordering::Relaxed)), ("a line\na s\na fifth line\n", 3));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 /// What is sent at once, in bytes. The kernel copies it: a megabyte takes a millisecond.
 pub const PIECE: usize = 256 * 1024;
 
-/// So many IDs are written at once: a million of them take tens of milliseconds.
+/// So many IDs, or rows of them, are written at once: a million of them take tens of milliseconds.
 pub const IDS: usize = 4096;
 
-/// Writes IDs, in turns where there are many.
-pub async fn in_turns(ids: &[i64], mut write: impl FnMut(&[i64])) {
+/// Writes IDs, or rows of them, in turns where there are many.
+pub async fn in_turns<T>(ids: &[T], mut write: impl FnMut(&[T])) {
     for (turn, ids) in ids.chunks(IDS).enumerate() {
         if turn > 0 {
             tokio::task::yield_now().await;

@@ -285,6 +285,14 @@ def test_a_large_answer_leaves_no_room_behind(tmp_path):
             assert (resident_kib(server) - before) / count < 100, port
 
 
+def refuses(port):
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 def test_the_end(tmp_path):
     """Not ready; no new connection; what is under way is answered; the node number is given back."""
     layout = "layout='time:41@3s node:4 sequence:4 epoch:2025-01-01' exhausted=wait:60s rollback=error"
@@ -295,19 +303,19 @@ def test_the_end(tmp_path):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             # More than there are in this tick and the next one.
             waiting = pool.submit(server.ids, "orders", 33)
-            assert process.await_true(
-                lambda: b'_connections{protocol="http"} 1' in server.ask("GET", "/metrics", port="admin")[2], PATIENCE_S
-            )
+            # It has some of them, so it has come: a connection may be there before what is asked on it.
+            issued = re.compile(rb'^frazil_issued_total\{name="orders".*\} [1-9]', re.MULTILINE)
+            assert process.await_true(lambda: issued.search(server.ask("GET", "/metrics", port="admin")[2]), PATIENCE_S)
             server.signal(signal.SIGTERM)
             assert process.await_true(lambda: server.ask("GET", "/readyz", port="admin")[0] == 503, PATIENCE_S)
             assert server.ask("GET", "/healthz", port="admin")[0] == 200
-            for port in ("http", "resp"):
-                with pytest.raises(ConnectionRefusedError):
-                    socket.create_connection(("127.0.0.1", server.ports[port]))
+            assert process.await_true(lambda: all(refuses(server.ports[port]) for port in ("http", "resp")), PATIENCE_S)
             assert not waiting.done()
             assert len(set(waiting.result())) == 33
         assert server.running.wait(PATIENCE_S) == 0
-        assert [event["event"] for event in server.events()][-2:] == ["draining", "ended"]
+        told = [event["event"] for event in server.events()]
+        # On a busy machine a lease may have lapsed meanwhile, and be taken anew.
+        assert "draining" in told and told[-1] == "ended"
         # Nobody has to wait for the bound of a number that was given back.
         frazil.Snowflake(spec.removeprefix("orders=")).close()
         with pytest.raises(redis.ConnectionError):

@@ -6,7 +6,8 @@ use super::form::Form;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
-use frazil::{ErrorKind, Id, TextFormat, id_range, parse_instant, parts_to_json};
+use crate::turns::in_turns;
+use frazil::{ErrorKind, Id, Row, TextFormat, id_range, parse_instant, parts_to_json};
 use serde_json::json;
 use std::time::Duration;
 
@@ -47,9 +48,20 @@ pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let count = ask.shared.count("n", query.get("n").unwrap_or("1"))?;
     let place = ask.room(name, count).await?;
     let rows = mint::rows(name, count, ask.shared.limits.wait).await?;
-    let ranges: Vec<_> =
-        rows.into_iter().map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count })).collect();
-    Ok(place.hold(json(json!({ "ranges": ranges }).to_string())))
+    Ok(place.hold(json(written(&rows).await)))
+}
+
+/// Rows in JSON, of which there is at least one. Some layouts make nearly as many as there are IDs.
+async fn written(rows: &[Row]) -> String {
+    let mut out = r#"{"ranges":["#.to_owned();
+    in_turns(rows, |rows| {
+        for Row { first, step, count } in rows {
+            out += &format!(r#"{{"count":{count},"first":"{first}","step":"{step}"}},"#);
+        }
+    })
+    .await;
+    out.pop();
+    out + "]}"
 }
 
 /// `GET /v1/NAME/decode/ID`: its time and fields.
@@ -69,4 +81,36 @@ pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_question)?;
     let (first, last) = range;
     Ok(json(json!({ "first": first.to_string(), "last": last.to_string() }).to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::turns;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn others_come_in_between_rows() {
+        let rows: Vec<_> = (1..=3 * turns::IDS as i64).map(|first| Row { first, step: 7, count: 2 }).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let others = Arc::new(AtomicUsize::new(0));
+            let counted = Arc::clone(&others);
+            tokio::spawn(async move {
+                loop {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            });
+            let ranges: Vec<_> = rows
+                .iter()
+                .map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count }))
+                .collect();
+            let wanted = json!({ "ranges": ranges }).to_string();
+            assert!(written(&rows).await == wanted);
+            assert!(others.load(Ordering::Relaxed) >= 2);
+            assert_eq!(written(&rows[..1]).await, r#"{"ranges":[{"count":2,"first":"1","step":"7"}]}"#);
+        });
+    }
 }

@@ -38,6 +38,8 @@ pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incom
     if name.contains('/') || request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
         return None;
     }
+    // To find the name that was meant is for `answer`.
+    shared.find(name)?;
     let done = match Ask::new(shared, request) {
         Ok(ask) => ids::next_at_once(&ask, name)?,
         Err(refused) => Err(refused),
@@ -58,6 +60,11 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
         Ok(form) => route(&shared, &request, &form).await,
         Err(refused) => Err(refused),
     };
+    if done.is_err() {
+        // To find the name that was meant among many takes as long as thousands of IDs: others come in between. While there is more of a
+        // pipeline hyper asks at once again, and `yield_now` would be over then. A task of its own comes behind those that wait.
+        let _ = tokio::spawn(tokio::task::yield_now()).await;
+    }
     tell(&shared, peer, &request, since, done)
 }
 
@@ -127,4 +134,47 @@ fn no_such_path() -> Refusal {
     Refusal::not_found(
         "there is no such path: POST /v1/NAME/next and /v1/NAME/ranges, GET /v1/NAME/decode/ID, /v1/NAME/range, /openapi.json".into(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limits;
+    use crate::stop;
+    use crate::tokens::Gate;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[test]
+    fn others_come_in_between_refusals() {
+        const COUNT: usize = 100;
+        let limits = Limits { count: 1, wait: Duration::ZERO, connections: 1 };
+        let shared = Arc::new(Shared::new(limits, Gate::new(None, vec![]).unwrap(), None, false));
+        let (_stopper, stop) = stop::channel();
+        let peer = SocketAddr::from(([127, 0, 0, 1], 1));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        for query in ["", "?n=2"] {
+            let (of_all, its, stop) = (Arc::clone(&shared), Arc::clone(&shared), stop.clone());
+            runtime.block_on(async {
+                let (mut client, server) = tokio::io::duplex(64 * 1024);
+                let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
+                tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
+                let turns = Arc::new(AtomicU64::new(0));
+                let counted = Arc::clone(&turns);
+                tokio::spawn(async move {
+                    loop {
+                        counted.fetch_add(1, Ordering::Relaxed);
+                        tokio::task::yield_now().await;
+                    }
+                });
+                client.write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\n\r\n").repeat(COUNT).as_bytes()).await.unwrap();
+                let mut came = vec![];
+                while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {
+                    assert!(client.read_buf(&mut came).await.unwrap() > 0);
+                }
+                assert!(turns.load(Ordering::Relaxed) >= COUNT as u64, "{turns:?}");
+            });
+        }
+    }
 }

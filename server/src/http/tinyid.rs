@@ -60,16 +60,28 @@ pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
     }
 }
 
+/// What may be asked for.
+const KEYS: [&str; 3] = ["bizType", "token", "batchSize"];
+
 /// What is asked for, read as Spring does: other keys are nobody's, and a number may stand in spaces, or be empty for none.
-struct Wanted<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+struct Wanted<'a>(Vec<(&'static str, Cow<'a, str>)>);
 
 impl<'a> Wanted<'a> {
     fn new(query: &'a [u8], form: &'a [u8]) -> Self {
-        Wanted(form_urlencoded::parse(query).chain(form_urlencoded::parse(form)).collect())
+        let mut found: Vec<(&str, Cow<'a, str>)> = vec![];
+        for (key, value) in form_urlencoded::parse(query).chain(form_urlencoded::parse(form)) {
+            // That a key is there twice is all that has to be known. The rest of a long form would be kept while the request waits.
+            if let Some(&key) = KEYS.iter().find(|&&its| its == key)
+                && found.iter().filter(|(earlier, _)| *earlier == key).count() < 2
+            {
+                found.push((key, value));
+            }
+        }
+        Wanted(found)
     }
 
     fn all(&self, key: &str) -> impl Iterator<Item = &str> {
-        self.0.iter().filter(move |(found, _)| found == key).map(|(_, value)| value.as_ref())
+        self.0.iter().filter(move |(found, _)| *found == key).map(|(_, value)| value.as_ref())
     }
 
     /// # Errors

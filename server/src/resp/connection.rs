@@ -74,6 +74,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
             // RESET ends what AUTH began, and libraries log in again; so does who has another token by now.
             logged_in_by = since + login;
         }
+        let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
         let (mut asked, mut refused, mut is_gone) = (0, 0, false);
         while !session.is_over && !is_gone {
             match parse(&came, &mut words) {
@@ -95,10 +96,9 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 }
             }
             if let Some(place) = session.place.take() {
-                // Whoever does not take it by then has lost the connection, and others have the place.
-                is_gone = !matches!(timeout_at(place.until.into(), send(&mut stream, &mut reply)).await, Ok(Ok(())));
+                is_gone = !is_sent(&mut stream, &mut reply, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH {
-                is_gone = send(&mut stream, &mut reply).await.is_err();
+                is_gone = !is_sent(&mut stream, &mut reply, login_ends(&session)).await;
                 // A pipeline of large batches is work for long: others come in between.
                 tokio::task::yield_now().await;
             }
@@ -109,7 +109,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 access::pipeline(peer, asked, refused, since);
             }
         }
-        if is_gone || send(&mut stream, &mut reply).await.is_err() {
+        if is_gone || !is_sent(&mut stream, &mut reply, login_ends(&session)).await {
             return;
         }
         if asked >= TURN {
@@ -123,6 +123,15 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     // TLS has an end of its own.
     if stream.shutdown().await.is_ok() && !is_quiet {
         linger(&mut stream).await;
+    }
+}
+
+/// Whether all was sent. Whoever does not take it by then has lost the connection, and others have the place.
+async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, by: Option<Instant>) -> bool {
+    let sent = send(stream, reply);
+    match by {
+        Some(by) => matches!(timeout_at(by.into(), sent).await, Ok(Ok(()))),
+        None => sent.await.is_ok(),
     }
 }
 
@@ -217,6 +226,27 @@ mod tests {
             let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), SocketAddr::from(([127, 0, 0, 1], 1)));
             let serving = tokio::spawn(serve_with(Duration::from_millis(300), stream, peer, stop, shared));
             tokio::time::timeout(Duration::from_secs(60), serving).await.expect("its time is over").unwrap();
+        });
+    }
+
+    #[test]
+    fn who_takes_no_answer_and_does_not_log_in_is_closed_too() {
+        let file = std::env::temp_dir().join(format!("frazil-stranger-{}.toml", std::process::id()));
+        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
+        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
+        std::fs::remove_file(file).unwrap();
+        let (_stopper, stop) = stop::channel();
+        runtime().block_on(async {
+            for count in [300, 3000] {
+                let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop.clone());
+                // More than there is room for on the way.
+                let asked = tokio::spawn(async move {
+                    let _ = client.write_all(&b"PING\r\n".repeat(count)).await;
+                    client
+                });
+                tokio::time::timeout(Duration::from_secs(10), serving).await.expect("its time is over").unwrap();
+                drop(asked);
+            }
         });
     }
 
