@@ -114,7 +114,9 @@ def freeze(pids, seconds):
 def stands(pid):
     """Whether no thread of a process runs: it is stopped, or has ended."""
     try:
-        return all(pathlib.Path(task, "stat").read_text().rpartition(")")[2].split()[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task"))
+        return all(
+            pathlib.Path(task, "stat").read_text().rpartition(")")[2].split()[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task")
+        )
     except (FileNotFoundError, ProcessLookupError):
         return gone(pid)
 
