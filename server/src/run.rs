@@ -78,9 +78,12 @@ async fn serve(config: Config) -> Result<()> {
         ports.spawn(start(bound, &shared, no_stop.clone(), protocol)?);
     }
     let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
-    shared.serve(names?);
-    for (protocol, bound) in public {
-        ports.spawn(start(bound, &shared, stop.clone(), protocol)?);
+    let names = names?;
+    // Whoever is told that it is ready finds its ports open.
+    let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, stop.clone(), protocol)).collect::<Result<Vec<_>>>()?;
+    shared.serve(names);
+    for port in serving {
+        ports.spawn(port);
     }
     drop(stop);
     log::info("ready", &[("names", &shared.names().len().to_string())]);

@@ -241,6 +241,28 @@ def test_a_log_that_nobody_reads(tmp_path):
         assert server.running.wait(PATIENCE_S) == 0
 
 
+def test_whoever_is_told_that_it_is_ready_can_connect(tmp_path):
+    for _ in range(100):
+        server = Replica(tmp_path, "orders=standard node=1")
+        server.spawn()
+        with contextlib.closing(server.connection("admin")) as admin, contextlib.ExitStack() as stack:
+            stack.callback(server.__exit__)
+
+            def status(admin=admin):
+                try:
+                    admin.request("GET", "/readyz")
+                    answer = admin.getresponse()
+                    answer.read()
+                    return answer.status
+                except ConnectionRefusedError:
+                    admin.close()
+                    return None
+
+            assert process.await_true(lambda status=status: status() == 200, PATIENCE_S, pause=0)
+            for port in ("resp", "http"):
+                socket.create_connection(("127.0.0.1", server.ports[port]), timeout=PATIENCE_S).close()
+
+
 def test_one_connection_too_many(tmp_path):
     with Replica(tmp_path, "orders=standard node=1", "--max-connections=2") as server:
         with contextlib.ExitStack() as stack:
