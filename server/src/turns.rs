@@ -15,3 +15,19 @@ pub async fn in_turns<T>(ids: &[T], mut write: impl FnMut(&[T])) {
         write(ids);
     }
 }
+
+/// How many turns a task has had that always wants one, for tests.
+#[cfg(test)]
+pub fn counted() -> std::sync::Arc<std::sync::atomic::AtomicU64> {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let turns = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&turns);
+    tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    turns
+}

@@ -50,6 +50,14 @@ impl<'a> Ask<'a> {
         Err(Refusal::method_not_allowed("OPTIONS is not for this path: GET".to_owned(), "GET, POST"))
     }
 
+    /// Whether this may be done with a name that was found.
+    ///
+    /// # Errors
+    /// `UNAUTHORIZED`, `FORBIDDEN`.
+    pub fn check(&self, right: Right, name: &Name) -> Result<()> {
+        self.shared.gate.check(self.token.as_ref(), right, &name.name)
+    }
+
     /// # Errors
     /// `UNAUTHORIZED`, `FORBIDDEN`, `UNKNOWN_KEY`.
     pub fn name(&self, right: Right, name: &str) -> Result<&'a Arc<Name>> {

@@ -4,6 +4,7 @@ use super::answer::{Answer, json};
 use super::ask::Ask;
 use super::form::Form;
 use crate::mint;
+use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
 use crate::turns::in_turns;
@@ -29,9 +30,9 @@ pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
 }
 
 /// The same for one ID; `None` where it has to be waited for.
-pub fn next_at_once(ask: &Ask<'_>, name: &str) -> Option<Result<Answer>> {
+pub fn next_at_once(ask: &Ask<'_>, name: &Name) -> Option<Result<Answer>> {
     let one = || {
-        let name = ask.name(Right::Mint, name)?;
+        ask.check(Right::Mint, name)?;
         let form = Form::of(ask.request.headers())?;
         Ok(form.answer(&[name.try_next(Duration::ZERO.into())?]))
     };
@@ -87,22 +88,14 @@ pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
 mod tests {
     use super::*;
     use crate::turns;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn others_come_in_between_rows() {
         let rows: Vec<_> = (1..=3 * turns::IDS as i64).map(|first| Row { first, step: 7, count: 2 }).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let others = Arc::new(AtomicUsize::new(0));
-            let counted = Arc::clone(&others);
-            tokio::spawn(async move {
-                loop {
-                    counted.fetch_add(1, Ordering::Relaxed);
-                    tokio::task::yield_now().await;
-                }
-            });
+            let others = turns::counted();
             let ranges: Vec<_> = rows
                 .iter()
                 .map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count }))

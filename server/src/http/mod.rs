@@ -39,7 +39,7 @@ pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incom
         return None;
     }
     // To find the name that was meant is for `answer`.
-    shared.find(name)?;
+    let name = shared.find(name)?;
     let done = match Ask::new(shared, request) {
         Ok(ask) => ids::next_at_once(&ask, name)?,
         Err(refused) => Err(refused),
@@ -142,7 +142,8 @@ mod tests {
     use crate::config::Limits;
     use crate::stop;
     use crate::tokens::Gate;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use crate::turns;
+    use std::sync::atomic::Ordering;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -160,14 +161,7 @@ mod tests {
                 let (mut client, server) = tokio::io::duplex(64 * 1024);
                 let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
                 tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
-                let turns = Arc::new(AtomicU64::new(0));
-                let counted = Arc::clone(&turns);
-                tokio::spawn(async move {
-                    loop {
-                        counted.fetch_add(1, Ordering::Relaxed);
-                        tokio::task::yield_now().await;
-                    }
-                });
+                let turns = turns::counted();
                 client.write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\n\r\n").repeat(COUNT).as_bytes()).await.unwrap();
                 let mut came = vec![];
                 while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {

@@ -156,7 +156,9 @@ mod tests {
     use crate::names::Plan;
     use crate::stop;
     use crate::tokens::Gate;
+    use crate::turns;
     use std::future::Future;
+    use std::path::PathBuf;
     use std::pin::Pin;
     use std::task::{Context, Poll, ready};
     use tokio::io::{DuplexStream, ReadBuf};
@@ -165,6 +167,22 @@ mod tests {
 
     fn shared(gate: Gate) -> Arc<Shared> {
         Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, false))
+    }
+
+    /// A file that goes when the test ends.
+    struct File(PathBuf);
+
+    impl Drop for File {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// For those alone who know the token `0123456789abcdef`.
+    fn guarded(test: &str) -> (Arc<Shared>, File) {
+        let file = File(std::env::temp_dir().join(format!("frazil-{test}-{}.toml", std::process::id())));
+        std::fs::write(&file.0, "[a]\nsecret='0123456789abcdef'").unwrap();
+        (shared(Gate::new(Some(file.0.clone()), vec![]).unwrap()), file)
     }
 
     fn runtime() -> tokio::runtime::Runtime {
@@ -179,11 +197,7 @@ mod tests {
 
     #[test]
     fn who_does_not_log_in_is_closed() {
-        let file = std::env::temp_dir().join(format!("frazil-login-{}.toml", std::process::id()));
-        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
-        let gate = Gate::new(Some(file.clone()), vec![]).unwrap();
-        std::fs::remove_file(file).unwrap();
-        let shared = shared(gate);
+        let shared = guarded("login").0;
         let (_stopper, stop) = stop::channel();
         let begin = || begin(&shared, Duration::from_millis(300), stop.clone()).0;
         runtime().block_on(async {
@@ -217,10 +231,7 @@ mod tests {
 
     #[test]
     fn who_talks_and_does_not_log_in_is_closed_too() {
-        let file = std::env::temp_dir().join(format!("frazil-talker-{}.toml", std::process::id()));
-        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
-        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
-        std::fs::remove_file(file).unwrap();
+        let shared = guarded("talker").0;
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (stream, peer) = (tokio::io::join(Talker, tokio::io::sink()), SocketAddr::from(([127, 0, 0, 1], 1)));
@@ -231,10 +242,7 @@ mod tests {
 
     #[test]
     fn who_takes_no_answer_and_does_not_log_in_is_closed_too() {
-        let file = std::env::temp_dir().join(format!("frazil-stranger-{}.toml", std::process::id()));
-        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
-        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
-        std::fs::remove_file(file).unwrap();
+        let shared = guarded("stranger").0;
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             for count in [300, 3000] {
@@ -253,9 +261,7 @@ mod tests {
     /// It has no rights from its next command on, and others want the place.
     #[test]
     fn whose_token_is_taken_away_is_closed() {
-        let file = std::env::temp_dir().join(format!("frazil-revoked-{}.toml", std::process::id()));
-        std::fs::write(&file, "[a]\nsecret='0123456789abcdef'").unwrap();
-        let shared = shared(Gate::new(Some(file.clone()), vec![]).unwrap());
+        let (shared, file) = guarded("revoked");
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop);
@@ -263,9 +269,8 @@ mod tests {
             client.write_all(b"AUTH 0123456789abcdef\r\nPING\r\n").await.unwrap();
             client.read_exact(&mut came[..12]).await.unwrap();
             assert_eq!(&came[..12], b"+OK\r\n+PONG\r\n");
-            std::fs::write(&file, "[b]\nsecret='fedcba9876543210'").unwrap();
+            std::fs::write(&file.0, "[b]\nsecret='fedcba9876543210'").unwrap();
             shared.gate.reload().unwrap();
-            std::fs::remove_file(file).unwrap();
             client.write_all(b"PING\r\n").await.unwrap();
             client.read_exact(&mut came[..34]).await.unwrap();
             assert_eq!(&came[..34], b"-NOAUTH Authentication required.\r\n");
@@ -285,14 +290,7 @@ mod tests {
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (mut client, _serving) = begin(&shared, LOGIN, stop);
-            let turns = Arc::new(AtomicU64::new(0));
-            let counted = Arc::clone(&turns);
-            tokio::spawn(async move {
-                loop {
-                    counted.fetch_add(1, Ordering::Relaxed);
-                    tokio::task::yield_now().await;
-                }
-            });
+            let turns = turns::counted();
             client.write_all(&b"INCR x\r\n".repeat(COUNT)).await.unwrap();
             let mut came = vec![];
             while came.iter().filter(|&&byte| byte == b'\n').count() < COUNT {
