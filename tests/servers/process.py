@@ -87,10 +87,15 @@ def family(pid):
 def parent_of(pid):
     """The parent of a process, 0 when it is gone."""
     try:
-        # The name in parentheses may hold anything.
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return int(status(f"/proc/{pid}")[1])
     except (OSError, IndexError):
         return 0
+
+
+def status(folder):
+    """What the kernel tells of a process or of a thread after its name: the state, the parent, and more."""
+    # The name in parentheses may hold anything.
+    return pathlib.Path(folder, "stat").read_text().rpartition(")")[2].split()
 
 
 def send(pids, number):
@@ -114,9 +119,7 @@ def freeze(pids, seconds):
 def stands(pid):
     """Whether no thread of a process runs: it is stopped, or has ended."""
     try:
-        return all(
-            pathlib.Path(task, "stat").read_text().rpartition(")")[2].split()[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task")
-        )
+        return all(status(task)[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
         return gone(pid)
 
@@ -124,7 +127,7 @@ def stands(pid):
 def gone(pid):
     """Whether a process has ended, waited for or not."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        return status(f"/proc/{pid}")[0] in "ZX"
     except (OSError, IndexError):
         return True
 
