@@ -1,4 +1,4 @@
-//! What time is it? The system says, or the program itself.
+//! The time, as the system or the program tells it.
 
 mod counter;
 mod stretch;
@@ -13,23 +13,23 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NOT_SET: i64 = i64::MIN;
 
-/// Where a generator reads the time.
+/// The source of a generator's time.
 pub(crate) enum Clock {
-    /// The operating system's wall clock, and the processor's counter where that tells how long a tick lasts.
+    /// The operating system's wall clock, with the processor's counter where that is reliable.
     System(Option<Counter>),
-    /// `clock=manual`: the last time that the program set.
+    /// `clock=manual`: the time that the program set last.
     Manual(AtomicI64),
-    /// A system clock and a counter that a simulation sets.
+    /// A system clock and a counter under the control of a simulation.
     #[cfg(all(test, not(loom)))]
     Simulated(std::sync::Arc<AtomicI64>, Counter),
 }
 
-/// What a clock showed.
+/// One reading of a clock.
 pub(crate) struct Reading {
     pub(crate) unix_ms: i64,
-    /// How much of that millisecond had passed.
+    /// The nanoseconds passed in that millisecond.
     ns: u64,
-    /// The counter, just before.
+    /// The counter just before the clock was read.
     count: u64,
 }
 
@@ -42,7 +42,7 @@ impl Clock {
         Clock::Manual(AtomicI64::new(NOT_SET))
     }
 
-    /// The time in Unix milliseconds; a manual clock that was never set lies before every epoch.
+    /// Returns the time in Unix milliseconds; for a manual clock that was never set, a time before every epoch.
     #[inline]
     pub(crate) fn unix_ms(&self) -> i64 {
         match self {
@@ -53,12 +53,12 @@ impl Clock {
         }
     }
 
-    /// The time, exactly.
+    /// Reads the clock to the nanosecond, with the counter.
     ///
     /// # Errors
     /// `CLOCK_NOT_SET` for a manual clock that was never set.
     pub(crate) fn read(&self) -> Result<Reading> {
-        // Before the time: so what is counted from here on is never less than what has passed since.
+        // Before the clock: the counts since then are never fewer than those since the reading.
         let count = self.count();
         let (unix_ms, ns) = match self {
             Clock::System(_) => system_time(),
@@ -70,20 +70,20 @@ impl Clock {
         Ok(Reading { unix_ms, ns, count })
     }
 
-    /// For how long the clock surely shows the tick of a reading, which ends at `end_ms`.
+    /// Returns the stretch in which the clock surely shows the tick of a reading; the tick ends at `end_ms`.
     pub(crate) fn stretch(&self, reading: &Reading, tick: u64, end_ms: i64) -> Stretch {
         let left = (end_ms.saturating_sub(reading.unix_ms).max(0) as u64).saturating_mul(1_000_000).saturating_sub(reading.ns);
         self.counter().and_then(|counter| counter.stretch(reading.count, left)).unwrap_or(Stretch::of_tick(tick))
     }
 
-    /// Whether the clock still shows the tick of a stretch; `tick` tells what it shows where the counter does not. Only a clock with a counter
-    /// makes stretches of counts.
+    /// Tells whether the clock still shows the tick of a stretch. `tick` reads the clock, for stretches without counts. Only a clock with a
+    /// counter makes stretches with counts.
     #[inline(always)]
     pub(crate) fn shows(&self, stretch: Stretch, tick: impl FnOnce() -> u64) -> bool {
         if stretch.is_of_counts() { stretch.holds(self.count()) } else { Stretch::of_tick(tick()) == stretch }
     }
 
-    /// Whether the counter says that the clock still shows the tick of a stretch.
+    /// Tells whether, by the counter, the clock still shows the tick of a stretch.
     #[inline(always)]
     pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
         counts.are_some() && counts.hold(self.count())
@@ -98,7 +98,7 @@ impl Clock {
         counter::read()
     }
 
-    /// Whether a reading, of which this is the tick, lies in a stretch.
+    /// Tells whether a reading with this tick lies in a stretch.
     pub(crate) fn showed(&self, stretch: Stretch, reading: &Reading, tick: u64) -> bool {
         if stretch.is_of_counts() { stretch.holds(reading.count) } else { stretch == Stretch::of_tick(tick) }
     }
@@ -129,7 +129,7 @@ impl Clock {
         matches!(self, Clock::Manual(_))
     }
 
-    /// How long until an instant, to the nanosecond where the clock knows.
+    /// Returns the time left until an instant, to the nanosecond where the clock is that exact.
     pub(crate) fn until(&self, unix_ms: i64) -> Duration {
         match self {
             Clock::System(_) if unix_ms >= 0 => {
@@ -141,7 +141,7 @@ impl Clock {
     }
 }
 
-/// The millisecond that the system's clock shows, read anew when it may have passed.
+/// The system clock's current millisecond, read again only when it may have passed.
 pub(crate) struct Millisecond {
     clock: Clock,
     unix_ms: i64,
@@ -153,12 +153,12 @@ impl Millisecond {
         Millisecond { clock: Clock::system(), unix_ms: i64::MIN, stretch: Stretch::NONE }
     }
 
-    /// The one that was read last.
+    /// Returns the millisecond read last.
     pub(crate) fn unix_ms(&self) -> i64 {
         self.unix_ms
     }
 
-    /// Whether the clock may show another one by now.
+    /// Tells whether the clock may have moved to another millisecond.
     #[inline(always)]
     pub(crate) fn has_passed(&self) -> bool {
         !self.clock.shows(self.stretch, || system_ms() as u64)
@@ -171,19 +171,19 @@ impl Millisecond {
     }
 }
 
-/// The system's clock in Unix milliseconds.
+/// Returns the system's clock in Unix milliseconds.
 #[inline]
 pub(crate) fn system_ms() -> i64 {
     system_time().0
 }
 
-/// The system's clock in Unix milliseconds, and the nanoseconds that have passed of the last one.
+/// Returns the system's clock in Unix milliseconds, and the nanoseconds passed in that millisecond.
 #[inline]
 fn system_time() -> (i64, u64) {
     const NS: i128 = 1_000_000;
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => ((since.as_secs() * 1000) as i64 + i64::from(since.subsec_millis()), u64::from(since.subsec_nanos() % 1_000_000)),
-        // Before 1970 the distance counts backwards, and a begun millisecond is the earlier one.
+        // Before 1970 the distance counts backwards, so round down to the earlier millisecond.
         Err(before) => {
             let ns = -(before.duration().as_nanos() as i128);
             (ns.div_euclid(NS) as i64, ns.rem_euclid(NS) as u64)

@@ -1,9 +1,9 @@
-//! The processor's counter: it tells "still the same tick" at a third of what the system's clock costs.
+//! The processor's counter, which tells that a tick still lasts at a third of the cost of reading the system's clock.
 //!
-//! x86-64's time-stamp counter and AArch64's virtual counter run at one rate and alike on every core, where the processor and the kernel
-//! say so. Its rate is measured against the system's monotonic clock whenever a generator reads the wall clock. For the rest of that tick,
-//! and for 1 ms at most, the counter alone tells that the tick lasts: so an error of the counter ends with that millisecond. Where
-//! the rate is not known, or has changed (a machine that was suspended or moved to another host), the wall clock is read for every ID.
+//! x86-64's time-stamp counter and AArch64's virtual counter run at one rate, alike on every core, where the processor and the kernel
+//! say so. The rate is measured against the system's monotonic clock whenever a generator reads the wall clock. For the rest of that
+//! tick, and for 1 ms at most, the counter alone tells that the tick lasts: an error of the counter ends with that millisecond. While
+//! the rate is unknown, or after it changed (the machine was suspended or moved to another host), every ID reads the wall clock.
 
 use super::stretch::Stretch;
 use crate::cancel::Uncancelled;
@@ -12,26 +12,26 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// For how long a reading of the wall clock is gone on from.
+/// The longest time for which the counter extends one reading of the wall clock.
 const LONGEST_NS: u64 = 1_000_000;
-/// How early the processor may have executed the reading of the counter: it does not wait for what stands before it.
+/// The time by which the processor may have read the counter early: the instruction does not wait for earlier ones.
 const EARLY_NS: u64 = 1_000;
-/// A rate is known when its error is smaller than one part in so many.
+/// The precision from which a rate is known: its error is smaller than one part in this number.
 const KNOWN: u64 = 1024;
-/// A measurement that differs by more than one part in so many, and its own error, says that the rate has changed.
+/// The tolerance of a rate. A measurement that differs by more than one part in this number, plus its own error, means a changed rate.
 const STEADY: u64 = 512;
-/// What is taken off, one part in so many: both of these, and by how much a system usually slews its clock (1 in 2,000 on Linux). One that slews it
-/// by more is seen at the next measurement, a millisecond later.
+/// The part of a duration that is deducted, one in this number. It covers the two tolerances above and the usual slew of a system clock
+/// (1 in 2,000 on Linux). A faster slew is noticed at the next measurement, a millisecond later.
 const MARGIN: u64 = 256;
-/// Within a shorter time one step of the counter (40 ns where it counts 24 MHz) or of the clock (100 ns on Windows) is too large a part of it.
+/// The shortest measurement: below it, one step of the counter (40 ns at 24 MHz) or of the clock (100 ns on Windows) is too large a part.
 const SHORTEST_MEASUREMENT: Duration = Duration::from_micros(250);
-/// Over a longer time a rate that has changed would hide among that of before.
+/// The longest measurement: beyond it, a changed rate would hide in the average with the old one.
 const LONGEST_MEASUREMENT: Duration = Duration::from_secs(10);
-/// For how long a counter that was wrong has to be right before it is used again: one that differs between two cores is right for as long as the
-/// measurements come from the same core.
+/// The time for which a counter that was wrong must be right before it is used again. A counter that differs between two cores seems
+/// right while the measurements come from the same core.
 const RIGHT_FOR: Duration = Duration::from_secs(1);
 
-/// The processor's counter, or in a test another one.
+/// The processor's counter, or a substitute in a test.
 #[derive(Clone)]
 pub(crate) struct Counter {
     #[cfg(all(test, not(loom)))]
@@ -39,7 +39,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// `None` where it cannot be relied on.
+    /// Returns `None` where the counter is unreliable.
     pub(crate) fn of_the_processor() -> Option<Self> {
         is_reliable().then_some(Counter {
             #[cfg(all(test, not(loom)))]
@@ -47,7 +47,7 @@ impl Counter {
         })
     }
 
-    /// One of 1,000,000 counts per millisecond that a test turns.
+    /// Returns a counter that a test advances, at 1,000,000 counts per millisecond.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn injected(counts: std::sync::Arc<AtomicU64>) -> Self {
         Counter { injected: Some(counts) }
@@ -58,7 +58,7 @@ impl Counter {
         self.injected.as_ref().map_or_else(read, |counts| counts.load(Ordering::SeqCst))
     }
 
-    /// From a count on, as long as surely less than this time has passed; at most 1 ms. `None` while the rate is not known.
+    /// Returns the stretch from a count on in which surely less than `ns` (at most 1 ms) has passed; `None` while the rate is unknown.
     pub(super) fn stretch(&self, from: u64, ns: u64) -> Option<Stretch> {
         let ns = ns.min(LONGEST_NS);
         #[cfg(all(test, not(loom)))]
@@ -70,16 +70,16 @@ impl Counter {
     }
 }
 
-/// How many counts surely pass in a time.
+/// Returns the number of counts that surely pass in a time.
 fn at_rate(rate: u64, ns: u64) -> u64 {
     ns.saturating_mul(rate - rate / MARGIN) / 1_000_000
 }
 
-/// What the counter and the monotonic clock showed at one time.
+/// A simultaneous reading of the counter and the monotonic clock.
 #[derive(Clone, Copy)]
 struct Pair {
     count: u64,
-    /// How far the count may be off.
+    /// The possible error of the count.
     off: u64,
     at: Instant,
 }
@@ -91,19 +91,19 @@ impl Pair {
     }
 }
 
-/// What this process has measured.
+/// The measurements of this process.
 static SHARED: PerProcess<Shared> = PerProcess::new();
 
-/// The rate, measured once more: once a tick or once a millisecond, which costs less than a hundredth of a percent of it. 0 where it is not known.
+/// Measures the rate again and returns it, or 0 while it is unknown. One measurement per tick or millisecond costs less than 0.01 % of it.
 fn measure() -> u64 {
     SHARED.get(|| Ok(Shared::new())).map_or(0, |shared| shared.look(Pair::read))
 }
 
-/// What the threads of a process have measured together.
+/// The measurements that the threads of a process share.
 struct Shared {
     measured: Mutex<Measured>,
     begin: Instant,
-    /// What the last look has said, and when: in ns since `begin`.
+    /// The result of the last measurement, and its time in ns since `begin`.
     rate: AtomicU64,
     at: AtomicU64,
 }
@@ -118,12 +118,12 @@ impl Shared {
         let now = read();
         let rate = measured.look(now);
         self.rate.store(rate, Ordering::Relaxed);
-        // After the rate, so that whoever sees it sees none of before.
+        // After the rate: a thread that sees this time must not see an older rate.
         self.at.store(now.at.saturating_duration_since(self.begin).as_nanos() as u64, Ordering::Release);
         rate
     }
 
-    /// What another thread has said, which is just looking again; not if it has stood still there for so long that it may not hold any more.
+    /// Returns the rate that another thread found; 0 if that thread has been stuck in its measurement for too long to trust it.
     fn said(&self, now: Instant) -> u64 {
         let at = Duration::from_nanos(self.at.load(Ordering::Acquire));
         let is_recent = now.saturating_duration_since(self.begin).saturating_sub(at) <= LONGEST_MEASUREMENT;
@@ -134,16 +134,16 @@ impl Shared {
 #[derive(Default)]
 struct Measured {
     pair: Option<Pair>,
-    /// 0 while it is not known.
+    /// 0 while the rate is unknown.
     rate: u64,
-    /// Whether two measurements in a row have said the same: in one of them the counter may have jumped.
+    /// Two consecutive measurements agreed; in a single one the counter may have jumped.
     is_confirmed: bool,
-    /// When a measurement contradicted the one before.
+    /// The last time at which a measurement contradicted the one before.
     wrong: Option<Instant>,
 }
 
 impl Measured {
-    /// The rate after another look, 0 while it is not to be used.
+    /// Takes a measurement and returns the rate, or 0 while it must not be used.
     fn look(&mut self, now: Pair) -> u64 {
         let (rate, next, said) = judge(self.pair, now, self.rate);
         match said {
@@ -158,20 +158,20 @@ impl Measured {
     }
 }
 
-/// What a look has said of the rate.
+/// The verdict of one measurement on the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Said {
-    /// It comes too soon after the last pair, or was too inexact.
+    /// Too soon after the last pair, or too inexact.
     Nothing,
-    /// It comes so long after it that the rate may have been another one in between, and may be now.
+    /// Too much time has passed since the last pair; the rate may have changed.
     TooLate,
-    /// What it is: the one known, if one was.
+    /// The rate is known, and agrees with the one known before, if any.
     Rate,
-    /// That it is not the one known.
+    /// The rate differs from the one known before.
     Wrong,
 }
 
-/// The rate after a look, and the pair from which the next measurement is made.
+/// Returns the rate after a reading, the pair to measure from next, and the verdict.
 fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair, Said) {
     let Some(last) = last else { return (rate, now, Said::Nothing) };
     let time = now.at.saturating_duration_since(last.at);
@@ -181,7 +181,7 @@ fn judge(last: Option<Pair>, now: Pair, rate: u64) -> (u64, Pair, Said) {
     if time > LONGEST_MEASUREMENT {
         return (rate, now, Said::TooLate);
     }
-    // The one that was read more exactly stays.
+    // Keep the more exact pair.
     let better = if last.off <= now.off { last } else { now };
     if time < SHORTEST_MEASUREMENT {
         return (rate, better, Said::Nothing);
@@ -204,7 +204,7 @@ const UNRELIABLE: u8 = 2;
 fn is_reliable() -> bool {
     static ANSWER: AtomicU8 = AtomicU8::new(NOT_ASKED);
     if ANSWER.load(Ordering::Relaxed) == NOT_ASKED {
-        // Files are read.
+        // This reads files.
         let _uncancelled = Uncancelled::new();
         let reliable = is_invariant() && kernel_uses_it() && !time_is_faked();
         ANSWER.store(if reliable { RELIABLE } else { UNRELIABLE }, Ordering::Relaxed);
@@ -218,7 +218,7 @@ mod processor {
 
     #[inline(always)]
     pub(in super::super) fn read() -> u64 {
-        // SAFETY: every x86-64 has the instruction, and it only reads.
+        // SAFETY: every x86-64 processor has the instruction, and it only reads.
         unsafe { _rdtsc() }
     }
 
@@ -239,7 +239,7 @@ mod processor {
         count
     }
 
-    /// By the architecture: "The Generic Timer" in Arm's reference manual.
+    /// Always true: see "The Generic Timer" in Arm's reference manual.
     pub(super) fn is_invariant() -> bool {
         true
     }
@@ -259,7 +259,7 @@ mod processor {
 use processor::is_invariant;
 pub(super) use processor::read;
 
-/// Whether the kernel takes its own time from the counter: it watches it, and goes over to another source where it is wrong.
+/// Tells whether the kernel takes its own time from the counter: it watches the counter and switches to another source if it is wrong.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn kernel_uses_it() -> bool {
     let told = |which: &str| {
@@ -268,8 +268,8 @@ fn kernel_uses_it() -> bool {
     answers_for_it(&told("current"), &told("available"))
 }
 
-/// The same, by what it says of its clock sources. A hypervisor's clock, which corrects the counter for each core, is what it goes over to where it
-/// has found x86-64's counter wrong, and then it lists that as available no more.
+/// Judges the kernel's list of clock sources. If the kernel finds x86-64's counter wrong, it switches to a hypervisor's clock, which corrects
+/// the counter for each core, and no longer lists the counter as available.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn answers_for_it(current: &str, available: &str) -> bool {
     const SOURCES: [&str; 4] = ["tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter"];
@@ -277,31 +277,31 @@ fn answers_for_it(current: &str, available: &str) -> bool {
     SOURCES.contains(&current.trim()) && (cfg!(not(target_arch = "x86_64")) || lists_it())
 }
 
-/// Other systems do not say; they use it where it is invariant.
+/// Returns true: other systems do not say, and use the counter themselves where it is invariant.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn kernel_uses_it() -> bool {
     true
 }
 
-/// Whether a library shows a clock instead of the system's, as libfaketime does, which may run at any rate: `clock_gettime` is another library's than
-/// the C library's own, whatever the name of its file.
+/// Tells whether a library replaces the system's clock, as libfaketime does: a replaced clock may run at any rate. Compares the library that
+/// defines `clock_gettime` with the C library, so the name of the file does not matter.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn time_is_faked() -> bool {
-    /// Where the library begins that programs find under a name; none in a program that loads no libraries, and where there is no such name.
+    /// Returns the base address of the library that defines a name; `None` in a static program, and for an unknown name.
     fn library_of(name: &std::ffi::CStr) -> Option<usize> {
-        // SAFETY: the name ends in a NUL; what is found is only compared.
+        // SAFETY: the name ends in a NUL, and the result is only compared.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let mut told = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: it takes any address, and writes to `told`.
+        // SAFETY: it takes any address, and writes only to `told`.
         let is_told = !found.is_null() && unsafe { libc::dladdr(found, told.as_mut_ptr()) } != 0;
-        // SAFETY: `told` holds integers and pointers, for which zeros are good.
+        // SAFETY: `told` holds integers and pointers, for which all zeros is a valid value.
         is_told.then(|| unsafe { told.assume_init() }.dli_fbase.addr())
     }
-    // A function of the C library that nobody replaces.
+    // Compared with a function of the C library that nobody replaces.
     library_of(c"clock_gettime") != library_of(c"getauxval")
 }
 
-/// Elsewhere by libfaketime's name.
+/// Tells whether libfaketime is preloaded, by its name.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn time_is_faked() -> bool {
     ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
@@ -330,8 +330,7 @@ mod tests {
         assert_eq!((rate, next.count), (3_000_000, 3_005_000));
     }
 
-    /// Counters of 24 MHz and clocks of 10 MHz often show the same in the two readings of a pair, and one step more or less is much of a
-    /// short time.
+    /// Counters of 24 MHz and clocks of 10 MHz often show the same value in both readings of a pair, so one step is much of a short time.
     #[test]
     fn a_coarse_counter_or_clock_tells_no_rate_over_a_short_time() {
         let coarse = |count: u64, ns: u64| Pair { count, off: 0, at: pair(0, 0).at + Duration::from_nanos(ns) };
@@ -382,7 +381,7 @@ mod tests {
         assert_eq!((rate, next.count), (2_000_000, 60_000_000_000));
     }
 
-    /// A look `us` after the first one, at a counter of 3 GHz that has jumped by so much.
+    /// Measures `us` after the first measurement, with a 3 GHz counter that has jumped by `jumped`.
     fn look(measured: &mut Measured, us: u64, jumped: u64) -> u64 {
         measured.look(pair(5_000 + us * 3_000 + jumped, us))
     }
@@ -408,7 +407,7 @@ mod tests {
         assert_eq!(look(&mut measured, 2_003_000, 0), 3_000_000);
     }
 
-    /// Threads on two cores look, each in a time of its own of a few ms, as the scheduler has it.
+    /// Threads on two cores measure in turns of a few ms, as a scheduler would run them.
     #[test]
     fn a_counter_that_differs_between_cores_is_not_used() {
         let mut measured = Measured::default();
@@ -417,7 +416,7 @@ mod tests {
         assert!(rates[6..].iter().all(|rate| *rate == 0), "used at {:?}", rates.iter().rposition(|rate| *rate != 0));
     }
 
-    /// The machine may have moved meanwhile, to one whose counter has another rate.
+    /// The machine may have moved to a host with another counter rate in between.
     #[test]
     fn a_rate_of_long_ago_is_not_used_before_it_is_measured_once_more() {
         let mut measured = Measured::default();
@@ -449,14 +448,14 @@ mod tests {
         for (current, available) in [("hpet\n", "tsc hpet \n"), ("acpi_pm", "acpi_pm"), ("tsc-early\n", "tsc tsc-early \n"), ("", "")] {
             assert!(!answers_for_it(current, available), "{current}");
         }
-        // What it has found wrong it lists no more, whatever stands in its place.
+        // The kernel no longer lists a source that it has found wrong, whatever it uses instead.
         for (current, available) in [("kvm-clock\n", "kvm-clock acpi_pm \n"), ("kvm-clock\n", "kvm-clock tsc-early \n"), ("kvm-clock", "")]
         {
             assert_eq!(answers_for_it(current, available), cfg!(not(target_arch = "x86_64")), "{current} of {available}");
         }
     }
 
-    /// A library that shows another clock is found, whatever its name, while its clock is still the system's.
+    /// A library that replaces the clock is detected under any file name, even while it shows the system's time.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_counter_is_not_used_under_another_librarys_clock() {

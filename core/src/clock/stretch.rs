@@ -1,12 +1,12 @@
-//! For how long the tick that a clock showed lasts.
+//! The time for which a tick that a clock showed surely lasts.
 
-/// A tick, or a stretch of counts in which it surely lasts: one word, so that nobody reads half of it.
+/// A tick, or a range of counts in which the tick surely lasts, in one word, so that it is read whole.
 ///
-/// A stretch is where it begins and how long it is, in units of `1 << UNIT` counts, and a length of 0 says that it is a tick's number.
+/// A range is its begin and its length in units of `1 << UNIT` counts. Length 0 marks the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch(u64);
 
-/// The counts of a stretch, for whoever keeps one to himself; none where it is a tick's number.
+/// The counts of a stretch in two words; empty for the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     begin: u64,
@@ -20,7 +20,7 @@ impl Counts {
         self.length > 0
     }
 
-    /// As [`Stretch::holds`].
+    /// Does what [`Stretch::holds`] does.
     #[inline(always)]
     pub(super) fn hold(self, count: u64) -> bool {
         count.wrapping_sub(self.begin) < self.length
@@ -28,27 +28,27 @@ impl Counts {
 }
 
 impl Stretch {
-    /// A millisecond has some 3,000,000 counts on x86-64, and 24,000 to 1,000,000 on AArch64: as many units as fit into the length
-    /// hold it, and a unit is a small part of it.
+    /// The unit of a range. A millisecond has some 3,000,000 counts on x86-64 and 24,000 to 1,000,000 on AArch64: the length has room for it,
+    /// and a unit is a small part of it.
     const UNIT: u32 = if cfg!(target_arch = "x86_64") { 11 } else { 10 };
     const LENGTH: u64 = (1 << Self::UNIT) - 1;
-    /// What no clock shows.
+    /// A stretch that no clock shows.
     pub(crate) const NONE: Stretch = Stretch(u64::MAX);
 
-    /// From a count on, as long as surely fewer than so many counts have passed; `None` for fewer than a unit.
+    /// Returns the range from a count on in which surely fewer than `counts` have passed; `None` below one unit.
     pub(super) fn of_counts(from: u64, counts: u64) -> Option<Self> {
         let begin = from >> Self::UNIT;
-        // Rounded down, it never reaches beyond.
+        // Rounded down, so that it never reaches beyond.
         let length = (from.saturating_add(counts) >> Self::UNIT) - begin;
         (length > 0).then_some(Stretch(begin << Self::UNIT | length.min(Self::LENGTH)))
     }
 
-    /// A tick of a clock that has to be read each time. Ticks end with the year 9999, long before they fill the word.
+    /// Returns the stretch of a tick whose clock must be read each time. Ticks end with the year 9999, long before they fill the word.
     pub(crate) fn of_tick(tick: u64) -> Self {
         Stretch(tick << Self::UNIT)
     }
 
-    /// The tick whose number it is; of counts it says nothing.
+    /// Returns the number of the tick; meaningless for a range of counts.
     pub(crate) fn tick(self) -> u64 {
         self.0 >> Self::UNIT
     }
@@ -58,13 +58,13 @@ impl Stretch {
         self.0 & Self::LENGTH != 0
     }
 
-    /// Whether a count lies in it; one that went back to before its begin does not.
+    /// Tells whether a count lies in the range; false for a count that went back to before its begin.
     #[inline(always)]
     pub(super) fn holds(self, count: u64) -> bool {
         (count >> Self::UNIT).wrapping_sub(self.0 >> Self::UNIT) < self.0 & Self::LENGTH
     }
 
-    /// The same in two words, a fourth of the instructions to compare with.
+    /// Returns the range in two words, which takes a fourth of the instructions to compare.
     pub(crate) fn counts(self) -> Counts {
         Counts { begin: self.0 & !Self::LENGTH, length: (self.0 & Self::LENGTH) << Self::UNIT }
     }
