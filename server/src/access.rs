@@ -1,11 +1,11 @@
-//! The access log: who asked for what, and what came of it. No token is in it, and so no query: Tinyid's clients have theirs there.
+//! The access log: peer, request, result. It leaves out the query, because Tinyid's clients send their token there.
 
 use crate::log;
 use hyper::{Method, StatusCode};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Of a path, and of a method: a client may call one what it likes.
+/// The most bytes logged of a path or a method: a client may send any.
 const LONGEST: usize = 256;
 
 pub fn http(protocol: &str, peer: SocketAddr, method: &Method, path: &str, status: StatusCode, code: &str, since: Instant) {
@@ -22,7 +22,7 @@ pub fn http(protocol: &str, peer: SocketAddr, method: &Method, path: &str, statu
     log::info("request", &fields);
 }
 
-/// A pipeline: so many commands, and those of them that were refused.
+/// Logs a pipeline: the number of its commands, and of those that were refused.
 pub fn pipeline(peer: SocketAddr, commands: u64, refused: u64, since: Instant) {
     let fields = [
         ("protocol", "resp"),

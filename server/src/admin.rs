@@ -1,4 +1,4 @@
-//! The operator's port: is it alive, is it ready, what has it counted.
+//! The operator's port: liveness, readiness, metrics.
 
 use crate::access;
 use crate::http::{Answer, json, plain, refusal};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Answers a request of the admin port. Who only asks whether it is alive or ready needs no token: a balancer has none.
+/// Answers a request of the admin port. Liveness and readiness need no token, because a load balancer has none.
 pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Incoming>) -> Answer {
     let since = Instant::now();
     let port = &shared.metrics.admin;
@@ -69,7 +69,7 @@ async fn metrics(shared: &Arc<Shared>, request: &Request<Incoming>) -> Result<An
     let given = request.headers().get(AUTHORIZATION).and_then(|given| given.as_bytes().split_at_checked("bearer ".len()));
     let token = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer ")).map(|(_, token)| fingerprint(token.trim_ascii()));
     shared.gate.check(token.as_ref(), Right::Admin, "")?;
-    // Of a thousand names they are tens of thousands of lines, for which nobody else has to wait.
+    // A thousand names make tens of thousands of lines; no other connection waits for them.
     let all = Arc::clone(shared);
     let text = tokio::task::spawn_blocking(move || all.metrics.text(all.names())).await;
     let told = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Internal, format!("the metrics cannot be written: {error}"));

@@ -1,4 +1,4 @@
-//! What the settings mean: addresses, limits, and what is served.
+//! The checked settings: addresses, limits, and the names to serve.
 
 use crate::names::Plan;
 use crate::protocol::Protocol;
@@ -14,21 +14,21 @@ use std::time::Duration;
 
 const USUAL_HTTP: &str = "127.0.0.1:8080";
 
-/// What bounds a request, and who may send one.
+/// The limits of a request, and the right to send one.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// The most IDs.
+    /// The most IDs per request.
     pub count: usize,
     /// The longest wait for them.
     pub wait: Duration,
-    /// The most connections of a port.
+    /// The most connections per port.
     pub connections: usize,
 }
 
-/// Where a protocol is spoken.
+/// The place where a protocol is spoken.
 pub enum Place {
     Address(SocketAddr),
-    /// The service manager has opened it.
+    /// A socket that the service manager has opened.
     Socket(TcpListener, SocketAddr),
 }
 
@@ -51,10 +51,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// With the sockets that the service manager has handed over.
+    /// Checks the settings. `sockets` come from the service manager.
     ///
     /// # Errors
-    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and what else is wrong with a setting, a spec, a token or a certificate.
+    /// `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and other codes for a wrong setting, spec, token or certificate.
     pub fn new(settings: Settings, sockets: Vec<(Protocol, TcpListener)>) -> Result<Self> {
         let is_placed = !sockets.is_empty() || settings.resp.is_some();
         let usual = (!is_placed).then(|| USUAL_HTTP.to_owned());
@@ -87,7 +87,7 @@ impl Config {
     }
 }
 
-/// In the order of the protocols.
+/// Returns the places in the order of the protocols.
 fn places(given: [(Protocol, Option<String>); 3], mut sockets: Vec<(Protocol, TcpListener)>) -> Result<Vec<(Protocol, Place)>> {
     let mut places = vec![];
     for (protocol, text) in given {
@@ -119,7 +119,7 @@ fn limit<T: PartialOrd + fmt::Display + Copy>(key: &str, value: Option<T>, usual
     Err(Error::new(ErrorKind::OutOfRange, format!("{key}={value} is out of range: {low} to {high}")))
 }
 
-/// Without a host it is this machine's own.
+/// Parses an address; without a host it is the loopback interface.
 fn address(key: &str, text: &str) -> Result<SocketAddr> {
     let whole = if text.starts_with(':') { format!("127.0.0.1{text}") } else { text.to_owned() };
     let found = whole.to_socket_addrs().map_err(|error| spec_error(format!("{key}={text:?} is not an address, HOST:PORT: {error}")))?;

@@ -1,13 +1,13 @@
-//! How many files may be open: a connection is one, and the stores must have theirs, or leases end.
+//! The limit on open files: each connection takes one, and the stores need theirs, or leases end.
 
 use crate::log;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For stores, ports, the log and the runtime.
+/// The files kept for stores, ports, the log and the runtime.
 const RESERVED: u64 = 64;
 
-/// Has as many as the system allows, and gives how many connections each of so many ports may have then. Stores that are lent have so many
-/// files of their own.
+/// Raises the limit to what the system allows, and returns how many connections each port may have. Each lent store has its own share of
+/// files.
 pub fn room_for(connections: usize, ports: usize, lent: usize) -> usize {
     let reserved = RESERVED + lent as u64;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -1,4 +1,4 @@
-//! Several generators under one name, each with a node number of its own: together they go beyond what one layout's tick holds.
+//! Several generators under one name, each with its own node number: together they exceed the rate of one.
 
 use frazil::{Error, ErrorKind, Id, Layout, Result, Snowflake, Spec, Stats, Wait};
 use std::cell::Cell;
@@ -6,16 +6,16 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The key of a name's line, which the server has for itself.
+/// The key that the server takes out of a name's line.
 const KEY: &str = "generators";
 const ALLOWED: RangeInclusive<usize> = 1..=64;
-/// A clock that went back further than the policies make up for, and that is not there again within so long, is better left to itself.
+/// The longest wait for a clock that went back further than the policies allow. A longer one ends the request with an error.
 const CLOCK_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many of them a spec wants; the key is taken out.
+/// Takes the key out of a spec, and returns the number of generators it asks for.
 ///
 /// # Errors
-/// `WRONG_TYPE`, `OUT_OF_RANGE`; `SPEC` where there are not as many node numbers to choose from.
+/// `WRONG_TYPE`, `OUT_OF_RANGE`; `SPEC` where there are fewer node numbers than generators.
 pub fn wanted(spec: &mut Spec) -> Result<usize> {
     let Some(text) = spec.take(KEY)? else { return Ok(1) };
     let (low, high) = (ALLOWED.start(), ALLOWED.end());
@@ -30,12 +30,12 @@ pub fn wanted(spec: &mut Spec) -> Result<usize> {
     Ok(count)
 }
 
-/// At least one.
+/// One or more generators of one layout.
 pub struct Generators(Vec<Snowflake>);
 
 impl Generators {
     /// # Errors
-    /// As `Snowflake::open`, for any of them.
+    /// Those of `Snowflake::open`, for any of the generators.
     pub fn open(spec: Spec, count: usize, wait: Wait<'_>) -> Result<Self> {
         if count == 1 {
             return Ok(Generators(vec![Snowflake::open_spec(spec, wait)?]));
@@ -44,10 +44,10 @@ impl Generators {
         (0..count).map(|_| Snowflake::open_spec(spec.clone(), wait)).collect::<Result<_>>().map(Generators)
     }
 
-    /// One ID, of this thread's generator if that has one now, and else of any that has.
+    /// Returns one ID: of this thread's generator if it has one now, else of any that has.
     ///
     /// # Errors
-    /// As `Snowflake::try_next_id`.
+    /// Those of `Snowflake::try_next_id`.
     pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
         if let [only] = &*self.0 {
             return only.try_next_id(wait).map(Id::get);
@@ -62,10 +62,10 @@ impl Generators {
         soonest.found()?.try_next_id(wait).map(Id::get)
     }
 
-    /// As many IDs as there is room for, ascending; of as few generators as it takes.
+    /// Fills the buffer with IDs that ascend within each generator, from as few generators as possible.
     ///
     /// # Errors
-    /// As `Snowflake::try_fill`.
+    /// Those of `Snowflake::try_fill`.
     pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         if let [only] = &*self.0 {
             return only.try_fill(buffer, wait);
@@ -83,17 +83,17 @@ impl Generators {
         })
     }
 
-    /// Whether IDs of several of them may stand in one batch, each with those of its own in order.
+    /// Tells whether one batch may mix the IDs of several generators, each in its own order.
     pub fn are_several(&self) -> bool {
         self.0.len() > 1
     }
 
-    /// All have the same.
+    /// Returns the layout, which all share.
     pub fn layout(&self) -> &Layout {
         self.0[0].layout()
     }
 
-    /// What all have counted together.
+    /// Returns the counts of all generators, added up.
     pub fn stats(&self) -> Stats {
         let mut all = self.0.iter().map(Snowflake::stats);
         let mut sum = all.next().expect("there is at least one");
@@ -101,8 +101,8 @@ impl Generators {
         sum
     }
 
-    /// Whether one has a lease whose bound lies ahead, and a clock that allows IDs: then it serves for all. A number that is given, or a
-    /// disposable one, has no end.
+    /// Tells whether a generator has a lease whose bound lies ahead, and a clock that allows IDs: one is enough to serve. A fixed or a
+    /// disposable number has no bound to reach.
     pub fn are_ready(&self) -> bool {
         self.0.iter().any(|ids| has_lease(ids) && ids.due_in().is_ok_and(|wait| wait <= CLOCK_PATIENCE))
     }
@@ -113,7 +113,7 @@ impl Generators {
     }
 }
 
-/// Of several generators that have no ID now, the one to wait for: it may be waited for, has its lease, and is due first.
+/// The generator to wait for when none has an ID now: one that may be waited for, has its lease, and is due first.
 #[derive(Default)]
 struct Soonest<'a>(Option<((bool, bool, Duration), &'a Snowflake, Error)>);
 
@@ -126,19 +126,19 @@ impl<'a> Soonest<'a> {
     }
 
     /// # Errors
-    /// Its error, where none may be waited for.
+    /// The first generator's error, where none may be waited for.
     fn found(self) -> Result<&'a Snowflake> {
         let ((is_over, ..), ids, error) = self.0.expect("there is at least one");
         if is_over { Err(error) } else { Ok(ids) }
     }
 }
 
-/// Whether the lease's bound lies ahead.
+/// Tells whether the lease's bound lies ahead.
 pub fn has_lease(ids: &Snowflake) -> bool {
     ids.stats().lease_seconds_left.is_none_or(|left| left > 0.0)
 }
 
-/// This thread's: each begins with a generator of its own, and so they meet at none.
+/// Returns this thread's turn. Threads begin with different generators, so they do not contend.
 fn turn() -> usize {
     static THREADS: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
@@ -162,7 +162,7 @@ mod tests {
         let mut spec = Spec::parse(line).unwrap();
         let count = wanted(&mut spec).unwrap();
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
-        // A tick of one holds 16 of them.
+        // One tick holds 16 of them.
         let mut ids = [0; 1000];
         let written = all.try_fill(&mut ids, Duration::ZERO.into()).unwrap_err().written();
         let nodes: BTreeSet<_> = ids[..written].iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
@@ -177,7 +177,7 @@ mod tests {
         let count = wanted(&mut spec).unwrap();
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
         all.in_turn().next().unwrap().close();
-        // More than there are in a tick: the other one is waited for.
+        // More than one tick holds: the other generator is waited for.
         let mut ids = [0; 40];
         all.try_fill(&mut ids, Duration::from_secs(60).into()).unwrap();
         for _ in 0..20 {

@@ -1,4 +1,4 @@
-//! A store that is lent: processes with `store=frazil://` lease their numbers from it.
+//! A store that is lent: processes with `store=frazil://` lease their node numbers from it.
 
 use frazil::{Error, ErrorKind, Lender, Question, Result, Spec};
 use std::collections::HashMap;
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Stands for all names; as the name of a store that is lent, for every namespace that is not served itself.
+/// The name that stands for all names; for a lent store, for every namespace that is not served itself.
 pub const ALL: &str = "*";
-/// So many questions are put to a store at once: each has a thread and a connection.
+/// The most questions that a store gets at once: each has a thread and a connection.
 pub const AT_ONCE: usize = 16;
-/// How long the store may take at the start.
+/// The time that the store may take at the start.
 const START: Duration = Duration::from_secs(10);
 
 pub struct Lent {
-    /// It lives as long as the process: a client of a database must not end on a thread that serves.
+    /// Lives as long as the process: a database client must not end on a thread that serves.
     lender: &'static Lender,
     places: Arc<Semaphore>,
-    /// How many of the places one namespace may have: where there are several, a row that is locked in one keeps no other waiting.
+    /// The most questions of one namespace: with several namespaces, a locked row in one does not block the others.
     share: usize,
     shares: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// The place of a question, held until the answer is sent: so many answers are in memory at most, and who does not read one has it.
+/// The place of a question, held until its answer is sent. It bounds the answers in memory; a client that does not read keeps its place.
 pub struct Place {
     _permits: [OwnedSemaphorePermit; 2],
-    /// By then nobody waits for the answer any more.
+    /// The deadline of the answer: after it, no client waits any more.
     pub until: Instant,
 }
 
 impl Lent {
-    /// Connects, so that what is wrong shows at the start. Not on a thread that serves.
+    /// Connects to the store, so that errors show at the start. Blocks: not for a thread that serves.
     ///
     /// # Errors
-    /// As `Lender::new` and `Lender::check`.
+    /// Those of `Lender::new` and `Lender::check`.
     pub fn open(name: &str, spec: &Spec) -> Result<Self> {
         let lender = Box::leak(Box::new(Lender::new(spec)?));
         lender.check(START)?;
@@ -43,7 +43,7 @@ impl Lent {
     }
 
     /// # Errors
-    /// As `Lender::answer`; `STORE_UNREACHABLE` where others ask as many questions as may be asked at once.
+    /// Those of `Lender::answer`; `STORE_UNREACHABLE` while all places are taken.
     pub async fn answer(&self, question: Question, limit: Duration) -> Result<(Vec<String>, Place)> {
         let since = Instant::now();
         let share = self.share_of(question.namespace());
@@ -60,7 +60,7 @@ impl Lent {
         Ok((answer?, place))
     }
 
-    /// The places of a namespace, for as long as somebody asks for it.
+    /// Returns the places of a namespace; kept while a question of it waits.
     fn share_of(&self, namespace: Option<&str>) -> Arc<Semaphore> {
         let namespace = namespace.unwrap_or_default();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);

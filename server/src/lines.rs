@@ -1,22 +1,22 @@
-//! Lines on their way to a stream that may be slow: a pipe that nobody reads holds up neither a request nor a lease.
+//! Lines on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many bytes wait at most: some ten thousand requests in the access log. Lines beyond that are dropped, and counted.
+/// The most bytes that wait, enough for ten thousand requests in the access log. Further lines are dropped and counted.
 const MOST: usize = 4 * 1024 * 1024;
-/// What a pipe takes whole, also where several processes write to it. Room for more is given back after it.
+/// The size that a pipe takes whole even with several writers. Capacity beyond it is released afterwards.
 const PIECE: usize = 4096;
-/// Between two tries where a stream is full, and somebody who has it, too, made it one that does not wait: ssh does.
+/// The pause between two tries on a full stream that another process has made non-blocking, as ssh does.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub struct Lines {
     state: Mutex<State>,
-    /// Something waits.
+    /// Signals that lines wait.
     more: Condvar,
-    /// All is written.
+    /// Signals that all lines are written.
     done: Condvar,
 }
 
@@ -25,12 +25,12 @@ struct State {
     waiting: Vec<u8>,
     dropped: u64,
     is_writing: bool,
-    /// So many pieces were written, or failed.
+    /// The number of pieces that were written or failed.
     pieces: u64,
 }
 
 impl Lines {
-    /// Takes a line, which ends with `\n`, to be written; `false` where it is dropped.
+    /// Queues a line, which ends with `\n`; returns `false` if it is dropped.
     pub fn push(&self, line: &str) -> bool {
         let mut state = self.lock();
         if state.waiting.len() + line.len() > MOST {
@@ -46,8 +46,8 @@ impl Lines {
         true
     }
 
-    /// Writes lines, for ever. `after_dropped` makes the line that stands where so many are missing; `failed` is told of how many could not
-    /// be written.
+    /// Writes lines for ever. `after_dropped` makes the line that stands for dropped ones; `failed` gets the number of lines that could not be
+    /// written.
     pub fn write(&self, out: &mut impl Write, after_dropped: impl Fn(u64) -> String, failed: impl Fn(u64)) {
         let mut batch = vec![];
         let mut is_cut = false;
@@ -58,7 +58,7 @@ impl Lines {
             }
             for piece in pieces(&batch) {
                 if is_cut {
-                    // A disk was full amid a line: none stands behind what there is of it.
+                    // The disk was full in the middle of a line: end that line first.
                     is_cut = write_piece(out, b"\n") == 0;
                 }
                 let (taken, lost) = piece.split_at(write_piece(out, piece));
@@ -73,7 +73,7 @@ impl Lines {
         }
     }
 
-    /// Waits for lines, and takes all of them; how many were dropped after them.
+    /// Waits for lines and takes all of them; returns how many were dropped after them.
     fn take(&self, batch: &mut Vec<u8>) -> u64 {
         let mut state = self.lock();
         state.is_writing = false;
@@ -84,7 +84,7 @@ impl Lines {
         std::mem::take(&mut state.dropped)
     }
 
-    /// Waits until all is written, or nothing was taken for so long.
+    /// Waits until all lines are written, or no progress was made for `patience`.
     pub fn finish(&self, patience: Duration) {
         let mut state = self.lock();
         loop {
@@ -103,7 +103,7 @@ impl Lines {
     }
 }
 
-/// Writes a piece, and tells how much of it: all, or what there was before an error.
+/// Writes a piece; returns how many bytes were written before an error, if any.
 fn write_piece(out: &mut impl Write, piece: &[u8]) -> usize {
     let mut taken = 0;
     while taken < piece.len() {
@@ -118,7 +118,7 @@ fn write_piece(out: &mut impl Write, piece: &[u8]) -> usize {
     taken
 }
 
-/// Whole lines, as many as are written at once; a longer one by itself.
+/// Splits into pieces of whole lines, each written at once; a longer line stands alone.
 fn pieces(mut lines: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let fits = &lines[..lines.len().min(PIECE)];
@@ -145,7 +145,7 @@ mod tests {
         assert!(split.iter().all(|piece| piece.ends_with(b"\n") && (piece.len() <= PIECE || *piece == long.as_bytes())));
     }
 
-    /// A stream that takes what it is given only when it is let.
+    /// A stream that takes a piece only when the test allows it.
     struct Stream {
         let_on: mpsc::Receiver<()>,
         came: mpsc::Sender<Vec<u8>>,
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Lines with a writer; what lets it on, what it has written, and how many lines failed.
+    /// Starts a writer; returns its queue, the permission to go on, what it has written, and the number of failed lines.
     fn written(breaks: bool) -> (Arc<Lines>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>, Arc<AtomicU64>) {
         let (lines, failed) = (Arc::new(Lines::default()), Arc::new(AtomicU64::new(0)));
         let ((go, let_on), (came, out)) = (mpsc::channel(), mpsc::channel());
@@ -184,7 +184,7 @@ mod tests {
         let (lines, go, out, failed) = written(false);
         let line = "y".repeat(1023) + "\n";
         assert!(lines.push(&line));
-        // The writer has this one: if it took another batch amid what follows, what is missing would stand in two places.
+        // Wait for the writer to take this line alone: a second batch would report the missing lines in two places.
         while !lines.lock().waiting.is_empty() {
             std::thread::yield_now();
         }
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!((out.try_iter().flatten().count(), failed.load(Ordering::Relaxed)), (line.len(), 0));
     }
 
-    /// A stream that is full at every other try, and then takes a byte.
+    /// A stream that is full at every other try, and then takes one byte.
     struct Full {
         is_full: bool,
         came: mpsc::Sender<u8>,
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(out.try_iter().collect::<Vec<_>>(), b"a line\n");
     }
 
-    /// A disk that takes what it has room for.
+    /// A disk that takes as much as it has room for.
     struct Disk {
         room: Arc<AtomicUsize>,
         came: mpsc::Sender<Vec<u8>>,

@@ -1,19 +1,19 @@
 //! The end of a connection whose client may still be sending.
 //!
-//! To close it at once would be told to the client by a reset, which also takes answers away that have come there and were not read yet
-//! (RFC 9112, section 9.6).
+//! An immediate close resets the connection, which discards answers that the client has received but not read yet (RFC 9112, section
+//! 9.6).
 
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// How long what comes is read, and thrown away, until the client ends the connection, too.
+/// The longest time for which input is read and discarded until the client closes its side.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// To be called when the own end was told.
+/// Discards input until the client closes its side; called after our side is shut down.
 pub async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
     let mut room = vec![0; 4096];
     let read = async { while matches!(stream.read(&mut room).await, Ok(1..)) {} };
-    // Who goes on for longer learns it the hard way.
+    // A client that continues for longer gets the reset.
     let _ = timeout(LONGEST, read).await;
 }

@@ -1,4 +1,4 @@
-//! Ports: who is let in, and how they end.
+//! Ports: how connections are accepted, limited and ended.
 
 use crate::config::Place;
 use crate::log;
@@ -14,26 +14,26 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// As many as the kernel holds for us, if it may.
+/// The length of the accept queue, as far as the kernel allows.
 const BACKLOG: u32 = 4096;
-/// After so long the kernel asks whether a silent peer is still there ...
+/// The silence after which the kernel checks whether a peer is still there ...
 const KEEPALIVE: Duration = Duration::from_secs(60);
-/// ... and gives one up that has taken nothing of what was sent to it.
+/// ... and the time after which it gives up a peer that has acknowledged nothing.
 #[cfg(target_os = "linux")]
 const UNREAD: Duration = Duration::from_secs(30);
-/// After an error that is not a connection's own: too many files are open, say.
+/// The pause after an error that is not the connection's own, such as too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// An address that is ours.
+/// An address that is bound to this process.
 pub enum Bound {
-    /// Connections come only after `listen`.
+    /// Bound by us: connections come only after `listen`.
     Own(TcpSocket, SocketAddr),
-    /// The service manager lets them come already; they wait.
+    /// Bound by the service manager: connections may already wait.
     Handed(TcpListener),
 }
 
 /// # Errors
-/// `SPEC` for an address that cannot be had. Within a runtime of tokio.
+/// `SPEC` for an address that cannot be bound. Must be called within a runtime of tokio.
 pub fn bind(place: Place) -> Result<Bound> {
     match place {
         Place::Address(address) => own(address).map(|socket| Bound::Own(socket, address)).map_err(|error| refused(address, &error)),
@@ -59,7 +59,7 @@ fn handed(listener: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(listener)
 }
 
-/// Connections have these from their listener.
+/// Sets the options that connections inherit from their listener.
 fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
     #[cfg(target_os = "linux")]
@@ -69,7 +69,7 @@ fn set_limits(socket: &SockRef<'_>) -> io::Result<()> {
 
 impl Bound {
     /// # Errors
-    /// `SPEC` as above.
+    /// `SPEC` for an address that cannot be listened on.
     pub fn listen(self) -> Result<TcpListener> {
         match self {
             Bound::Own(socket, address) => socket.listen(BACKLOG).map_err(|error| refused(address, &error)),
@@ -78,14 +78,14 @@ impl Bound {
     }
 }
 
-/// What a port has for its connections.
+/// The limits of a port, and its answer beyond them.
 pub struct Door {
     pub most: usize,
-    /// What one too many is told; nothing where it would not be understood.
+    /// The reply to one connection too many; empty where the client would not understand it.
     pub full: &'static [u8],
 }
 
-/// Serves connections until the end; those that are open then end by themselves.
+/// Accepts connections until the server stops; open ones then end by themselves.
 pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     door: Door,
@@ -99,7 +99,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Once, however long it lasts.
+                // Logged once for a row of failures.
                 if !std::mem::replace(&mut fails, true) {
                     log::warning("accept.failed", &[("text", &error.to_string())]);
                 }
@@ -110,11 +110,11 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
         fails = false;
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
             port.turned_away.inc();
-            // It goes into the socket's buffer, which is empty, or nowhere: nobody waits for it.
+            // The socket's buffer is empty: it takes the reply at once, or the reply is dropped.
             let _ = stream.into_std().and_then(|mut stream| stream.write_all(door.full));
             continue;
         };
-        // An answer is one write, and must not wait for an acknowledgement of the one before.
+        // An answer is one write, and must not wait for the acknowledgement of an earlier one.
         if stream.set_nodelay(true).is_err() {
             continue;
         }
@@ -122,7 +122,7 @@ pub async fn serve<F: Future<Output = ()> + Send + 'static>(
     }
 }
 
-/// What a connection holds for as long as it is open, however it ends: its place, and that it is counted.
+/// The place and the count of an open connection, released however it ends.
 pub struct Open {
     port: Arc<Port>,
     _place: OwnedSemaphorePermit,

@@ -1,4 +1,4 @@
-//! What happens, a line of JSON each, on the standard error. Who asks for IDs is not logged, and nothing here holds a secret.
+//! The log: events as lines of JSON on the standard error. Requests are not logged here, and no line holds a secret.
 
 use crate::lines::Lines;
 use frazil::{ErrorKind, Event, Level, show_instant};
@@ -7,10 +7,10 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the end waits for who takes no line.
+/// The longest wait at the end for a reader that takes no line.
 const END: Duration = Duration::from_secs(5);
 
-/// What a thread of its own writes.
+/// The writer with its own thread, once there is one.
 static WRITER: OnceLock<&Writer> = OnceLock::new();
 
 struct Writer {
@@ -30,7 +30,7 @@ pub fn error(event: &str, code: &str, text: &str) {
     tell("error", event, &[("code", code), ("text", text)]);
 }
 
-/// Logs what the core tells of: leases taken, failing, lost; a clock that went back.
+/// Logs the core's events: leases taken, failing, lost; a clock that went back.
 pub fn listen() {
     frazil::on_event(|event: &Event| {
         let mut fields = vec![("text", event.text.as_str())];
@@ -39,7 +39,7 @@ pub fn listen() {
     });
 }
 
-/// Logs a panic as a line, too, and has it counted. What it was in ends: a request, a connection.
+/// Logs a panic as a line, and counts it. It ends only its request or connection.
 pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
     std::panic::set_hook(Box::new(move |panic| {
         count();
@@ -47,21 +47,21 @@ pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
     }));
 }
 
-/// From now on nobody who logs waits for who reads the log. Lines that are lost are counted, and the log says where.
+/// Moves writing to a thread, so that no caller waits for the log's reader. Lost lines are counted, and the log says where.
 ///
 /// # Errors
-/// What keeps a thread from starting.
+/// The error that kept the thread from starting.
 pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io::Result<()> {
     let writer: &Writer = Box::leak(Box::new(Writer { lines: Lines::default(), count_lost: Box::new(count_lost) }));
     let missing = |count: u64| line("warning", "lines.dropped", &[("lines", &count.to_string()), ("text", "nobody took them in time")]);
     let write = move || writer.lines.write(&mut std::io::stderr(), missing, &writer.count_lost);
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
-    // It is called once.
+    // This function is called once.
     let _ = WRITER.set(writer);
     Ok(())
 }
 
-/// Waits until the log is written, as long as somebody takes it.
+/// Waits until the log is written, as long as a reader takes it.
 pub fn finish() {
     if let Some(writer) = WRITER.get() {
         writer.lines.finish(END);
@@ -76,7 +76,7 @@ fn tell(level: &str, event: &str, fields: &[(&str, &str)]) {
                 (writer.count_lost)(1);
             }
         }
-        // One write, so that lines of several threads stay lines. Nobody may read it any more: no reason to end.
+        // One write, so that lines of several threads stay whole. A missing reader is no reason to end.
         None => _ = std::io::stderr().write_all(line.as_bytes()),
     }
 }

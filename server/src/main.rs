@@ -1,22 +1,22 @@
 //! frazil as a service: the same generators and segments over HTTP and Redis' protocol, for programs that cannot link a library.
 //!
-//! A server is stateless: it leases node numbers and takes ranges from a store, as any process with frazil does, so as many of them as
-//! one likes serve the same names. The core decides what an ID is; this crate is what stands between it and a socket.
+//! A server is stateless: like any process with frazil, it leases node numbers and takes ranges from a store. Any number of servers can
+//! serve the same names. The core decides what an ID is; this crate connects it to sockets.
 //!
 //! | module | idea |
 //! |---|---|
-//! | `settings`, `config` | flags, environment and file as one; what they mean |
-//! | `log`, `lines`, `access` | lines of JSON, and who writes them |
-//! | `refusal` | an error, as each protocol tells it |
-//! | `tokens`, `tls` | who may do what; certificates |
-//! | `names`, `generators` | what is served: a name, and its generators or numbers |
-//! | `lend` | a store that is lent to processes that have the library, and no way to the store |
-//! | `mint`, `turns` | IDs without holding up the event loop |
-//! | `metrics` | what is counted |
-//! | `shared` | what all connections have in common |
+//! | `settings`, `config` | flags, environment and file; the checked result |
+//! | `log`, `lines`, `access` | lines of JSON, and the thread that writes them |
+//! | `refusal` | an error, in each protocol's form |
+//! | `tokens`, `tls` | rights; certificates |
+//! | `names`, `generators` | a served name, and its generators or numbers |
+//! | `lend` | a store that is lent to processes without access to it |
+//! | `mint`, `turns` | IDs without blocking the event loop |
+//! | `metrics` | counters and histograms |
+//! | `shared` | the state that all connections share |
 //! | `listen`, `files` | ports and limits |
-//! | `stop`, `until`, `linger` | the end of the server, of any work, and of a connection |
-//! | `protocol`; `http`, `resp`, `admin` | what a port speaks |
+//! | `stop`, `until`, `linger` | the end of the server, of some work, and of a connection |
+//! | `protocol`; `http`, `resp`, `admin` | the protocols of the ports |
 //! | `manager` | systemd |
 //! | `run` | the life of the process |
 

@@ -1,4 +1,4 @@
-//! The service manager, systemd: what it is told of the server's life, and the sockets that it hands over.
+//! The service manager, systemd: notifications of the server's state, and the sockets that systemd hands over.
 
 use crate::log;
 use crate::protocol::Protocol;
@@ -10,10 +10,10 @@ use std::net::TcpListener;
 use std::os::fd::FromRawFd;
 use std::time::Duration;
 
-/// The watchdog is told so many times within its patience.
+/// The number of notifications within the watchdog's time limit.
 const WATCHDOG_SHARE: u32 = 2;
 
-/// Ports are open, and leases held; also after a reload.
+/// Reports that ports are open and leases held, also after a reload.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
@@ -29,7 +29,7 @@ pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// Tells the watchdog that the event loop goes round, if there is one; ends with the process.
+/// Notifies the watchdog, if there is one, as long as the event loop runs; ends with the process.
 pub async fn watch() {
     let Some(patience) = sd_notify::watchdog_enabled().filter(|patience| !patience.is_zero()) else { return };
     let mut tick = tokio::time::interval((patience / WATCHDOG_SHARE).max(Duration::from_millis(1)));
@@ -39,14 +39,14 @@ pub async fn watch() {
     }
 }
 
-/// Does nothing where there is no manager.
+/// Sends a notification; does nothing without a service manager.
 fn tell(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         log::warning("manager.not.told", &[("text", &error.to_string())]);
     }
 }
 
-/// The sockets that were handed over, by what is spoken there. To be called once, before anything is opened.
+/// Returns the sockets that were handed over, by protocol. Must be called once, before anything is opened.
 ///
 /// # Errors
 /// `SPEC` for a socket of another name or kind.
@@ -58,7 +58,7 @@ pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
             let why = "the service manager hands over a socket that is called";
             return Err(spec_error(format!("{why} {name:?}: give it FileDescriptorName=http, resp or admin")));
         };
-        // SAFETY: the service manager opened it for this process, which nobody else here knows of; `main` comes here once.
+        // SAFETY: the service manager opened it for this process; no other code here knows it, and `main` calls this once.
         let listener = unsafe { TcpListener::from_raw_fd(number) };
         if !accepts(&listener) {
             let why = "is none of TCP that listens: give it ListenStream= with a port, and no Accept=yes";
@@ -72,7 +72,7 @@ pub fn sockets() -> Result<Vec<(Protocol, TcpListener)>> {
     Ok(sockets)
 }
 
-/// Whether it is a socket of TCP to which clients come.
+/// Tells whether it is a listening TCP socket.
 fn accepts(listener: &TcpListener) -> bool {
     let socket = SockRef::from(listener);
     #[cfg(target_os = "linux")]

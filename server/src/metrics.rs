@@ -1,4 +1,4 @@
-//! What is counted: the core's own table for each name, and what only the server sees.
+//! The metrics: the core's own table for each name, and those of the server.
 
 use crate::names::Name;
 use frazil::{Metric, Stats};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 type Labels = [(&'static str, String); 2];
 type PortLabels = [(&'static str, &'static str); 1];
 
-/// What is counted for a port. The handles are found once: an answer costs an atomic addition, and no search.
+/// The metrics of a port. Handles are looked up once, so an answer costs one atomic addition.
 pub struct Port {
     protocol: &'static str,
     answered: Counter,
@@ -37,7 +37,7 @@ impl Port {
         self.refused.get_or_create(&[("protocol", self.protocol.to_owned()), ("code", code.to_owned())]).inc();
     }
 
-    /// How long an answer took, or the answers to a pipeline.
+    /// Records the time of an answer, or of the answers to a pipeline.
     pub fn took(&self, since: Instant) {
         self.seconds.observe(since.elapsed());
     }
@@ -92,7 +92,7 @@ impl Metrics {
         Metrics { registry, panics, log_lines_lost, http, resp, admin }
     }
 
-    /// All of it as OpenMetrics, which Prometheus reads.
+    /// Returns all metrics as OpenMetrics text, which Prometheus reads.
     pub fn text(&self, names: &[Arc<Name>]) -> Result<String, fmt::Error> {
         let mut of_names = Registry::default();
         let all = names.iter().flat_map(|name| name.stats().into_iter().map(|stats| (name.name.clone(), stats))).collect();
@@ -104,18 +104,18 @@ impl Metrics {
     }
 }
 
-/// The bounds of its buckets double from 10 µs to 5 s: below there is nothing to mend, and above nobody waits.
+/// The first of the buckets' bounds, which double from 10 µs to 5 s. Shorter times need no attention, and no client waits longer.
 const FIRST_BUCKET: Duration = Duration::from_micros(10);
 const BUCKETS: usize = 20;
 
-/// A histogram of times. The library's own has a lock, which every request on every thread would take.
+/// A histogram of times. The library's own takes a lock for every request on every thread.
 #[derive(Clone, Debug, Default)]
 struct Times(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
     nanoseconds: AtomicU64,
-    /// The last one has what is longer than all bounds.
+    /// The last bucket has the times above all bounds.
     buckets: [AtomicU64; BUCKETS + 1],
 }
 
@@ -127,7 +127,7 @@ impl Times {
     }
 }
 
-/// The first one whose bound is not below the time.
+/// Returns the first bucket whose bound is not below the time.
 fn bucket(nanoseconds: u64) -> usize {
     let widths = nanoseconds.div_ceil(FIRST_BUCKET.as_nanos() as u64);
     let doublings = u64::BITS - widths.saturating_sub(1).leading_zeros();
@@ -163,7 +163,7 @@ impl Collector for OfNames {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         for metric in Metric::ALL {
             let kind = if metric.is_counter { MetricType::Counter } else { MetricType::Gauge };
-            // The format's own suffix.
+            // The format adds its own suffix.
             let name = metric.prometheus.strip_suffix("_total").unwrap_or(metric.prometheus);
             let mut family = encoder.encode_descriptor(name, metric.help, None, kind)?;
             for (name, stats) in &self.0 {

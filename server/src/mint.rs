@@ -1,10 +1,9 @@
 //! IDs, without holding up the event loop.
 //!
-//! Each request first asks the core with a wait of zero, which never parks: while the tick has room, or a range has numbers, that is a few
-//! atomic operations for each ID, so a request of the most that is allowed (`max-count`) holds its thread for tens of microseconds. What
-//! is not due then goes to the core's own thread (`Pending`), which looks at all waiting calls and tells this one when it is over; the
-//! future that is returned only waits for that message. So no call into frazil on a thread that serves ever waits for a clock, a store or
-//! another caller, and a slow store holds up nobody but those who ask for its IDs.
+//! Each request first asks the core with a wait of zero, which never parks. While the tick has room, or a range has numbers, that takes a
+//! few atomic operations per ID: the largest request (`max-count`) holds its thread for tens of microseconds. A call that must wait goes
+//! to the core's own thread (`Pending`), which polls all waiting calls and notifies this future when one is over. So no thread that serves
+//! ever waits for a clock, a store or another caller, and a slow store delays only the requests for its own IDs.
 
 use crate::names::Name;
 use frazil::{Error, ErrorKind, Pending, Result, Row, Wait, batch_in_pieces};
@@ -14,18 +13,18 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::coop::consume_budget;
 
-/// So many requests may wait at once; the core's thread looks at all of them.
+/// The most requests that may wait at once; the core's thread polls all of them.
 const MOST_WAITING: usize = 16_384;
 
-/// So many IDs are as much work as one of the 128 reads and writes after which tokio has a task wait for the others.
+/// The IDs that equal one unit of tokio's cooperative budget: a task yields after 128 reads or writes.
 const SHARE: usize = 64;
 
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// One ID.
+/// Returns one ID.
 ///
 /// # Errors
-/// As `Snowflake::try_next_id`, `Numbers::try_next_id`.
+/// Those of `Snowflake::try_next_id` and `Numbers::try_next_id`.
 pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
     match name.try_next(Duration::ZERO.into()) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -36,24 +35,24 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
     }
 }
 
-/// So many IDs, ascending: all of them, or an error.
+/// Returns `count` IDs, ascending: all of them, or an error.
 ///
 /// # Errors
-/// As [`one`].
+/// Those of [`one`].
 pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<i64>> {
     let named = Arc::clone(name);
     let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.try_fill(rest, wait))).await?;
     if name.are_several() {
         ids.sort();
     }
-    // So that a pipeline of batches has its turns, too.
+    // A pipeline of batches must yield as well.
     for _ in 0..count / SHARE {
         consume_budget().await;
     }
     Ok(ids)
 }
 
-/// A call that is made at once if it need not wait.
+/// Makes a call at once if it need not wait.
 async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     match call(Duration::ZERO.into()) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => Box::pin(later(max_wait, call)).await,
@@ -61,17 +60,17 @@ async fn call<T: Send + 'static>(max_wait: Duration, mut call: impl FnMut(Wait<'
     }
 }
 
-/// Its room is not a part of every request: the callers box it.
+/// Makes a call that waits. Callers box it, because its size should not be part of every request.
 async fn later<T: Send + 'static>(max_wait: Duration, call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static) -> Result<T> {
     let _place = Place::take()?;
     let (tell, told) = oneshot::channel();
-    // The request may have been given up meanwhile.
+    // The request may have been given up.
     let pending = Pending::start(max_wait, call, move |result| drop(tell.send(result)))?;
     let _given_up = GivenUp(pending);
     told.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "a call that waited was dropped")))
 }
 
-/// Among those who wait.
+/// A place among the waiting requests.
 struct Place;
 
 impl Place {
@@ -91,8 +90,8 @@ impl Drop for Place {
     }
 }
 
-/// Ends the call when nobody waits for it any more: a client of HTTP/2 has given its request up. One of the other protocols, which has
-/// ended its side, may still read.
+/// Ends the call when the request is dropped: a client of HTTP/2 has reset it. A client of another protocol that has ended its side may
+/// still read.
 struct GivenUp(Pending);
 
 impl Drop for GivenUp {
@@ -101,10 +100,10 @@ impl Drop for GivenUp {
     }
 }
 
-/// So many IDs as rows: all of them, or an error.
+/// Returns `count` IDs as rows: all of them, or an error.
 ///
 /// # Errors
-/// As [`one`].
+/// Those of [`one`].
 pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<Row>> {
     let Some(numbers) = name.numbers().cloned() else {
         return Ok(rows_of(&many(name, count, max_wait).await?));
@@ -125,22 +124,22 @@ pub async fn rows(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<
     call(max_wait, taken).await
 }
 
-/// Up to so many numbers of a segment in a row: what is left of its range.
+/// Returns up to `most` consecutive numbers of a segment: the rest of its range.
 ///
 /// # Errors
-/// As [`one`].
+/// Those of [`one`].
 pub async fn row(name: &Arc<Name>, most: u64, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
     call(max_wait, move |wait| numbers.try_row(most, wait)).await
 }
 
-/// How often a row is begun anew where a range ended and the next one does not go on from it.
+/// The number of tries at a row, each after a range ended and the next one did not continue it.
 const TRIES: usize = 8;
 
-/// So many numbers of a segment in a row. Where a range ended in between, those before are given up, and leave a gap.
+/// Returns `count` consecutive numbers of a segment. Where a range ends in between, its numbers are dropped and leave a gap.
 ///
 /// # Errors
-/// As [`one`]; `OUT_OF_RANGE` where so many do not come in a row.
+/// Those of [`one`]; `OUT_OF_RANGE` where the segment never has so many in a row.
 pub async fn in_a_row(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Row> {
     let numbers = name.numbers().cloned().ok_or_else(|| no_rows(name))?;
     let (name, count) = (Arc::clone(name), count as u64);
@@ -175,12 +174,12 @@ fn goes_on(row: &Row, next: &Row) -> bool {
     row.step == next.step && last(row).checked_add(row.step as i64) == Some(next.first)
 }
 
-/// The last number of a row.
+/// Returns the last number of a row.
 pub fn last(row: &Row) -> i64 {
     row.first + (row.step * (row.count - 1)) as i64
 }
 
-/// The rows in IDs that ascend. Within a tick they are one distance apart, the smallest there is.
+/// Returns the rows in ascending IDs. Within a tick they have equal distances, the smallest that occurs.
 fn rows_of(ids: &[i64]) -> Vec<Row> {
     let step = ids.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(1) as u64;
     let mut rows: Vec<Row> = vec![];

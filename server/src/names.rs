@@ -1,4 +1,4 @@
-//! What is served: a name, and the generator, the numbers or the store behind it.
+//! A served name, and the generator, the numbers or the store behind it.
 
 use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
@@ -6,10 +6,10 @@ use crate::refusal::Refusal;
 use frazil::{Error, ErrorKind, Id, Layout, Lender, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 
-/// As a segment's tag, which is the name.
+/// The longest name: the same as a segment's tag, which is the name.
 const LONGEST: usize = 64;
 
-/// A name that is to be served.
+/// A name to be served.
 pub struct Plan {
     pub name: String,
     kind: Kind,
@@ -18,17 +18,17 @@ pub struct Plan {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// So many.
+    /// The number of generators.
     Generators(usize),
     Numbers(Supply),
     Store,
 }
 
 impl Plan {
-    /// Checks all that can be known without a store.
+    /// Checks all that can be checked without a store.
     ///
     /// # Errors
-    /// `SPEC` and what else is wrong with the line; the text begins with the name.
+    /// `SPEC` and other codes for a wrong line; the text begins with the name.
     pub fn new(name: String, line: &str) -> Result<Self> {
         let good = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let line = line.trim();
@@ -41,7 +41,7 @@ impl Plan {
             _ => Kind::Generators(1),
         };
         let is_all = kind == Kind::Store && name == lend::ALL;
-        // Clients take "." and ".." out of a path.
+        // Clients remove "." and ".." from a path.
         let is_dots = name == "." || name == "..";
         if !is_all && (name.is_empty() || is_dots || name.len() > LONGEST || !name.bytes().all(good)) {
             let short: String = name.chars().take(LONGEST).collect();
@@ -72,10 +72,10 @@ impl Plan {
         self.kind == Kind::Store
     }
 
-    /// Opens it: leases a node number, takes the first range, or connects to the store. May wait for minutes, so not on a thread that serves.
+    /// Opens it: leases a node number, takes the first range, or connects to the store. May block for minutes: not for a thread that serves.
     ///
     /// # Errors
-    /// As `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
+    /// Those of `Snowflake::open`, `Numbers::open` and `Lent::open`; the text begins with the name.
     pub fn open(self, wait: Wait<'_>) -> Result<Name> {
         let source = match self.kind {
             Kind::Generators(count) => Generators::open(self.spec, count, wait).map(Source::Generators),
@@ -110,7 +110,7 @@ enum Source {
     Store(Lent),
 }
 
-/// A name that is served.
+/// A served name.
 pub struct Name {
     pub name: String,
     source: Source,
@@ -118,7 +118,7 @@ pub struct Name {
 
 impl Name {
     /// # Errors
-    /// As `Snowflake::try_next_id` and `Numbers::try_next_id`; `UNKNOWN_KEY` for a store.
+    /// Those of `Snowflake::try_next_id` and `Numbers::try_next_id`; `UNKNOWN_KEY` for a store.
     pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
         match &self.source {
             Source::Generators(ids) => ids.try_next(wait),
@@ -127,10 +127,10 @@ impl Name {
         }
     }
 
-    /// Ascending, unless [several generators](Name::are_several) filled it.
+    /// Fills the buffer with ascending IDs, unless there are [several generators](Name::are_several).
     ///
     /// # Errors
-    /// As `Snowflake::try_fill` and `Numbers::try_fill`; `UNKNOWN_KEY` for a store.
+    /// Those of `Snowflake::try_fill` and `Numbers::try_fill`; `UNKNOWN_KEY` for a store.
     pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         match &self.source {
             Source::Generators(ids) => ids.try_fill(buffer, wait),
@@ -144,7 +144,7 @@ impl Name {
         Error::new(ErrorKind::UnknownKey, why)
     }
 
-    /// The store, where one is lent under this name.
+    /// Returns the store that is lent under this name, if any.
     pub fn lent(&self) -> Option<&Lent> {
         match &self.source {
             Source::Store(lent) => Some(lent),
@@ -156,7 +156,7 @@ impl Name {
         matches!(&self.source, Source::Generators(ids) if ids.are_several())
     }
 
-    /// Its numbers, if it is no generator.
+    /// Returns its numbers, if it is not a generator.
     pub fn numbers(&self) -> Option<&Numbers> {
         match &self.source {
             Source::Numbers(_, numbers) => Some(numbers),
@@ -168,7 +168,7 @@ impl Name {
         matches!(self.source, Source::Numbers(Supply::Segment, _))
     }
 
-    /// How its IDs are made up.
+    /// Returns the layout of its IDs.
     ///
     /// # Errors
     /// `UNKNOWN_KEY` for plain numbers, which have no parts.
@@ -181,19 +181,19 @@ impl Name {
         layout.ok_or_else(|| Refusal::unknown(format!("{} has plain numbers, which have no time and no parts", self.name)))
     }
 
-    /// What was counted; of a ring its generator's, too.
+    /// Returns its counts; for a ring also those of its generator.
     pub fn stats(&self) -> Vec<Stats> {
         match &self.source {
             Source::Generators(ids) => vec![ids.stats()],
             Source::Numbers(_, numbers) => {
                 [Some(numbers.stats()), numbers.snowflake().map(Snowflake::stats)].into_iter().flatten().collect()
             }
-            // Its requests are counted, and it has nothing of its own.
+            // Its requests are counted, and it has no counts of its own.
             Source::Store(_) => vec![],
         }
     }
 
-    /// How many numbers a segment takes from its store at once.
+    /// Returns the size of the ranges that a segment takes from its store.
     pub fn range_step(&self) -> Option<u64> {
         match &self.source {
             Source::Numbers(Supply::Segment, numbers) => numbers.stats().range_step,
@@ -201,13 +201,13 @@ impl Name {
         }
     }
 
-    /// Whether a request would find an ID, as far as can be known without taking one: the lease's bound is still ahead, and the clock
-    /// did not go back, or there are numbers.
+    /// Tells whether a request would find an ID, as far as that is known without taking one: the lease's bound is ahead and the clock did
+    /// not go back, or there are numbers.
     pub fn is_ready(&self) -> bool {
         match &self.source {
             Source::Generators(ids) => ids.are_ready(),
             Source::Numbers(Supply::Tickets, _) => true,
-            // Another replica would find the same store away.
+            // Another replica would find the same store unreachable.
             Source::Store(_) => true,
             Source::Numbers(_, numbers) => {
                 let stats = numbers.stats();

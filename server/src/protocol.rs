@@ -1,4 +1,4 @@
-//! What a port speaks.
+//! The protocols of the ports.
 
 use crate::listen::Open;
 use crate::metrics::{Metrics, Port};
@@ -20,7 +20,7 @@ pub enum Protocol {
 impl Protocol {
     pub const ALL: [Protocol; 3] = [Protocol::Http, Protocol::Resp, Protocol::Admin];
 
-    /// As the setting with its address is called.
+    /// Returns the name of the setting that has its address.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Http => "http",
@@ -29,7 +29,7 @@ impl Protocol {
         }
     }
 
-    /// What one connection too many is told.
+    /// Returns the reply to one connection too many.
     pub fn full(self) -> &'static [u8] {
         match self {
             Protocol::Http | Protocol::Admin => http::FULL,
@@ -45,12 +45,12 @@ impl Protocol {
         }
     }
 
-    /// Serves a connection to its end, and then lets go of what it holds.
+    /// Serves a connection to its end, and then releases its place.
     pub async fn serve(self, stream: TcpStream, peer: SocketAddr, mut stop: Stop, shared: Arc<Shared>, _open: Open) {
         let Some(tls) = &shared.tls else {
             return self.speak(stream, peer, stop, shared).await;
         };
-        // It is large, and none of it is for a connection without TLS.
+        // Boxed: it is large, and connections without TLS do not need it.
         let Some(agreed) = stop.unless(Box::pin(tls.accept(stream, self != Protocol::Resp))).await else { return };
         match agreed {
             Some(stream) => Box::pin(self.speak(stream, peer, stop, Arc::clone(&shared))).await,

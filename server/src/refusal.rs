@@ -1,24 +1,24 @@
-//! An error, as each protocol tells it: the core's, with its stable name; and those of HTTP and Redis, which the core knows nothing of.
+//! An error in each protocol's form: the core's, under its stable name, and the errors of HTTP and Redis' protocol themselves.
 
 use frazil::{Error, ErrorKind};
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-/// Why there is no answer.
+/// The reason for a refused request.
 #[derive(Debug)]
 pub struct Refusal {
     pub status: StatusCode,
-    /// A name of the core's table, or the protocol's own: UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE.
+    /// A name in the core's table, or the protocol's own: UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, NOT_ACCEPTABLE.
     pub code: &'static str,
     pub message: String,
     pub retry_after_ms: Option<u64>,
-    /// The methods of HTTP that would do.
+    /// The allowed methods of HTTP.
     pub allow: Option<&'static str>,
 }
 
 pub type Result<T, E = Refusal> = std::result::Result<T, E>;
 
-/// When to come again, where nobody knows better: a store is away, say.
+/// The time to wait before a retry where none is known, for example while a store is unreachable.
 const SOON_MS: u64 = 1000;
 
 impl Refusal {
@@ -47,17 +47,17 @@ impl Refusal {
         Refusal::of_protocol(StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE", message)
     }
 
-    /// A name that is not served, or not of the kind that is asked for.
+    /// Makes the refusal of a name that is not served, or that is of another kind.
     pub fn unknown(message: String) -> Self {
         Refusal { status: StatusCode::NOT_FOUND, ..Error::new(ErrorKind::UnknownKey, message).into() }
     }
 
-    /// An error that is the request's, whatever its kind: it is not worth another try.
+    /// Makes a refusal that blames the request, whatever the error's kind: a retry is pointless.
     pub fn of_question(error: Error) -> Self {
         Refusal { status: StatusCode::BAD_REQUEST, retry_after_ms: None, ..error.into() }
     }
 
-    /// As a client's library reads errors of Redis: a word in capitals, then the reason, in one line.
+    /// Writes it in the form that Redis' client libraries parse: a word in capitals, then the reason, on one line.
     pub fn write_resp(&self, out: &mut Vec<u8>) {
         let word = match self.status {
             StatusCode::UNAUTHORIZED => "NOAUTH",
@@ -87,7 +87,7 @@ impl From<Error> for Refusal {
                 StatusCode::BAD_REQUEST
             }
             Kind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            // What a client asked for was right, and may be given later or by another replica.
+            // The request was right; a retry or another replica may succeed.
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let retry_after_ms = (status == StatusCode::SERVICE_UNAVAILABLE).then(|| error.retry_after_ms().unwrap_or(SOON_MS));

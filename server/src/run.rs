@@ -1,4 +1,4 @@
-//! The life of the process: open, serve, drain, give back.
+//! The life of the process: open, serve, drain, release.
 
 use crate::config::Config;
 use crate::lend::AT_ONCE;
@@ -18,27 +18,26 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 
-/// How long requests that are under way may take when the server ends ...
+/// The time that requests under way get when the server stops ...
 const DRAIN: Duration = Duration::from_secs(20);
-/// ... and then the stores, to be told that numbers are given back.
+/// ... and then the stores, for the release of node numbers.
 const GIVING_BACK: Duration = Duration::from_secs(5);
-/// What else may still run when all is done: a start that was interrupted.
+/// The time for anything else still running at the end, such as an interrupted start.
 const REST: Duration = Duration::from_millis(100);
 
-/// After so many turns of connections others are looked at which have become ready meanwhile: where a pipeline has more to be answered, its
-/// connection goes on at once.
+/// The turns of connections after which newly ready ones are polled; a connection whose pipeline has more commands is ready at once.
 const TURNS: u32 = 8;
 
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from serving: an address, a store, a node number.
+/// The reason why it cannot serve: an address, a store, a node number.
 pub fn run(config: Config) -> Result<()> {
     log::listen();
     let runtime = runtime(config.threads)?;
     let outcome = runtime.block_on(serve(config));
     runtime.shutdown_timeout(REST);
-    // No request is under way any more; here a store may be waited for.
+    // All requests are over; here it may wait for a store.
     if let Err(error) = frazil::close_all(GIVING_BACK) {
         log::warning("not.given.back", &[("code", error.kind().name()), ("text", &error.to_string())]);
     }
@@ -46,7 +45,7 @@ pub fn run(config: Config) -> Result<()> {
 }
 
 fn runtime(threads: usize) -> Result<Runtime> {
-    // A single thread hands nothing over to another one.
+    // A single thread has no other to hand work over to.
     let mut builder = if threads == 1 { Builder::new_current_thread() } else { Builder::new_multi_thread() };
     builder.event_interval(TURNS);
     builder.worker_threads(threads).enable_all().build().map_err(internal)
@@ -59,7 +58,7 @@ fn internal(error: std::io::Error) -> Error {
 async fn serve(config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let (ends, stop) = stop::channel();
-    // The operator's port answers to the last.
+    // The operator's port answers until the end.
     let (_never, no_stop) = stop::channel();
     let mut limits = config.limits;
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
@@ -70,7 +69,7 @@ async fn serve(config: Config) -> Result<()> {
     let lost = shared.metrics.log_lines_lost.clone();
     log::write_aside(move |lines| _ = lost.inc_by(lines)).map_err(internal)?;
     tokio::spawn(manager::watch());
-    // Addresses first: what is wrong with them shows at once.
+    // Addresses first: errors in them show at once.
     let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
     let mut ports = JoinSet::new();
@@ -79,7 +78,7 @@ async fn serve(config: Config) -> Result<()> {
     }
     let Some(names) = signals.unless_ended(&shared, open(config.plans)).await else { return Ok(()) };
     let names = names?;
-    // Whoever is told that it is ready finds its ports open.
+    // Open the ports before `/readyz` says so.
     let serving = public.into_iter().map(|(protocol, bound)| start(bound, &shared, stop.clone(), protocol)).collect::<Result<Vec<_>>>()?;
     shared.serve(names);
     for port in serving {
@@ -88,7 +87,7 @@ async fn serve(config: Config) -> Result<()> {
     drop(stop);
     log::info("ready", &[("names", &shared.names().len().to_string())]);
     manager::ready();
-    // A port has no end of its own.
+    // A port never ends by itself.
     let broken = signals.unless_ended(&shared, ports.join_next()).await;
     shared.end();
     manager::stopping();
@@ -105,7 +104,7 @@ async fn serve(config: Config) -> Result<()> {
     }
 }
 
-/// Opens all names side by side, on threads that may wait for stores. Whoever gives this future up ends the waits.
+/// Opens all names side by side, on threads that may block. Dropping this future ends the waits.
 async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
     struct GivenUp(Arc<AtomicBool>);
     impl Drop for GivenUp {
@@ -126,7 +125,7 @@ async fn open(plans: Vec<Plan>) -> Result<Vec<Name>> {
     Ok(names)
 }
 
-/// Opens a port; what is returned serves it.
+/// Opens a port; the returned future serves it.
 fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> Result<impl Future<Output = ()> + use<>> {
     let listener = bound.listen()?;
     let address = listener.local_addr().map_err(internal)?.to_string();
@@ -138,7 +137,7 @@ fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> 
     Ok(listen::serve(listener, door, stop, port, connection))
 }
 
-/// What the operator tells the process.
+/// The operator's signals.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -151,7 +150,7 @@ impl Signals {
         Ok(Signals { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())?, hang_up: of(SignalKind::hangup())? })
     }
 
-    /// What some work gives, or `None` if SIGTERM or SIGINT comes first. SIGHUP has tokens and certificates read again meanwhile.
+    /// Returns the result of some work, or `None` if SIGTERM or SIGINT comes first. SIGHUP reloads tokens and certificates.
     async fn unless_ended<T>(&mut self, shared: &Arc<Shared>, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|context| {
@@ -159,7 +158,7 @@ impl Signals {
                 return std::task::Poll::Ready(None);
             }
             while self.hang_up.poll_recv(context).is_ready() {
-                // A folder of another machine may be away: nobody waits for that.
+                // On a blocking thread: a network folder may not respond.
                 let shared = Arc::clone(shared);
                 tokio::task::spawn_blocking(move || reload(&shared));
             }
@@ -169,11 +168,11 @@ impl Signals {
     }
 }
 
-/// What is wrong changes nothing.
+/// Reloads tokens and certificates; an invalid file changes nothing.
 fn reload(shared: &Shared) {
     static IN_TURN: Mutex<()> = Mutex::new(());
     let _in_turn = IN_TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // The manager takes the end of a reload for the end of the start; and nothing after the end.
+    // systemd takes the end of a reload for the end of the start; after the stop it must hear nothing.
     let serves = shared.serves();
     if serves {
         manager::reloading();

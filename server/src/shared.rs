@@ -1,4 +1,4 @@
-//! What all connections have in common.
+//! The state that all connections share.
 
 use crate::config::Limits;
 use crate::metrics::Metrics;
@@ -15,10 +15,10 @@ pub struct Shared {
     pub limits: Limits,
     pub gate: Gate,
     pub tls: Option<Tls>,
-    /// Whether each request is logged.
+    /// Each request is logged.
     pub access_log: bool,
     pub metrics: Metrics,
-    /// Sorted; there once all are open.
+    /// Sorted; set once all are open.
     names: OnceLock<Vec<Arc<Name>>>,
     ending: AtomicBool,
 }
@@ -30,7 +30,7 @@ impl Shared {
 
     pub fn serve(&self, mut names: Vec<Name>) {
         names.sort_by(|a, b| a.name.cmp(&b.name));
-        // It is called once.
+        // This function is called once.
         let _ = self.names.set(names.into_iter().map(Arc::new).collect());
     }
 
@@ -38,17 +38,17 @@ impl Shared {
         self.names.get().map_or(&[], Vec::as_slice)
     }
 
-    /// From now on it is not ready; what is open is answered.
+    /// Makes the server not ready; open connections are still answered.
     pub fn end(&self) {
         self.ending.store(true, Ordering::Release);
     }
 
-    /// Whether it was told to be ready, and not yet to end.
+    /// Tells whether it has reported ready, and does not stop yet.
     pub fn serves(&self) -> bool {
         self.names.get().is_some() && !self.ending.load(Ordering::Acquire)
     }
 
-    /// Why no request should be sent here now.
+    /// Returns the reason why requests should go elsewhere, if any.
     pub fn not_ready(&self) -> Option<String> {
         if self.ending.load(Ordering::Acquire) {
             return Some("the server ends".to_owned());
@@ -60,7 +60,7 @@ impl Shared {
         (!empty.is_empty()).then(|| format!("no IDs of: {}", empty.join(", ")))
     }
 
-    /// What a request names, if it may.
+    /// Returns the name that a request asks for, if its token has the right.
     ///
     /// # Errors
     /// `UNAUTHORIZED`, `FORBIDDEN`; `UNKNOWN_KEY` for a name that is not served.
@@ -73,17 +73,17 @@ impl Shared {
         })
     }
 
-    /// What is served under a name, whoever asks.
+    /// Returns the name, without a check of rights.
     pub fn find(&self, name: &str) -> Option<&Arc<Name>> {
         let names = self.names();
         let at = names.binary_search_by(|served| served.name.as_str().cmp(name)).ok()?;
         Some(&names[at])
     }
 
-    /// How many IDs are asked for.
+    /// Parses the number of IDs that a request asks for.
     ///
     /// # Errors
-    /// `WRONG_TYPE` for what is no number, `OUT_OF_RANGE`.
+    /// `WRONG_TYPE` for text that is not a number, `OUT_OF_RANGE`.
     pub fn count(&self, key: &str, text: &str) -> Result<usize> {
         let most = self.limits.count;
         let digits = text.strip_prefix('-').unwrap_or(text);

@@ -1,15 +1,15 @@
-//! How all connections learn that the server ends, and how it learns that they have.
+//! The signal that the server stops, and the wait until all connections have ended.
 
 use crate::until::Until;
 use std::future::Future;
 use std::pin::pin;
 use tokio::sync::watch;
 
-/// What each connection holds until it is closed.
+/// The receiving end that each connection holds until it is closed.
 #[derive(Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
-/// Tells them.
+/// The sending end.
 pub struct Stopper(watch::Sender<bool>);
 
 pub fn channel() -> (Stopper, Stop) {
@@ -22,7 +22,7 @@ impl Stopper {
         self.0.send_replace(true);
     }
 
-    /// Waits until nobody holds a [`Stop`] any more.
+    /// Waits until every [`Stop`] is dropped.
     pub async fn all_gone(&self) {
         self.0.closed().await;
     }
@@ -33,13 +33,13 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits for the end.
+    /// Waits for the stop.
     pub async fn told(&mut self) {
-        // Who tells has gone: that is the end, too.
+        // A dropped sender counts as a stop.
         let _ = self.0.wait_for(|told| *told).await;
     }
 
-    /// What some work gives, or `None` if the end comes first.
+    /// Returns the result of some work, or `None` if the stop comes first.
     pub async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let told = pin!(self.told());
         Until::new(told).work(work).await

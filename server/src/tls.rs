@@ -1,4 +1,4 @@
-//! TLS: a certificate, its key, and whose certificates clients must have; of files that are read again when the operator says so.
+//! TLS: the server's certificate and key, and the authorities of clients' certificates, from files that a reload reads again.
 
 use crate::settings::spec_error;
 use arc_swap::ArcSwap;
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// How long a client may take to agree on keys.
+/// The time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
 struct Files {
@@ -23,7 +23,7 @@ struct Files {
     client_ca: Option<PathBuf>,
 }
 
-/// What is agreed on with HTTP's clients and with others: HTTP/2 is chosen in the handshake.
+/// The configurations for HTTP and for other protocols: HTTP/2 is negotiated in the handshake.
 struct Configs {
     http: Arc<ServerConfig>,
     other: Arc<ServerConfig>,
@@ -35,10 +35,10 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// `None` where no file is given.
+    /// Reads the files; `None` where no file is given.
     ///
     /// # Errors
-    /// `SPEC` for a file without the others that it needs, and for what is wrong with one.
+    /// `SPEC` for a file without the others that it needs, and for an invalid one.
     pub fn new(certificate: Option<PathBuf>, key: Option<PathBuf>, client_ca: Option<PathBuf>) -> Result<Option<Self>> {
         let (certificate, key) = match (certificate, key) {
             (Some(certificate), Some(key)) => (certificate, key),
@@ -54,21 +54,21 @@ impl Tls {
         Ok(Some(Tls { files, configs }))
     }
 
-    /// Reads the files again; where one is wrong all stay as they were. Connections that are open are not touched.
+    /// Reads the files again. An invalid file changes nothing, and open connections continue.
     ///
     /// # Errors
-    /// As [`new`](Tls::new).
+    /// Those of [`new`](Tls::new).
     pub fn reload(&self) -> Result<()> {
         self.configs.store(Arc::new(self.files.read()?));
         Ok(())
     }
 
-    /// Whether a client needs a certificate.
+    /// Tells whether clients need a certificate.
     pub fn knows_clients(&self) -> bool {
         self.files.client_ca.is_some()
     }
 
-    /// Agrees with a client on keys; `None` where it does not come to that in time.
+    /// Performs the handshake; `None` where it fails or takes too long.
     pub async fn accept(&self, stream: TcpStream, is_http: bool) -> Option<TlsStream<TcpStream>> {
         let configs = self.configs.load();
         let config = Arc::clone(if is_http { &configs.http } else { &configs.other });
@@ -84,7 +84,7 @@ impl Files {
             let what = "a private key in PEM (PKCS #8, PKCS #1 or SEC 1), without a password: `openssl pkey -in FILE` removes one";
             wrong("tls-key", &self.key, &error, what)
         })?;
-        // The provider of the core's stores: a second one would double what the program has of cryptography.
+        // The provider that the core's stores use: a second one would double the program's cryptography.
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let versions = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
         let builder = versions.map_err(|error| spec_error(format!("TLS: {error}")))?;
@@ -121,7 +121,7 @@ fn certificates(key: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>> 
     found.map_err(|error| wrong(key, path, &error, "one or more certificates in PEM"))
 }
 
-/// The error's own text could show what the file holds.
+/// Makes the error for an invalid file, without the parser's own text, which could show its content.
 fn wrong(key: &str, path: &Path, error: &PemError, wanted: &str) -> frazil::Error {
     let shown = path.display();
     spec_error(match error {

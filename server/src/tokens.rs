@@ -1,4 +1,4 @@
-//! Who may do what: tokens with rights on names, of a file that is read again when the operator says so.
+//! Tokens with rights on names, from a file that a reload reads again.
 
 use crate::lend::ALL;
 use crate::refusal::{Refusal, Result as Answer};
@@ -12,22 +12,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// A shorter one may be guessed.
+/// The minimum length of a token: a shorter one may be guessed.
 const SHORTEST: usize = 16;
-/// A secret that stands in the environment.
+/// The prefix of a secret that is kept in the environment.
 const ENV: &str = "env:";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// To have IDs minted.
+    /// The right to mint IDs.
     Mint,
-    /// To take ranges of numbers, which the client gives out itself.
+    /// The right to take ranges of numbers, which the client hands out itself.
     Lease,
-    /// To read what is counted.
+    /// The right to read metrics.
     Admin,
 }
 
-/// What is kept of a token: the same for two that are the same, and nothing can be read from it.
+/// The stored form of a token: equal for equal tokens, and not reversible.
 pub type Fingerprint = [u8; 32];
 
 pub fn fingerprint(secret: &[u8]) -> Fingerprint {
@@ -47,7 +47,7 @@ struct Entry {
 }
 
 pub struct Token {
-    /// What the operator calls it.
+    /// The operator's name for it.
     pub label: String,
     fingerprint: Fingerprint,
     mint: BTreeSet<String>,
@@ -66,7 +66,7 @@ impl Token {
     }
 }
 
-/// All tokens of a file.
+/// The tokens of a file.
 #[derive(Default)]
 pub struct Tokens(Vec<Token>);
 
@@ -74,7 +74,7 @@ impl Tokens {
     fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| spec_error(format!("{shown}: {error}")))?;
-        // Its own text would show the line, and with it the secret.
+        // The parser's own text would show the line, and with it the secret.
         let parsed: BTreeMap<String, Entry> = toml::from_str(&text).map_err(|error| {
             let form = "each token is a table: [LABEL], with secret=, mint=[names], lease=[names], admin=true or false";
             spec_error(format!("{shown}{}: {form}", place(&text, &error)))
@@ -91,7 +91,7 @@ impl Tokens {
                 let why = format!("{shown}: the secret of [{label}] has {} bytes: at least {SHORTEST}", secret.len());
                 return Err(Error::new(ErrorKind::OutOfRange, why));
             }
-            // As of a file that ends with a line: in HTTP's header it would be cut off.
+            // For example the line end of a file: HTTP would strip it from the header.
             if secret.trim_ascii() != secret || secret.contains(|letter: char| letter.is_ascii_control()) {
                 let why = "begins or ends with white space, or has a control character, such as the end of a line";
                 return Err(spec_error(format!("{shown}: the secret of [{label}] {why}")));
@@ -111,7 +111,7 @@ impl Tokens {
         Ok(Tokens(tokens))
     }
 
-    /// The token of a fingerprint. Takes as long whichever it is, and where there is none: all are compared, and each in constant time.
+    /// Returns the token of a fingerprint. Takes the same time for every result: compares all of them, each in constant time.
     pub fn find(&self, fingerprint: &Fingerprint) -> Option<&Token> {
         let mut found = None;
         for token in &self.0 {
@@ -123,34 +123,34 @@ impl Tokens {
     }
 }
 
-/// What lets requests in, or not.
+/// The check that admits or refuses requests.
 pub struct Gate {
     path: Option<PathBuf>,
-    /// What is served.
+    /// The served names.
     names: Vec<String>,
     tokens: ArcSwap<Tokens>,
 }
 
 impl Gate {
-    /// Without a file it is open.
+    /// Reads the file of tokens. Without a file every request is admitted.
     ///
     /// # Errors
-    /// `SPEC`, `OUT_OF_RANGE` for what is wrong with the file; `UNKNOWN_KEY` for a right on a name that is not served.
+    /// `SPEC`, `OUT_OF_RANGE` for an invalid file; `UNKNOWN_KEY` for a right on a name that is not served.
     pub fn new(path: Option<PathBuf>, names: Vec<String>) -> Result<Self> {
         let gate = Gate { path, names, tokens: ArcSwap::default() };
         gate.reload()?;
         Ok(gate)
     }
 
-    /// Reads the file again, and tells how many tokens there are; where it is wrong they stay as they were.
+    /// Reads the file again and returns the number of tokens; an invalid file changes nothing.
     ///
     /// # Errors
-    /// As [`new`](Gate::new).
+    /// Those of [`new`](Gate::new).
     pub fn reload(&self) -> Result<usize> {
         let Some(path) = &self.path else { return Ok(0) };
         let tokens = Tokens::read(path)?;
         let rights = tokens.0.iter().flat_map(|token| token.mint.iter().chain(&token.lease));
-        // Where all namespaces are lent, that is a name, too.
+        // Where all namespaces are lent, `*` is a name as well.
         let is_served = |name: &String| self.names.iter().any(|served| served == name || served == ALL);
         if let Some(name) = rights.into_iter().find(|right| *right != ALL && !is_served(right)) {
             let near = did_you_mean(name, self.names.iter().map(String::as_str));
@@ -162,18 +162,20 @@ impl Gate {
         Ok(count)
     }
 
-    /// Whether a token is needed.
+    /// Tells whether a token is needed.
     pub fn is_closed(&self) -> bool {
         self.path.is_some()
     }
 
-    /// Whether there is such a token.
+    /// Tells whether the token exists.
     pub fn knows(&self, fingerprint: &Fingerprint) -> bool {
         self.tokens.load().find(fingerprint).is_some()
     }
 
+    /// Checks a right on a name.
+    ///
     /// # Errors
-    /// `UNAUTHORIZED` without a token that is known, `FORBIDDEN` without the right. Neither tells whether the name is served.
+    /// `UNAUTHORIZED` without a known token, `FORBIDDEN` without the right. Neither tells whether the name is served.
     pub fn check(&self, fingerprint: Option<&Fingerprint>, right: Right, name: &str) -> Answer<()> {
         if !self.is_closed() {
             return Ok(());

@@ -1,12 +1,12 @@
-//! Work that holds its thread for long is done in turns: others come in between.
+//! Long work in turns, so that other tasks run in between.
 
-/// What is sent at once, in bytes. The kernel copies it: a megabyte takes a millisecond.
+/// The most bytes sent at once. The kernel copies them: a megabyte takes a millisecond.
 pub const PIECE: usize = 256 * 1024;
 
-/// So many IDs, or rows of them, are written at once: a million of them take tens of milliseconds.
+/// The most IDs, or rows of them, written at once: a million of them take tens of milliseconds.
 pub const IDS: usize = 4096;
 
-/// Writes IDs, or rows of them, in turns where there are many.
+/// Writes IDs or rows, and yields between pieces where there are many.
 pub async fn in_turns<T>(ids: &[T], mut write: impl FnMut(&[T])) {
     for (turn, ids) in ids.chunks(IDS).enumerate() {
         if turn > 0 {
@@ -16,7 +16,7 @@ pub async fn in_turns<T>(ids: &[T], mut write: impl FnMut(&[T])) {
     }
 }
 
-/// How many turns a task has had that always wants one, for tests.
+/// Counts the turns of a task that is always ready, for tests.
 #[cfg(test)]
 pub fn counted() -> std::sync::Arc<std::sync::atomic::AtomicU64> {
     use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Work, and what ends it before it is done.
+//! Work that an event may end early.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What may end some work. It is polled when it was woken itself, and not each time that a socket wakes the task: to ask a timer and a
-/// channel anew for every request takes locks, and tells nothing new.
+/// The event that may end some work. It is polled only after its own wake-up, and not each time that a socket wakes the task: polling a
+/// timer and a channel takes locks for every request.
 pub struct Until<F> {
     end: F,
     bell: Option<Arc<Bell>>,
 }
 
-/// The end's own waker.
+/// The event's own waker.
 struct Bell {
     has_rung: AtomicBool,
     task: Waker,
@@ -35,7 +35,7 @@ impl<F: Future<Output = ()> + Unpin> Until<F> {
         Until { end, bell: None }
     }
 
-    /// What some work gives, or `None` if the end comes first; there is no further work then.
+    /// Returns the result of some work, or `None` if the event comes first; no further work may follow.
     pub async fn work<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -52,7 +52,7 @@ impl<F: Future<Output = ()> + Unpin> Until<F> {
             Some(bell) if bell.task.will_wake(context.waker()) => bell,
             _ => self.bell.insert(Arc::new(Bell { has_rung: AtomicBool::new(true), task: context.waker().clone() })),
         };
-        // Silent is the usual case, and a load is all that it costs. Who rings behind the swap has the task polled once more.
+        // Fast path: not woken, one load. A wake after the swap polls the task again.
         if !bell.has_rung.load(Ordering::Relaxed) || !bell.has_rung.swap(false, Ordering::Acquire) {
             return Poll::Pending;
         }
@@ -79,7 +79,7 @@ mod tests {
                 notified.as_mut().poll(context)
             });
             let mut until = Until::new(Box::pin(end));
-            // Each is pending first, and wakes the task itself.
+            // Each is pending at first, and wakes the task itself.
             for _ in 0..10 {
                 assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));
             }
