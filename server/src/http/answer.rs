@@ -1,4 +1,4 @@
-//! Answers. None may be kept by a cache: it would repeat an ID.
+//! Answers. No cache may keep one: it would repeat an ID.
 
 use super::form::spring_type;
 use crate::refusal::Refusal;
@@ -14,13 +14,13 @@ use std::task::{Context, Poll, ready};
 
 pub type Answer = Response<Whole>;
 
-/// What is handed out at once. hyper copies it into a buffer that a connection of HTTP/1 then keeps.
+/// The most bytes handed to hyper at once. hyper copies them into a buffer that a connection of HTTP/1 keeps.
 const PIECE: usize = 32 * 1024;
 
-/// A body that is there, and is handed out in pieces; others come in between.
+/// A complete body, handed out in pieces so that other tasks run in between.
 pub struct Whole {
     rest: Bytes,
-    /// Since others came in between.
+    /// The bytes given since the last yield.
     given: usize,
 }
 
@@ -44,7 +44,7 @@ impl Body for Whole {
         }
         if self.given >= turns::PIECE {
             self.given = 0;
-            // It wakes the task itself.
+            // Yielding wakes the task itself.
             ready!(pin!(tokio::task::yield_now()).poll(context));
         }
         let length = self.rest.len().min(PIECE);
@@ -76,24 +76,24 @@ pub fn plain(body: impl Into<Bytes>) -> Answer {
     of_type("text/plain; charset=utf-8", body)
 }
 
-/// A text as Leaf's and Tinyid's servers answer it. Many a client in Java reads a number only where it is called JSON.
+/// Makes a text answer as Leaf's and Tinyid's servers send it. Many Java clients parse a number only from an answer of type JSON.
 pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
     of_type(spring_type(headers), body)
 }
 
-/// A refusal in JSON.
+/// Makes a refusal in JSON.
 pub fn refusal(refusal: &Refusal) -> Answer {
     with_head(json(refusal.to_json().to_string()), refusal)
 }
 
-/// An answer without its body, whose length it tells.
+/// Removes the body and keeps its length in the header.
 pub fn head_alone(answer: Answer) -> Answer {
     let (mut head, body) = answer.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.into_bytes().len()));
     Response::from_parts(head, Whole::new(Bytes::new()))
 }
 
-/// An answer of another form, with the status and the headers of a refusal.
+/// Gives an answer of another form the status and the headers of a refusal.
 pub fn with_head(mut answer: Answer, refusal: &Refusal) -> Answer {
     *answer.status_mut() = refusal.status;
     let headers = answer.headers_mut();

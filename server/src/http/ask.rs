@@ -1,4 +1,4 @@
-//! What a request asks for, checked.
+//! A checked request.
 
 use super::room::{Place, Room};
 use crate::names::Name;
@@ -19,14 +19,16 @@ pub struct Ask<'a> {
 }
 
 impl<'a> Ask<'a> {
+    /// Reads the token and the path of a request.
+    ///
     /// # Errors
-    /// `UNAUTHORIZED` for an authorization that is no bearer token.
+    /// `UNAUTHORIZED` for an authorization that is not a bearer token.
     pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
         let token = if shared.gate.is_closed() { bearer(request)?.map(fingerprint) } else { None };
         Ok(Ask { shared, request, token })
     }
 
-    /// What may be read may be asked for its head alone.
+    /// Checks the method. Where GET is allowed, HEAD is as well.
     ///
     /// # Errors
     /// `METHOD_NOT_ALLOWED`.
@@ -39,7 +41,7 @@ impl<'a> Ask<'a> {
         Err(Refusal::method_not_allowed(format!("{} is not for this path: {why}", self.request.method()), allow))
     }
 
-    /// Leaf's and Tinyid's paths take any method but the one with which a browser asks whether it may.
+    /// Checks the method of Leaf's and Tinyid's paths: any but OPTIONS, with which a browser asks for permission.
     ///
     /// # Errors
     /// `METHOD_NOT_ALLOWED`.
@@ -50,7 +52,7 @@ impl<'a> Ask<'a> {
         Err(Refusal::method_not_allowed("OPTIONS is not for this path: GET".to_owned(), "GET, POST"))
     }
 
-    /// Whether this may be done with a name that was found.
+    /// Checks a right on a name that was found.
     ///
     /// # Errors
     /// `UNAUTHORIZED`, `FORBIDDEN`.
@@ -58,25 +60,27 @@ impl<'a> Ask<'a> {
         self.shared.gate.check(self.token.as_ref(), right, &name.name)
     }
 
+    /// Returns the name that the request asks for, if its token has the right.
+    ///
     /// # Errors
     /// `UNAUTHORIZED`, `FORBIDDEN`, `UNKNOWN_KEY`.
     pub fn name(&self, right: Right, name: &str) -> Result<&'a Arc<Name>> {
         self.shared.name(self.token.as_ref(), right, name)
     }
 
-    /// The same, with the token that stands in the query, as Tinyid's clients send it.
+    /// Does the same as [`name`](Ask::name) with a token from the query, as Tinyid's clients send it.
     ///
     /// # Errors
-    /// As [`name`](Ask::name).
+    /// Those of [`name`](Ask::name).
     pub fn name_with(&self, token: Option<&str>, right: Right, name: &str) -> Result<&'a Arc<Name>> {
         let given = token.filter(|_| self.shared.gate.is_closed()).map(|token| fingerprint(token.as_bytes()));
         self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
     }
 
-    /// Room for a batch of so many IDs of a name.
+    /// Waits for room for a batch of `count` IDs of a name.
     ///
     /// # Errors
-    /// As [`Room::take`].
+    /// Those of [`Room::take`].
     pub async fn room(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
         match self.request.extensions().get::<Room>() {
             Some(room) => room.take(name, count).await,
@@ -84,10 +88,10 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// The query, which may have these keys.
+    /// Parses the query, which may have only these keys.
     ///
     /// # Errors
-    /// `UNKNOWN_KEY`; `SPEC` for a key that is there twice.
+    /// `UNKNOWN_KEY`; `SPEC` for a repeated key.
     pub fn query(&self, allowed: &[&'static str]) -> Result<Query<'a>> {
         let mut found: Vec<(&'static str, Cow<'a, str>)> = vec![];
         for (key, value) in form_urlencoded::parse(self.request.uri().query().unwrap_or_default().as_bytes()) {

@@ -1,4 +1,4 @@
-//! Bodies, which nothing of frazil's own reads: what is asked for stands in the path and the query. Tinyid's clients may send a form.
+//! Bodies of requests. frazil's own paths take their parameters from path and query; Tinyid's clients may send a form.
 
 use crate::refusal::Result;
 use bytes::BytesMut;
@@ -9,25 +9,25 @@ use hyper::header::{CONTENT_TYPE, EXPECT};
 use hyper::{Method, Request};
 use std::time::Duration;
 
-/// How long a body may take to end ...
+/// The time limit for the end of a body ...
 const PATIENCE: Duration = Duration::from_secs(10);
-/// ... and how much of it is read. Behind what is not read no further request can be found, and the connection is closed:
-/// a client that still sends may never see the answer.
+/// ... and the most bytes read of it. After an unread rest the next request cannot be found, so the connection is closed: a client that is
+/// still sending may never see the answer.
 const MOST: u64 = 64 * 1024;
 const FORM: &[u8] = b"application/x-www-form-urlencoded";
 
-/// Lets an empty body pass, also one whose end comes after the head: in chunks, or in a frame of its own. Many clients send that.
+/// Accepts an empty body, also one whose end follows the head, in chunks or in its own frame. Many clients send that.
 ///
 /// # Errors
-/// `SPEC` for a body with something in it, and for one that does not end.
+/// `SPEC` for a body that is not empty or does not end.
 pub async fn check_empty(request: &mut Request<Incoming>) -> Result<()> {
-    // Who asks first whether to send it is told no.
+    // `Expect: 100-continue` gets a refusal.
     let asks = request.headers().contains_key(EXPECT);
     let body = request.body_mut();
     let is_empty = match body.size_hint().exact() {
         Some(0) => true,
         Some(length) if asks || length > MOST => false,
-        // Room for that is not a part of every request.
+        // Boxed: its size should not be part of every request.
         _ => body.is_end_stream() || Box::pin(tokio::time::timeout(PATIENCE, ends_empty(body))).await.unwrap_or(false),
     };
     if is_empty {
@@ -37,10 +37,10 @@ pub async fn check_empty(request: &mut Request<Incoming>) -> Result<()> {
     Err(Error::new(ErrorKind::Spec, why).into())
 }
 
-/// The form of a POST; of another body nothing, as Spring leaves it unread.
+/// Reads the form of a POST. Another kind of body reads as empty, as in Spring.
 ///
 /// # Errors
-/// `SPEC` for a body that is too long, and for one that does not end.
+/// `SPEC` for a body that is too long or does not end.
 pub async fn form(request: &mut Request<Incoming>) -> Result<BytesMut> {
     let is_form = request.method() == Method::POST
         && request.headers().get(CONTENT_TYPE).is_some_and(|kind| {
@@ -64,11 +64,11 @@ pub async fn form(request: &mut Request<Incoming>) -> Result<BytesMut> {
 }
 
 async fn ends_empty(body: &mut Incoming) -> bool {
-    // Who sends something is not asked for a token yet: none of it is kept.
+    // The token is not checked yet, so nothing is kept.
     read(body, |_| ()).await == Some(0)
 }
 
-/// Reads to the end, and gives how much there was; `None` where it is too long, or breaks off.
+/// Reads to the end and returns the length; `None` where the body is too long or breaks off.
 async fn read(body: &mut Incoming, mut each: impl FnMut(&[u8])) -> Option<u64> {
     let mut length = 0;
     while let Some(frame) = body.frame().await {

@@ -1,4 +1,4 @@
-//! A connection: its limits, and its end.
+//! The limits and the end of a connection.
 
 use super::pipeline::{Left, Pipeline};
 use super::room::Room;
@@ -21,24 +21,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Of a request's line and headers together; what is longer is 431.
+/// The longest request line and headers, together; longer ones are 431.
 const LONGEST_HEAD: usize = 16 * 1024;
-/// A connection on which no request has come whole for so long, none is under way, and no answer was taken is closed; it is looked at this
-/// often.
+/// The idle limit, and the interval of its checks: no request has arrived whole, none is under way, and no answer was taken.
 const PATIENCE: Duration = Duration::from_secs(75);
-/// HTTP/2 asks after so long whether the client is still there, and waits so long for its answer.
+/// The idle time after which an HTTP/2 connection sends a ping, and the time limit of its answer.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
-/// The requests of an HTTP/2 connection at once.
+/// The most concurrent requests of an HTTP/2 connection.
 const STREAMS: u32 = 128;
 
-/// How long a connection with no request under way, and no answer that is taken, may take to end when the client is told.
+/// The time that an idle connection gets to end after the server has announced its stop.
 const GOODBYE: Duration = Duration::from_secs(5);
-/// Whoever takes fewer bytes between two looks takes no answer: a ping of HTTP/2 has 17.
+/// The fewest bytes taken between two checks that count as progress: a ping of HTTP/2 has 17.
 const TAKEN: u64 = 1024;
 
-/// Serves a connection until the client ends it, or the server does: then after the requests that are under way. Where there is no answer
-/// at once, one is made.
+/// Serves a connection until the client closes it or the server stops; requests under way are answered first. `at_once` may decline,
+/// and then `answer` is called.
 pub async fn serve<F: Future<Output = Answer> + Send + 'static>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     stop: Stop,
@@ -73,7 +72,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         Answering::UnderWay { answer: Box::pin(answer(request)), asks_head, _counted: Arc::clone(&requests) }
     });
     let mut builder = Builder::new(TokioExecutor::new());
-    // Its own limit begins with what comes first, and costs a timer for each request: see below. Whoever has ended its side still reads.
+    // hyper's header timeout starts with the first byte and costs a timer per request; `Watch` replaces it. A half-closed client still reads.
     builder.http1().header_read_timeout(None).max_buf_size(LONGEST_HEAD).writev(false).half_close(true);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(PING).keep_alive_timeout(PONG);
     builder.http2().max_concurrent_streams(STREAMS).max_header_list_size(LONGEST_HEAD as u32);
@@ -81,11 +80,11 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         let mut connection = pin!(builder.serve_connection(TokioIo::new(pipeline), service));
         let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
         if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
-            // HTTP/2 has a frame that tells the client which requests it may send again.
+            // HTTP/2 tells the client in a frame which requests it may send again.
             connection.as_mut().graceful_shutdown();
-            // From now on is what counts.
+            // Count from now on.
             watch.is_idle();
-            // A connection that breaks is the client's affair.
+            // A broken connection is not an error of the server.
             while timeout(GOODBYE, connection.as_mut()).await.is_err() && !watch.is_idle() {}
         }
     }
@@ -94,7 +93,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     }
 }
 
-/// Ends a connection so that the client has all answers, and knows that there are no more.
+/// Closes a connection such that the client receives all answers, and sees the end.
 async fn end(left: Left<impl AsyncRead + AsyncWrite + Unpin>) {
     let Left { mut stream, held, is_quiet } = left;
     let told = async {
@@ -107,14 +106,14 @@ async fn end(left: Left<impl AsyncRead + AsyncWrite + Unpin>) {
     }
 }
 
-/// An answer, or what makes it. Room for that is not held while no request is under way, as for most of many connections.
+/// An answer, or the future that makes it. The future's size is not held while the connection is idle, as most are.
 enum Answering<F> {
     Done(Option<Answer>),
     UnderWay {
         answer: Pin<Box<F>>,
-        /// In HTTP/2, where hyper would send all of it.
+        /// A HEAD request in HTTP/2, where hyper would send the body.
         asks_head: bool,
-        /// By being held.
+        /// Counted by being held.
         _counted: Arc<Requests>,
     },
 }
@@ -132,12 +131,12 @@ impl<F: Future<Output = Answer>> Future for Answering<F> {
     }
 }
 
-/// The requests of a connection: how many have begun. What is under way holds it, until it is answered or given up by the client.
+/// The number of requests that a connection has begun. A request under way holds a reference until it is answered or reset.
 #[derive(Default)]
 struct Requests(AtomicU64);
 
 impl Requests {
-    /// Who else holds it: the service, which alone begins one, and who watches for the end.
+    /// The other holders: the service, which begins requests, and the watch for the end.
     const HOLDERS: usize = 2;
 
     fn begin(&self) {
@@ -153,17 +152,17 @@ impl Requests {
     }
 }
 
-/// Looks at a connection from time to time.
+/// A periodic check of a connection.
 struct Watch {
     requests: Arc<Requests>,
     written: Arc<AtomicU64>,
-    /// What there was at the last look.
+    /// The number of requests at the last check.
     begun: u64,
     taken: u64,
 }
 
 impl Watch {
-    /// Whether since the last look no request has come whole and no answer was taken, and none is under way.
+    /// Tells whether, since the last check, no request arrived whole and no answer was taken, and none is under way.
     fn is_idle(&mut self) -> bool {
         let (begun, taken) = (self.requests.begun(), self.written.load(Ordering::Relaxed));
         let moves = begun != self.begun || taken - self.taken >= TAKEN;
@@ -179,7 +178,7 @@ mod tests {
     use crate::stop;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    /// The types of the whole frames of HTTP/2 in what came.
+    /// Returns the types of the whole HTTP/2 frames in a piece of input.
     fn frames(mut came: &[u8]) -> Vec<u8> {
         let mut types = vec![];
         while let Some((&[a, b, c, its, ..], rest)) = came.split_first_chunk::<9>() {
@@ -201,7 +200,7 @@ mod tests {
         assert!(watch.is_idle());
         written.fetch_add(TAKEN, Ordering::Relaxed);
         assert!(!watch.is_idle() && watch.is_idle());
-        // Pings.
+        // Five pings.
         written.fetch_add(5 * 17, Ordering::Relaxed);
         assert!(watch.is_idle());
     }

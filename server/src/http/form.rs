@@ -1,4 +1,4 @@
-//! The form in which IDs are wanted, and each of them.
+//! The format of an answer with IDs.
 
 use super::answer::{Answer, json, of_type, plain};
 use crate::refusal::{Refusal, Result};
@@ -17,7 +17,7 @@ const FORMS: [(&str, Form); 3] =
     [("application/json", Form::Json), ("text/plain", Form::Lines), ("application/octet-stream", Form::Packed)];
 
 impl Form {
-    /// The one that the client likes best; of those that it likes alike the one that it names first. JSON where it does not say.
+    /// Returns the format that `Accept` prefers; of equal ones the first named, and JSON without a preference.
     ///
     /// # Errors
     /// `NOT_ACCEPTABLE`.
@@ -28,7 +28,7 @@ impl Form {
         let ranges: Vec<_> = wishes(headers).collect();
         let mut best: Option<(f32, usize, Form)> = None;
         for (name, form) in FORMS {
-            // Of several ranges that a form is in, the closest one counts.
+            // The most specific range that covers a format decides.
             let wishes = ranges.iter().enumerate().filter_map(|(at, wish)| Some((covers(wish.range, name)?, at, wish.quality)));
             let Some((_, at, quality)) = wishes.min_by_key(|&(width, at, _)| (width, at)) else { continue };
             if quality > 0.0 && best.is_none_or(|(most, first, _)| quality > most || (quality == most && at < first)) {
@@ -39,14 +39,14 @@ impl Form {
         best.map(|(_, _, form)| form).ok_or_else(why)
     }
 
-    /// An answer with few IDs.
+    /// Makes an answer with few IDs.
     pub fn answer(self, ids: &[i64]) -> Answer {
         let mut out = self.begin(ids);
         self.write(&mut out, ids);
         self.end(out)
     }
 
-    /// The same with any number of them, in turns with other requests.
+    /// Makes an answer with any number of IDs, and yields in between.
     pub async fn answer_many(self, ids: &[i64]) -> Answer {
         let mut out = self.begin(ids);
         in_turns(ids, |ids| self.write(&mut out, ids)).await;
@@ -56,7 +56,7 @@ impl Form {
     fn begin(self, ids: &[i64]) -> Vec<u8> {
         match self {
             Form::Json => {
-                // Of IDs with as many digits as the last one it is exact, and no room is left over that would have to be kept beside them.
+                // Exact where all IDs have as many digits as the last: no spare capacity is kept beside them.
                 let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
                 let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
                 out.extend(b"{\"ids\":[\"");
@@ -69,7 +69,7 @@ impl Form {
 
     fn write(self, out: &mut Vec<u8>, ids: &[i64]) {
         match self {
-            // Strings: JavaScript rounds numbers above 2^53.
+            // Strings, because JavaScript rounds numbers above 2^53.
             Form::Json => write_each(out, ids, b"\",\""),
             Form::Lines => write_each(out, ids, b"\n"),
             Form::Packed => out.extend(ids.iter().flat_map(|id| id.to_le_bytes())),
@@ -89,7 +89,7 @@ impl Form {
     }
 }
 
-/// The type in which Spring answers with a text, and so Leaf and Tinyid: that of them which the client wants most.
+/// Returns the type of Spring's text answers, and so of Leaf's and Tinyid's: the one that the client prefers.
 pub fn spring_type(headers: &HeaderMap) -> &'static str {
     const TYPES: [(&str, &str); 3] = [
         ("text/plain", "text/plain;charset=UTF-8"),
@@ -106,13 +106,13 @@ pub fn spring_type(headers: &HeaderMap) -> &'static str {
     best
 }
 
-/// What stands in `Accept`, in order.
+/// Returns the entries of `Accept`, in order.
 fn wishes(headers: &HeaderMap) -> impl Iterator<Item = Wish<'_>> {
     let headers = headers.get_all(ACCEPT).iter();
     headers.flat_map(|header| header.to_str().unwrap_or_default().split(',')).map(Wish::new)
 }
 
-/// A range of media types, and how much it is wanted: 0, not at all, to 1.
+/// A range of media types with its weight, from 0 (refused) to 1.
 struct Wish<'a> {
     range: &'a str,
     quality: f32,
@@ -123,13 +123,13 @@ impl<'a> Wish<'a> {
         let mut parts = text.split(';').map(str::trim);
         let range = parts.next().unwrap_or_default();
         let mut weights = parts.filter_map(|part| part.split_once('=')).filter(|(key, _)| key.trim_end().eq_ignore_ascii_case("q"));
-        // What is no weight is no wish.
+        // An entry with an invalid weight is ignored.
         let weight = |text: &str| text.trim_start().parse().ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0);
         Wish { range, quality: weights.next().map_or(1.0, |(_, text)| weight(text)) }
     }
 }
 
-/// How wide a range of media types is that has this one.
+/// Returns how specific a range of media types is that covers this type; `None` if it does not.
 fn covers(range: &str, kind: &str) -> Option<u8> {
     let (width, is_in) = match range.strip_suffix("/*") {
         Some("*") => (2, true),
@@ -139,7 +139,7 @@ fn covers(range: &str, kind: &str) -> Option<u8> {
     is_in.then_some(width)
 }
 
-/// Numbers with something between them.
+/// Writes numbers with a separator.
 pub async fn joined(ids: &[i64], between: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(20 * ids.len());
     in_turns(ids, |ids| write_each(&mut out, ids, between)).await;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: a form or a refusal; and a form that is refused by its name is never taken.
+        /// Any input gives a form or a refusal, and a form that is refused by name is never chosen.
         #[test]
         fn any_accept(parts in vec(prop_oneof![
             Just("*/*".to_owned()), Just("application/json".to_owned()), Just("text/*".to_owned()), Just(";q=".to_owned()),

@@ -1,4 +1,4 @@
-//! What the server is for: IDs, ranges of them, and what is in one.
+//! The paths for IDs, ranges of IDs, and their parts.
 
 use super::answer::{Answer, json};
 use super::ask::Ask;
@@ -29,7 +29,7 @@ pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     }
 }
 
-/// The same for one ID; `None` where it has to be waited for.
+/// Answers for one ID; `None` where the request has to wait.
 pub fn next_at_once(ask: &Ask<'_>, name: &Name) -> Option<Result<Answer>> {
     let one = || {
         ask.check(Right::Mint, name)?;
@@ -42,7 +42,7 @@ pub fn next_at_once(ask: &Ask<'_>, name: &Name) -> Option<Result<Answer>> {
     }
 }
 
-/// `POST /v1/NAME/ranges?n=`: n IDs as rows, for a client that gives them out itself.
+/// `POST /v1/NAME/ranges?n=`: n IDs as rows, for a client that hands them out itself.
 pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let name = ask.name(Right::Lease, name)?;
     let query = ask.query(&["n"])?;
@@ -52,7 +52,7 @@ pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     Ok(place.hold(json(written(&rows).await)))
 }
 
-/// Rows in JSON, of which there is at least one. Some layouts make nearly as many as there are IDs.
+/// Writes one or more rows in JSON. Some layouts make nearly as many rows as IDs.
 async fn written(rows: &[Row]) -> String {
     let mut out = r#"{"ranges":["#.to_owned();
     in_turns(rows, |rows| {
@@ -73,12 +73,12 @@ pub fn decode(ask: &Ask<'_>, name: &str, id: &str) -> Result<Answer> {
     Ok(json(parts_to_json(&parts).to_string()))
 }
 
-/// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to, but not including, another one.
+/// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to another one, which is excluded.
 pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
     let layout = ask.name(Right::Mint, name)?.layout()?;
     let query = ask.query(&["from", "to"])?;
     let instant = |key: &str| query.get(key).map(|text| parse_instant(key, text)).transpose();
-    // What is wrong is the question, also where it is asked after the layout's end.
+    // The request is at fault, even after the layout's end.
     let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_question)?;
     let (first, last) = range;
     Ok(json(json!({ "first": first.to_string(), "last": last.to_string() }).to_string()))

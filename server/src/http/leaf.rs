@@ -1,4 +1,4 @@
-//! Leaf's paths, for clients that ask its server: a number as text.
+//! Leaf's paths, for clients of its server: a number as text.
 
 use super::answer::{Answer, spring_text};
 use super::ask::Ask;
@@ -10,13 +10,13 @@ pub fn is_path(path: &str) -> bool {
     parse(path).is_some()
 }
 
-/// Whether a segment is asked, and its key. Spring reads a path with a slash at its end like the one without.
+/// Returns whether the path asks for a segment, and its key. As in Spring, a slash at the end makes no difference.
 fn parse(path: &str) -> Option<(bool, &str)> {
     let (kind, key) = path.strip_prefix("/api/")?.split_once("/get/")?;
     Some((kind == "segment", key.strip_suffix('/').unwrap_or(key))).filter(|_| matches!(kind, "segment" | "snowflake"))
 }
 
-/// `/api/segment/get/KEY` and `/api/snowflake/get/KEY`, by any method, as there.
+/// `/api/segment/get/KEY` and `/api/snowflake/get/KEY`, by any method, as in Leaf.
 pub async fn route(ask: &Ask<'_>, path: &str) -> Option<Result<Answer>> {
     let (from_segment, key) = parse(path)?;
     Some(number(ask, key, from_segment).await)

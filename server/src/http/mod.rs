@@ -25,20 +25,20 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The description of all this, for programs that make clients.
+/// The description of these paths, for generators of clients.
 const OPENAPI: &str = include_str!("openapi.json");
 
-/// One too many: hyper never sees it.
+/// The reply to one connection too many; hyper never sees that connection.
 pub const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// Answers a request for one ID if no wait is needed, as for most requests that there are: no future is made for it, and moved about.
+/// Answers a request for one ID if it need not wait, as most do: without a future that is built and moved.
 pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>) -> Option<Answer> {
     let since = Instant::now();
     let name = request.uri().path().strip_prefix("/v1/")?.strip_suffix("/next")?;
     if name.contains('/') || request.method() != Method::POST || request.uri().query().is_some() || !request.body().is_end_stream() {
         return None;
     }
-    // To find the name that was meant is for `answer`.
+    // `answer` looks for the name that was meant.
     let name = shared.find(name)?;
     let done = match Ask::new(shared, request) {
         Ok(ask) => ids::next_at_once(&ask, name)?,
@@ -61,14 +61,14 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, mut request: Request<
         Err(refused) => Err(refused),
     };
     if done.is_err() {
-        // To find the name that was meant among many takes as long as thousands of IDs: others come in between. While there is more of a
-        // pipeline hyper asks at once again, and `yield_now` would be over then. A task of its own comes behind those that wait.
+        // A search for the name that was meant may take as long as thousands of IDs, so yield first. hyper polls a pipeline again at once, which
+        // would end `yield_now` early; a spawned task is queued after those that wait.
         let _ = tokio::spawn(tokio::task::yield_now()).await;
     }
     tell(&shared, peer, &request, since, done)
 }
 
-/// Counts and logs what came of a request.
+/// Counts and logs the result of a request.
 fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: Instant, done: Result<Answer>) -> Answer {
     let port = &shared.metrics.http;
     let (path, code) = (request.uri().path(), done.as_ref().map_or_else(|refused| refused.code, |_| "OK"));

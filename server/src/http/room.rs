@@ -1,4 +1,4 @@
-//! How much a client of HTTP/2 may leave untaken. It asks for many answers at once, and each is in memory until the client takes it.
+//! The limit on answers that a client of HTTP/2 has not taken. It may ask for many at once, and each is in memory until it is taken.
 
 use super::answer::{Answer, Whole};
 use crate::names::Name;
@@ -10,27 +10,27 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The bytes of a connection's batches of a name that are not taken yet. A single one may be longer.
+/// The most untaken bytes of a connection's batches of one name. A single batch may be longer.
 const MOST: usize = 256 * 1024;
-/// Of an ID, in the form that is longest.
+/// The bytes of an ID in its longest format.
 const LONGEST_ID: usize = 24;
-/// Smaller batches need no room: all those of a connection are not too much.
+/// The largest batch that needs no room: all those of a connection are few bytes.
 const SMALL: usize = 50;
-/// How long a batch waits for room, before it is made.
+/// The longest wait of a batch for room.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a connection has, for each name. A batch has its room while it waits for its IDs, too: one whose store is away must keep none of
-/// another name waiting.
+/// The room of a connection, per name. A batch holds its room while it waits for its IDs, so one whose store is away must not block other
+/// names.
 #[derive(Clone, Default)]
 pub struct Room(Arc<Mutex<Vec<OfName>>>);
 
 type OfName = (Arc<Name>, Arc<Semaphore>);
 
 impl Room {
-    /// Waits until the client has taken enough of what it asked for before.
+    /// Waits until the client has taken enough of its earlier answers.
     ///
     /// # Errors
-    /// `WOULD_BLOCK` where it does not.
+    /// `WOULD_BLOCK` where it does not take them in time.
     pub async fn take(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
         if count <= SMALL {
             return Ok(Place(None));
@@ -58,7 +58,7 @@ impl Room {
 pub struct Place(Option<OwnedSemaphorePermit>);
 
 impl Place {
-    /// The answer, which has it until its bytes are taken.
+    /// Binds the room to an answer until its bytes are taken.
     pub fn hold(self, answer: Answer) -> Answer {
         let Place(Some(permit)) = self else { return answer };
         answer.map(|body| {

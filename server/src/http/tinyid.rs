@@ -1,6 +1,6 @@
-//! Tinyid's paths, for clients that ask its server; below its context path `/tinyid`, too.
+//! Tinyid's paths, for clients of its server; also below its context path `/tinyid`.
 //!
-//! Answers are its own, to the byte. Where it cuts an oversize batch, or answers an error with nothing, there is an error here.
+//! Answers equal Tinyid's to the byte. Where Tinyid cuts an oversize batch, or answers an error with an empty body, this is an error.
 
 use super::answer::{self, Answer, of_type, plain, spring_text};
 use super::ask::Ask;
@@ -16,17 +16,17 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 const JSON: &str = "application/json;charset=UTF-8";
-/// Its codes: "token is error", and any other.
+/// Tinyid's code for "token is error"; all other errors have another.
 const TOKEN_CODE: u32 = 5;
 const OTHER_CODE: u32 = 6;
-/// A client fetches the next range when it has used so many percent of one.
+/// The percentage of a range after whose use a client fetches the next one.
 const LOADING_PERCENT: i128 = 20;
 
 pub fn is_path(path: &str) -> bool {
     operation(path).is_some()
 }
 
-/// By any method, as there; what is asked for may stand in the query, and in a form.
+/// Answers by any method, as in Tinyid; parameters may be in the query or in a form.
 pub async fn route(ask: &Ask<'_>, path: &str, form: &[u8]) -> Option<Result<Answer>> {
     let operation = operation(path)?;
     let wanted = Wanted::new(ask.request.uri().query().unwrap_or_default().as_bytes(), form);
@@ -39,13 +39,13 @@ pub async fn route(ask: &Ask<'_>, path: &str, form: &[u8]) -> Option<Result<Answ
     })
 }
 
-/// Spring reads a path with a slash at its end like the one without.
+/// Returns the operation of a path. As in Spring, a slash at the end makes no difference.
 fn operation(path: &str) -> Option<&str> {
     let operation = path.strip_prefix("/tinyid").unwrap_or(path).strip_prefix("/id/")?;
     Some(operation.strip_suffix('/').unwrap_or(operation))
 }
 
-/// A refusal as its clients read it: a code in the answer; and a status where it would answer with nothing.
+/// Makes a refusal in Tinyid's form: a code in the body; and a status where Tinyid would send an empty body.
 pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
     match operation(path)? {
         "nextId" | "nextSegmentId" => {
@@ -60,17 +60,17 @@ pub fn refusal(path: &str, refusal: &Refusal) -> Option<Answer> {
     }
 }
 
-/// What may be asked for.
+/// The known parameters.
 const KEYS: [&str; 3] = ["bizType", "token", "batchSize"];
 
-/// What is asked for, read as Spring does: other keys are nobody's, and a number may stand in spaces, or be empty for none.
+/// The parameters, parsed as in Spring: other keys are ignored, and a number may have spaces around it or be empty.
 struct Wanted<'a>(Vec<(&'static str, Cow<'a, str>)>);
 
 impl<'a> Wanted<'a> {
     fn new(query: &'a [u8], form: &'a [u8]) -> Self {
         let mut found: Vec<(&str, Cow<'a, str>)> = vec![];
         for (key, value) in form_urlencoded::parse(query).chain(form_urlencoded::parse(form)) {
-            // That a key is there twice is all that has to be known. The rest of a long form would be kept while the request waits.
+            // A second value is enough to know of a repeated key. The rest of a long form would stay in memory while the request waits.
             if let Some(&key) = KEYS.iter().find(|&&its| its == key)
                 && found.iter().filter(|(earlier, _)| *earlier == key).count() < 2
             {
@@ -84,8 +84,10 @@ impl<'a> Wanted<'a> {
         self.0.iter().filter(move |(found, _)| *found == key).map(|(_, value)| value.as_ref())
     }
 
+    /// Returns the text of a parameter.
+    ///
     /// # Errors
-    /// `SPEC` for a key that is there twice.
+    /// `SPEC` for a repeated key.
     fn text(&self, key: &str) -> Result<Option<&str>> {
         let mut values = self.all(key);
         let first = values.next();
@@ -95,7 +97,7 @@ impl<'a> Wanted<'a> {
         Ok(first)
     }
 
-    /// The first of several.
+    /// Returns the first number of several.
     fn number(&self, key: &str) -> Option<&str> {
         self.all(key).next().map(str::trim).filter(|text| !text.is_empty())
     }
@@ -105,7 +107,7 @@ fn named<'a>(ask: &Ask<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc
     ask.check_not_options()?;
     let Some(name) = wanted.text("bizType")? else {
         let why = "bizType is missing: the name of what is asked for";
-        // There a token is one of a bizType.
+        // In Tinyid a token belongs to a bizType.
         return Err(if ask.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
     };
     ask.name_with(wanted.text("token")?, right, name)
@@ -124,7 +126,7 @@ async fn next(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer
     }))
 }
 
-/// A range, which the client's library gives out.
+/// Answers with a range, whose numbers the client's library hands out.
 async fn segment(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
     let name = named(ask, wanted, Right::Lease)?;
     let Some(step) = name.range_step() else {
@@ -140,7 +142,7 @@ async fn segment(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Ans
     })
 }
 
-/// The first number that its client gives out is `current + delta`, and the last one is `max`.
+/// A range. The first number that the client hands out is `current + delta`, and the last one is `max`.
 struct Range {
     current: i64,
     loading: i64,
@@ -165,7 +167,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever comes, in the query and in a form: each key has one value, or none, or is refused.
+        /// In any query and form, each key has one value, or none, or is refused.
         #[test]
         fn any_query(halves in vec(vec(prop_oneof![
             Just(b"bizType".to_vec()), Just(b"token=".to_vec()), Just(b"batchSize=".to_vec()), Just(b"&".to_vec()), Just(b"=".to_vec()),
@@ -184,7 +186,7 @@ mod tests {
     fn a_client_gives_out_the_row() {
         for row in [Row { first: 1, step: 1, count: 1000 }, Row { first: 3, step: 10, count: 5 }, Row { first: 20, step: 4, count: 1 }] {
             let range = Range::of(&row);
-            // Its SegmentId: the number is stepped to the remainder, then by delta, until it is above the end.
+            // As in its SegmentId: the number is stepped to the remainder, then by delta, until it is above the end.
             assert_eq!(range.current.rem_euclid(range.delta), range.remainder);
             let given: Vec<_> = (1..).map(|n| range.current + n * range.delta).take_while(|&id| id <= range.max).collect();
             assert_eq!((given[0], given.len() as u64, given[given.len() - 1]), (row.first, row.count, mint::last(&row)));

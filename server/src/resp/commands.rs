@@ -1,4 +1,4 @@
-//! The commands: those that mint, and those with which clients of Redis begin and end.
+//! The commands: those that mint, and those that clients of Redis send at the begin and the end of a connection.
 
 use super::reply::Reply;
 use super::session::Session;
@@ -11,10 +11,10 @@ use crate::turns::in_turns;
 use frazil::{Error, ErrorKind};
 use std::ops::Range;
 
-/// Of a command, in capitals, to be found without allocating.
+/// The longest name of a command, for a lookup in capitals without allocation.
 const LONGEST_NAME: usize = 16;
 
-/// A request's words, of which there is at least one.
+/// The words of a request, at least one.
 struct Words<'a> {
     bytes: &'a [u8],
     places: &'a [Range<usize>],
@@ -33,13 +33,13 @@ impl<'a> Words<'a> {
         self.get(n).is_some_and(|given| given.eq_ignore_ascii_case(word.as_bytes()))
     }
 
-    /// As text; what is no UTF-8 is no name and no number either.
+    /// Returns a word as text; empty where it is not UTF-8, which neither a name nor a number is.
     fn text(&self, n: usize) -> &'a str {
         self.get(n).and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("\u{fffd}")
     }
 }
 
-/// Answers a request, and tells whether it was not refused.
+/// Answers a request, and tells whether it succeeded.
 pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places: &[Range<usize>], reply: &mut Reply) -> bool {
     let words = Words { bytes, places };
     let mut name = [0; LONGEST_NAME];
@@ -64,7 +64,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
         _ => {
             let before = reply.bytes.len();
             other(shared, session, name, &words, reply);
-            // It has its own words for an error.
+            // The reply already has the command's own error.
             if reply.bytes.get(before) == Some(&b'-') {
                 port.refused("ERR");
                 return false;
@@ -82,7 +82,7 @@ pub async fn answer(shared: &Shared, session: &mut Session, bytes: &[u8], places
     done.is_ok()
 }
 
-/// `FRAZIL.NEXT name [COUNT n]`: IDs as strings; with COUNT exactly so many in an array.
+/// `FRAZIL.NEXT name [COUNT n]`: IDs as strings; with COUNT exactly n in an array.
 async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     if words.len() != 2 && !(words.len() == 4 && words.is(2, "COUNT")) {
         return Err(syntax("FRAZIL.NEXT name [COUNT n]"));
@@ -99,7 +99,7 @@ async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut
     Ok(())
 }
 
-/// `INCR name`: an ID as an integer, as a counter of Redis gives it.
+/// `INCR name`: an ID as an integer, as a counter of Redis returns it.
 async fn increment(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     if words.len() != 2 {
         return Err(syntax("INCR name"));
@@ -113,12 +113,12 @@ async fn single(shared: &Shared, session: &Session, words: &Words<'_>, reply: &m
     Ok(())
 }
 
-/// `INCRBY name n`: the last one of n numbers of a segment in a row, which are the client's; `INCRBY name 1` is an INCR.
+/// `INCRBY name n`: the last of n consecutive numbers of a segment, all of which are the client's; `INCRBY name 1` is an INCR.
 async fn increment_by(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut Reply) -> Result<()> {
     if words.len() != 3 {
         return Err(syntax("INCRBY name n"));
     }
-    // What many libraries send for an INCR.
+    // Many libraries send this for an INCR.
     if words.get(2) == Some(b"1") {
         return single(shared, session, words, reply).await;
     }
@@ -161,7 +161,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
             session.is_over = true;
             reply.simple("OK");
         }
-        // A page in a browser can have it send HTTP here, and commands in its body.
+        // A web page can make a browser send HTTP here, with commands in its body.
         b"POST" | b"HOST:" => {
             session.is_over = true;
             reply.error("ERR this is no HTTP: --http serves that");
@@ -171,7 +171,7 @@ fn other(shared: &Shared, session: &mut Session, name: &[u8], words: &Words<'_>,
             reply.is_3 = false;
             reply.simple("RESET");
         }
-        // As in Redis, nothing else is for who has not logged in.
+        // As in Redis, all other commands need a login.
         _ if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) => {
             reply.error("NOAUTH Authentication required.");
         }
@@ -294,7 +294,7 @@ fn hello(shared: &Shared, session: &mut Session, words: &Words<'_>, reply: &mut 
     reply.array(0);
 }
 
-/// The settings that programs ask for before they begin.
+/// Answers for the settings that programs read at the start.
 fn config(words: &Words<'_>, reply: &mut Reply) {
     let asked: Vec<_> = SETTINGS.iter().filter(|(key, _)| (2..words.len()).any(|n| words.is(n, key))).collect();
     reply.map(asked.len());
@@ -308,7 +308,7 @@ const SETTINGS: [(&str, &str); 3] = [("appendonly", "no"), ("databases", "1"), (
 
 const LONG_LABEL: &str = "ERR the connection's name is longer than 64 bytes";
 
-/// What libraries say of themselves, and ask of a connection.
+/// Handles the commands in which libraries describe themselves and their connection.
 fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
     if words.is(1, "ID") {
         reply.integer(session.id as i64);
@@ -324,7 +324,7 @@ fn client(session: &mut Session, words: &Words<'_>, reply: &mut Reply) {
 }
 
 fn info() -> String {
-    // Libraries look for this name, and for the server's version.
+    // Libraries read this name and the server's version.
     format!(
         "# Server\r\nserver_name:frazil\r\nredis_version:{0}\r\nfrazil_version:{0}\r\nredis_mode:standalone\r\nrole:master\r\n",
         env!("CARGO_PKG_VERSION")

@@ -1,4 +1,4 @@
-//! A connection: what came is answered in one write, in its order.
+//! A connection: the commands of one read are answered in order, in one write.
 
 use super::commands;
 use super::parse::parse;
@@ -19,23 +19,23 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout_at;
 
-/// Room for what comes at once: little at first, because most of many connections are idle, and more for who fills it. A pipeline
-/// that is longer is read, and answered, in several pieces.
+/// The initial size of the input buffer: small, because most of many connections are idle; it grows where a client fills it. A longer
+/// pipeline is read and answered in several pieces.
 const ROOM: usize = 512;
 const MOST_ROOM: usize = 16 * 1024;
-/// Replies are sent when there are so many, also within a pipeline: a client that does not read holds this much, and one reply.
+/// The size at which replies are sent, also within a pipeline. A client that does not read holds this much and one reply.
 const FLUSH: usize = 64 * 1024;
-/// After so many commands others come in between.
+/// The number of commands after which the task yields.
 const TURN: u64 = 256;
-/// More than a pipeline of single IDs needs is given back after it.
+/// The capacity kept after a pipeline: enough for one of single IDs.
 const KEPT: usize = 4 * 1024;
 
-/// Where tokens are needed, who has not logged in within so long is closed: others want the place.
+/// The time limit for a login where tokens are needed; then the connection is closed.
 const LOGIN: Duration = Duration::from_secs(75);
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// Serves a connection until the client ends it, or the server does: then after what has come.
+/// Serves a connection until the client closes it or the server stops; input that has arrived is answered first.
 pub async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, stop: Stop, shared: Arc<Shared>) {
     serve_with(LOGIN, stream, peer, stop, shared).await;
 }
@@ -52,7 +52,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
         let is_stranger = shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token));
-        // Whoever never stops talking is never waited for.
+        // A client that never stops sending gets no longer.
         if is_stranger && Instant::now() >= logged_in_by {
             break;
         }
@@ -61,7 +61,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         match read {
             Some(Ok(count)) if count > 0 => {}
             _ => {
-                // Whoever has sent half a command sends the rest.
+                // After half a command the client will send the rest.
                 is_quiet = came.is_empty();
                 break;
             }
@@ -71,7 +71,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         }
         let since = Instant::now();
         if !is_stranger {
-            // RESET ends what AUTH began, and libraries log in again; so does who has another token by now.
+            // RESET drops the login, and libraries log in again; so does a client whose token was replaced.
             logged_in_by = since + login;
         }
         let login_ends = |session: &Session| (is_stranger && session.token.is_none()).then_some(logged_in_by);
@@ -84,7 +84,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                         asked += 1;
                         if !commands::answer(&shared, &mut session, &came, &words, &mut reply).await {
                             refused += 1;
-                            // To find the name that was meant among many takes as long as thousands of IDs.
+                            // A search for the name that was meant may take as long as thousands of IDs.
                             tokio::task::yield_now().await;
                         }
                     }
@@ -99,7 +99,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
                 is_gone = !is_sent(&mut stream, &mut reply, Some(place.until)).await;
             } else if reply.bytes.len() >= FLUSH {
                 is_gone = !is_sent(&mut stream, &mut reply, login_ends(&session)).await;
-                // A pipeline of large batches is work for long: others come in between.
+                // A pipeline of large batches is long work: yield.
                 tokio::task::yield_now().await;
             }
         }
@@ -113,20 +113,20 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
             return;
         }
         if asked >= TURN {
-            // There may be more of the pipeline, and would be, for long.
+            // The pipeline may have more commands, and take long: yield.
             tokio::task::yield_now().await;
         }
         if came.is_empty() && came.capacity() > MOST_ROOM {
             came = BytesMut::new();
         }
     }
-    // TLS has an end of its own.
+    // TLS has its own end.
     if stream.shutdown().await.is_ok() && !is_quiet {
         linger(&mut stream).await;
     }
 }
 
-/// Whether all was sent. Whoever does not take it by then has lost the connection, and others have the place.
+/// Sends all replies; returns `false` if the client does not take them by `by`, and then the connection is closed.
 async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, by: Option<Instant>) -> bool {
     let sent = send(stream, reply);
     match by {
@@ -137,7 +137,7 @@ async fn is_sent(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply, by: 
 
 async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std::io::Result<()> {
     for (turn, piece) in reply.bytes.chunks(PIECE).enumerate() {
-        // Of a large batch.
+        // Yield within a large batch.
         if turn > 0 {
             tokio::task::yield_now().await;
         }
@@ -169,7 +169,7 @@ mod tests {
         Arc::new(Shared::new(Limits { count: 1, wait: Duration::ZERO, connections: 1 }, gate, None, false))
     }
 
-    /// A file that goes when the test ends.
+    /// A file that is deleted when the test ends.
     struct File(PathBuf);
 
     impl Drop for File {
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    /// For those alone who know the token `0123456789abcdef`.
+    /// Makes a server that admits only the token `0123456789abcdef`.
     fn guarded(test: &str) -> (Arc<Shared>, File) {
         let file = File(std::env::temp_dir().join(format!("frazil-{test}-{}.toml", std::process::id())));
         std::fs::write(&file.0, "[a]\nsecret='0123456789abcdef'").unwrap();
@@ -208,7 +208,7 @@ mod tests {
             known.write_all(b"PING\r\n").await.unwrap();
             known.read_exact(&mut came).await.unwrap();
             assert_eq!(&came, b"+PONG\r\n");
-            // As a pool does with a connection that comes back: the time to log in begins anew.
+            // As a pool does with a returned connection: the time limit for the login starts again.
             known.write_all(b"RESET\r\n").await.unwrap();
             known.read_exact(&mut [0; 8]).await.unwrap();
             known.write_all(b"AUTH 0123456789abcdef\r\n").await.unwrap();
@@ -217,7 +217,7 @@ mod tests {
         });
     }
 
-    /// Always has something to say, and leaves turns to others as a socket does.
+    /// A client that always sends, and yields as a socket does.
     struct Talker;
 
     impl AsyncRead for Talker {
@@ -247,7 +247,7 @@ mod tests {
         runtime().block_on(async {
             for count in [300, 3000] {
                 let (mut client, serving) = begin(&shared, Duration::from_millis(300), stop.clone());
-                // More than there is room for on the way.
+                // More than the buffers on the way hold.
                 let asked = tokio::spawn(async move {
                     let _ = client.write_all(&b"PING\r\n".repeat(count)).await;
                     client
@@ -258,7 +258,7 @@ mod tests {
         });
     }
 
-    /// It has no rights from its next command on, and others want the place.
+    /// A revoked token has no rights from its next command on, and loses its place.
     #[test]
     fn whose_token_is_taken_away_is_closed() {
         let (shared, file) = guarded("revoked");
@@ -300,7 +300,7 @@ mod tests {
         });
     }
 
-    /// Answers of a store may be large, and each that is not read is kept in memory.
+    /// Answers of a store may be large, and unread ones stay in memory.
     #[test]
     fn who_does_not_take_a_stores_answer_is_closed() {
         let folder = std::env::temp_dir().join(format!("frazil-unread-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Redis' protocol, RESP 2 and 3, so that any client of Redis asks for IDs.
+//! Redis' protocol, RESP 2 and 3: any client of Redis can ask for IDs.
 
 mod commands;
 mod connection;
@@ -9,5 +9,5 @@ mod store;
 
 pub use connection::serve;
 
-/// As Redis tells one too many.
+/// The reply to one connection too many, the same as in Redis.
 pub const FULL: &[u8] = b"-ERR max number of clients reached\r\n";

@@ -1,18 +1,18 @@
-//! Requests: an array of strings, or a line of words as a person types it.
+//! The parser of requests: an array of strings, or a line of words as a person types it.
 
 use std::ops::Range;
 
-/// The most that one request may have, in bytes and in words; no command needs a hundredth of it.
+/// The most bytes, and the most words, of a request; no command needs a hundredth of it.
 const LONGEST: usize = 64 * 1024;
 const MOST_WORDS: usize = 1024;
 
-/// What breaks a connection: where the next request begins cannot be known.
+/// The error that ends a connection: the begin of the next request cannot be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken(pub &'static str);
 
-/// Finds the first request in what has come. Its words are put into `words`, as places in `bytes`; none for an empty request.
+/// Finds the first request in the input. Puts its words into `words` as ranges of `bytes`; none for an empty request.
 ///
-/// Returns how many bytes it has, or `None` if it is not there whole.
+/// Returns its length in bytes, or `None` if it is incomplete.
 ///
 /// # Errors
 /// [`Broken`].
@@ -50,9 +50,9 @@ fn array(bytes: &[u8], words: &mut Vec<Range<usize>>) -> Result<Option<usize>, B
     Ok(Some(at))
 }
 
-/// A number that ends with its line, and where the next line begins.
+/// Parses a number up to the end of its line; returns it and the begin of the next line.
 fn number(bytes: &[u8], at: usize, broken: &'static str) -> Result<Option<(i64, usize)>, Broken> {
-    // A sign, and more digits than any length here has.
+    // A sign, and more digits than any valid length has.
     const LONGEST_NUMBER: usize = 12;
     let rest = &bytes[at..];
     let Some(end) = rest.iter().take(LONGEST_NUMBER).position(|&byte| byte == b'\r') else {
@@ -142,11 +142,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: no panic, no word outside of the request, and no request longer than what came.
+        /// Any input: no panic, no word outside the request, and no request longer than the input.
         #[test]
         fn any_bytes(bytes in prop_oneof![
             vec(any::<u8>(), 0..64),
-            // What is nearly right reaches further.
+            // Nearly valid input reaches further.
             vec(prop_oneof![Just(b"*".to_vec()), Just(b"$".to_vec()), Just(b"\r\n".to_vec()), Just(b"-1".to_vec()), Just(b"1".to_vec()),
                 Just(b"2".to_vec()), Just(b"3".to_vec()), Just(b"99999999999".to_vec()), vec(any::<u8>(), 0..4)], 0..24).prop_map(|parts| parts.concat()),
         ]) {
@@ -157,7 +157,7 @@ mod tests {
             }
         }
 
-        /// What a client sends is read as it was meant, however it is cut.
+        /// A valid request is read as it was sent, however it is cut.
         #[test]
         fn a_request_and_its_pieces(words in vec(vec(any::<u8>(), 0..20), 1..6), cut: prop::sample::Index, more in vec(any::<u8>(), 0..4)) {
             let whole = encode(&words);

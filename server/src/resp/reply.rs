@@ -1,10 +1,10 @@
-//! Replies, as both versions of the protocol write them.
+//! Replies in both versions of the protocol.
 
-/// What a connection is answered in one write.
+/// The replies of one write.
 #[derive(Default)]
 pub struct Reply {
     pub bytes: Vec<u8>,
-    /// RESP 3 has maps and a null of its own.
+    /// RESP 3 is spoken, which has maps and its own null.
     pub is_3: bool,
 }
 
@@ -13,7 +13,7 @@ impl Reply {
         self.line(b'+', text);
     }
 
-    /// `text` begins with a word in capitals.
+    /// Writes an error; `text` begins with a word in capitals.
     pub fn error(&mut self, text: &str) {
         self.bytes.push(b'-');
         self.bytes.extend(text.bytes().map(|byte| if byte.is_ascii_control() { b' ' } else { byte }));
@@ -38,12 +38,12 @@ impl Reply {
         self.head(b'*', length as i64);
     }
 
-    /// Of so many pairs.
+    /// Begins a map of `length` pairs.
     pub fn map(&mut self, length: usize) {
         if self.is_3 { self.head(b'%', length as i64) } else { self.array(2 * length) }
     }
 
-    /// A number as text: in many languages an integer of a reply is a double.
+    /// Writes a number as text, because many languages read an integer reply as a double.
     pub fn number(&mut self, value: i64) {
         let mut digits = itoa::Buffer::new();
         self.bulk(digits.format(value).as_bytes());

@@ -1,19 +1,19 @@
-//! What a connection remembers.
+//! The state of a connection.
 
 use crate::lend::Place;
 use crate::tokens::Fingerprint;
 
-/// Of a label.
+/// The longest label, in bytes.
 const LONGEST_LABEL: usize = 64;
 
 pub struct Session {
     pub id: u64,
-    /// Of the token that was given. Whether it is still good is asked for each command: tokens change while a connection is open.
+    /// The fingerprint of the client's token. Each command checks it again, because tokens change while a connection is open.
     pub token: Option<Fingerprint>,
     label: Vec<u8>,
-    /// Of the last answer, if that is a store's: it is to be sent, and given back, before anything else is asked.
+    /// The place of a store's answer, which is sent and released before the next question.
     pub place: Option<Place>,
-    /// After this reply the connection is closed.
+    /// The connection is closed after this reply.
     pub is_over: bool,
 }
 
@@ -26,7 +26,7 @@ impl Session {
         &self.label
     }
 
-    /// What the client calls the connection; `false` where that is too long to be kept.
+    /// Sets the client's name for the connection; returns `false` where that is too long.
     pub fn set_label(&mut self, label: &[u8]) -> bool {
         let fits = label.len() <= LONGEST_LABEL;
         if fits {

@@ -1,5 +1,5 @@
-//! `FRAZIL.STORE`: what `store=frazil://` of other processes asks of a store that is lent. A namespace is a name here, and its tags are a
-//! part of it: whoever has the right to lease that name may read and write both, and nothing else.
+//! `FRAZIL.STORE`: questions of `store=frazil://` to a lent store. A namespace is a name here and includes its tags: a token with the right
+//! to lease that name may read and write both, and nothing else.
 
 use super::reply::Reply;
 use super::session::Session;
@@ -28,21 +28,21 @@ pub async fn answer(shared: &Shared, session: &mut Session, words: &[&str], repl
     Ok(())
 }
 
-/// The store of a namespace: its own, else the one of all that are not served.
+/// Returns the store of a namespace: its own, else the one for all names that are not served.
 fn find<'a>(shared: &'a Shared, namespace: &str) -> Option<&'a Lent> {
     shared.find(namespace).or_else(|| shared.find(ALL))?.lent()
 }
 
-/// The namespaces that stand in what is lent, and that the client may use.
+/// Lists the namespaces of the lent stores that the client may use.
 async fn list(shared: &Shared, session: &Session, words: &[&str], limit: Duration) -> Result<Vec<String>> {
-    // Whoever is not known has nothing asked of the store.
+    // A client without a known token must not reach the store.
     if shared.gate.is_closed() && !session.token.is_some_and(|token| shared.gate.knows(&token)) {
         return Err(Refusal::unauthorized("a token is needed"));
     }
     let may = |namespace: &str| shared.gate.check(session.token.as_ref(), Right::Lease, namespace).is_ok();
     let (since, mut places) = (Instant::now(), vec![]);
     for name in shared.names() {
-        // What a client may not use tells it nothing, not even that it is away.
+        // A client without the right learns nothing, not even that the store is away.
         let Some(lent) = name.lent().filter(|_| name.name == ALL || may(&name.name)) else { continue };
         let (found, _place) = lent.answer(Question::parse(words)?, limit.saturating_sub(since.elapsed())).await?;
         places.extend(found.into_iter().filter(|place| {
