@@ -428,7 +428,7 @@ typedef struct {
 } frazil_stats;
 
 /**
- * What frazil_each_stats() calls. A later version may add fields at the end of the struct.
+ * The function that frazil_each_stats() calls. A later version may add fields at the end of the struct.
  */
 typedef void (*frazil_stats_visitor)(const frazil_stats *stats, void *data);
 
@@ -1101,6 +1101,9 @@ frazil_status frazil_numbers_stats(const frazil_numbers *numbers, frazil_stats *
 /**
  * Shows what every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
  * The visitor is called on this thread, under no lock, and may call frazil.
+ *
+ * The visitor must return. An exception, a longjmp() or a pthread_exit() out of it is undefined, because a released library may be linked
+ * with another unwinder than the program. frazil::each_stats() of frazil.hpp rethrows an exception after the last frame of the library.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_each_stats(frazil_stats_visitor visitor,

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <iosfwd>
 #include <iterator>
@@ -573,6 +574,40 @@ struct lease {
 /// SIGTERM; from a thread, not from within a signal handler. It waits for what was closed or destroyed before, too. Errors: would_block where
 /// a store has not been told in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
+
+/// Calls a function with the counts of every open generator and segment of this process: frazil_each_stats(). The texts are valid during the
+/// call. An exception ends the calls and is thrown again after the last frame of the library.
+template <typename Visitor>
+outcome<void> each_stats(Visitor &&visitor) {
+    struct visit {
+        Visitor &visitor;
+#ifndef FRAZIL_NO_EXCEPTIONS
+        std::exception_ptr thrown;
+#endif
+        static void one(const frazil_stats *stats, void *data) {
+            auto &self = *static_cast<visit *>(data);
+#ifndef FRAZIL_NO_EXCEPTIONS
+            if (self.thrown) return;
+            try {
+#endif
+                self.visitor(*stats);
+#ifndef FRAZIL_NO_EXCEPTIONS
+            } catch (...) {
+                self.thrown = std::current_exception();
+            }
+#endif
+        }
+    } visiting{visitor
+#ifndef FRAZIL_NO_EXCEPTIONS
+               , nullptr
+#endif
+    };
+    const frazil_status status = frazil_each_stats(visit::one, &visiting);
+#ifndef FRAZIL_NO_EXCEPTIONS
+    if (visiting.thrown) std::rethrow_exception(visiting.thrown);
+#endif
+    return detail::done(status);
+}
 
 /// Something that happened to the generators of this process: on_event(). Its texts hold no secret, and are valid during the call of the hook.
 struct event {

@@ -5,7 +5,7 @@ use crate::convert::{SizedOut, filled, null, reference};
 use crate::error::{c_string, frazil_status, guard};
 use crate::numbers::frazil_numbers;
 use crate::snowflake::frazil_snowflake;
-use frazil_core::{Error, ErrorKind, Metric, Stats};
+use frazil_core::{Error, ErrorKind, Metric, Stats, Uncancelled};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 
@@ -145,22 +145,31 @@ pub unsafe extern "C" fn frazil_numbers_stats(numbers: *const frazil_numbers, st
     })
 }
 
-/// What frazil_each_stats() calls. A later version may add fields at the end of the struct.
-pub type frazil_stats_visitor = Option<unsafe extern "C" fn(stats: *const frazil_stats, data: *mut c_void)>;
+/// The function that frazil_each_stats() calls. A later version may add fields at the end of the struct.
+pub type frazil_stats_visitor = Option<unsafe extern "C-unwind" fn(stats: *const frazil_stats, data: *mut c_void)>;
 
 /// Shows what every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
 /// The visitor is called on this thread, under no lock, and may call frazil.
+///
+/// The visitor must return. An exception, a longjmp() or a pthread_exit() out of it is undefined, because a released library may be linked
+/// with another unwinder than the program. frazil::each_stats() of frazil.hpp rethrows an exception after the last frame of the library.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_each_stats(visitor: frazil_stats_visitor, data: *mut c_void) -> frazil_status {
-    guard(|| {
-        let visitor = visitor.ok_or_else(|| null("visitor"))?;
-        for stats in frazil_core::stats() {
-            let spec = c_string(stats.spec.clone());
-            // SAFETY: the caller's function, with what it wants; what is shown to it lives until it returns.
-            unsafe { visitor(&to_c(&stats, spec.as_ptr()), data) };
-        }
+pub unsafe extern "C-unwind" fn frazil_each_stats(visitor: frazil_stats_visitor, data: *mut c_void) -> frazil_status {
+    let mut counted = Vec::new();
+    let status = guard(|| {
+        visitor.ok_or_else(|| null("visitor"))?;
+        counted = frazil_core::stats().into_iter().map(|stats| (c_string(stats.spec.clone()), stats)).collect();
         Ok(())
-    })
+    });
+    // No guard is above the visitor: it would take an exception of the program for a panic.
+    let _uncancelled = Uncancelled::new();
+    for (spec, stats) in &counted {
+        if let Some(visitor) = visitor {
+            // SAFETY: the caller's function; what is shown to it lives until it returns.
+            unsafe { visitor(&to_c(stats, spec.as_ptr()), data) };
+        }
+    }
+    status
 }
 
 /// A row of the table from which exporters take names: frazil_metric_at(). The texts are valid for the life of the process.

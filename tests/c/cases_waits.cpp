@@ -47,6 +47,22 @@ CASE(wait_close_all) {
     CHECK(ended_well(child));
 }
 
+CASE(visitor_of_stats_throws) {
+    const auto first = frazil::snowflake::open("standard detached=true node=21");
+    const auto second = frazil::snowflake::open("standard detached=true node=22");
+    int calls = 0;
+    frazil::each_stats([&](const frazil_stats &) { ++calls; });
+    CHECK(calls >= 2);
+    calls = 0;
+    bool caught = false;
+    try {
+        frazil::each_stats([&](const frazil_stats &) { ++calls; throw std::runtime_error("enough"); });
+    } catch (const std::runtime_error &error) {
+        caught = std::string(error.what()) == "enough";
+    }
+    CHECK(caught && calls == 1);
+}
+
 /// A generator of `clock=manual` that has seen its clock go back.
 void go_back(std::uint64_t node) {
     const auto ids = frazil::snowflake::open("standard clock=manual rollback=error detached=true node=" + std::to_string(node));
