@@ -63,6 +63,7 @@ fi
 put 644 "$from/${static##*/}" "$static"
 put 644 include/frazil.h include/frazil.h
 put 644 include/frazil.hpp include/frazil.hpp
+put 644 c-api/tsan.supp share/frazil/tsan.supp
 for licence in LICENSE-APACHE LICENSE-MIT; do put 644 $licence share/doc/frazil/$licence; done
 
 # A CMake list: a framework's name is two words, and MSVC's way to name its own library is none of CMake's.
@@ -78,4 +79,4 @@ fill frazilConfig.cmake.in "$libdir/cmake/frazil/frazilConfig.cmake"
 fill frazilConfigVersion.cmake.in "$libdir/cmake/frazil/frazilConfigVersion.cmake"
 
 # The folders that are frazil's alone.
-[ -z "$undo" ] || rmdir "$prefix/share/doc/frazil" "$prefix/$libdir/cmake/frazil" 2>/dev/null || true
+[ -z "$undo" ] || rmdir "$prefix/share/doc/frazil" "$prefix/share/frazil" "$prefix/$libdir/cmake/frazil" 2>/dev/null || true

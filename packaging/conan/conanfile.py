@@ -71,7 +71,7 @@ class Frazil(ConanFile):
             rm(self, kind, lib)
         # Conan writes its own.
         rmdir(self, lib / "cmake")
-        rmdir(self, Path(self.package_folder) / "share")
+        rmdir(self, Path(self.package_folder) / "share/doc")
 
     def package_info(self):
         self.cpp_info.libs = ["frazil"]

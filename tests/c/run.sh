@@ -73,6 +73,19 @@ done
 
 "$CC" -g -std=c99 $warnings $includes tests/c/cases_unload.c -ldl -lpthread -o "$out/cases_unload_c"
 
+echo "== ThreadSanitizer reports nothing of the library, and still a race of the program"
+"$CC" -g -O1 -std=c99 $warnings $includes -fsanitize=thread tests/c/cases_races.c $shared -o "$out/cases_races_c"
+# It finds no place for its shadow memory where addresses are too random.
+fixed=''
+! setarch "$(uname -m)" -R true 2>/dev/null || fixed="setarch $(uname -m) -R"
+suppressions="suppressions='$PWD/c-api/tsan.supp'"
+TSAN_OPTIONS=$suppressions $fixed "$out/cases_races_c"
+if TSAN_OPTIONS=$suppressions $fixed "$out/cases_races_c" raced > "$out/raced" 2>&1; then
+    echo "a race of the program is not reported" >&2
+    exit 1
+fi
+grep -q 'data race.*cases_races.c' "$out/raced"
+
 echo "== cases_unload_c"
 "$out/cases_unload_c" "$lib/libfrazil.so"
 # The long ones first, three at a time, because they often wait; what each says in one piece.
