@@ -24,6 +24,8 @@ run python/build.sh
 end_step
 
 # The longest first, and those that wait among those that compute.
+beside "C: the size of the lean library of a release" \
+    sh -c 'c-api/install.sh --release --lean --quiet build/lean && python3 scripts/sizes.py --lean build/lean/lib/libfrazil.so'
 beside "Faults on every store: kills, pauses, cut connections, restarts" "${pytest[@]}" "${workers[@]}" -rP tests/faults
 beside "Adapters in Node, with their frameworks; an example, whose IDs go from the database to the browser" \
     sh -c 'tests/adapters/node/run.sh && .venv/bin/python -m pytest -q tests/examples -k "fastapi or test_harness"'

@@ -1,58 +1,45 @@
 //! A map that a process adds to and never takes from.
 
-use arc_swap::ArcSwapOption;
+use once_cell::race::OnceBox;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::sync::Arc;
 
 /// Enough for tens of thousands of keys at a few steps each; more of them only take longer.
 const BUCKETS: usize = 4096;
 
-/// What a process knows under a name, for as long as it lives.
+/// The values of a process by key, kept for as long as it lives.
 ///
-/// What its parent knew holds for a forked child too, and a fork inherits locks as they stood; so there is none. Each bucket is
-/// a list that only grows at its front, by one atomic step: at every instant it is whole.
+/// A forked child keeps its parent's values, and inherits locks in the state that they had. Therefore no lock is taken: each bucket is a
+/// list that grows at its end by one compare-and-swap, and is whole at every instant.
 pub(crate) struct Entries<K, V> {
-    buckets: [ArcSwapOption<Entry<K, V>>; BUCKETS],
+    buckets: [OnceBox<Entry<K, V>>; BUCKETS],
 }
 
 struct Entry<K, V> {
     key: K,
     value: Arc<V>,
-    next: Option<Arc<Entry<K, V>>>,
+    next: OnceBox<Entry<K, V>>,
 }
 
 impl<K: Clone + Eq + Hash, V: Default> Entries<K, V> {
     pub(crate) const fn new() -> Self {
-        Entries { buckets: [const { ArcSwapOption::const_empty() }; BUCKETS] }
+        Entries { buckets: [const { OnceBox::new() }; BUCKETS] }
     }
 
     /// The entry of a key, which is made when it is first asked for.
     pub(crate) fn get(&self, key: &K) -> Arc<V> {
         // A child must find what its parent put there.
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(key);
-        let bucket = &self.buckets[hash as usize % BUCKETS];
-        if let Some(value) = find(&bucket.load(), key) {
-            return value;
+        let mut place = &self.buckets[hash as usize % BUCKETS];
+        loop {
+            match place.get() {
+                Some(entry) if entry.key == *key => return Arc::clone(&entry.value),
+                Some(entry) => place = &entry.next,
+                // Another thread may be first: its entry is the next that is looked at.
+                None => drop(place.set(Box::new(Entry { key: key.clone(), value: Arc::default(), next: OnceBox::new() }))),
+            }
         }
-        let value = Arc::<V>::default();
-        bucket.rcu(|first| match find(first, key) {
-            // Another thread was first.
-            Some(_) => first.clone(),
-            None => Some(Arc::new(Entry { key: key.clone(), value: Arc::clone(&value), next: first.clone() })),
-        });
-        find(&bucket.load(), key).expect("entries are added, never removed")
     }
-}
-
-fn find<K: Eq, V>(first: &Option<Arc<Entry<K, V>>>, key: &K) -> Option<Arc<V>> {
-    let mut entry = first.as_ref();
-    while let Some(at) = entry {
-        if at.key == *key {
-            return Some(Arc::clone(&at.value));
-        }
-        entry = at.next.as_ref();
-    }
-    None
 }
 
 #[cfg(all(test, not(loom)))]

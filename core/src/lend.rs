@@ -5,6 +5,7 @@ use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
 use crate::store::message::{self, Backing, FOLDER, Question as Asked};
 use crate::store::{Address, Store};
+use crc::{CRC_32_ISO_HDLC, Crc, NoTable};
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -73,7 +74,7 @@ fn source_of(address: &Address) -> String {
     } else {
         String::new()
     };
-    format!("{:08x}", crc32fast::hash(format!("{text} {machine}").as_bytes()))
+    format!("{:08x}", Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC).checksum(format!("{text} {machine}").as_bytes()))
 }
 
 /// Whether the same address means another store on the next machine: a folder, a socket, or a server here, as which one counts that is not

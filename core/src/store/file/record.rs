@@ -25,6 +25,7 @@
 //! Both halves are allocated from the start, so a full disk stops no update where blocks are written in place.
 
 use super::place::{Folder, is_absent};
+use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -161,7 +162,9 @@ fn encode(confirms: u64, sequence: u64, text: &str) -> [u8; HALF] {
 }
 
 fn crc(bytes: &[u8]) -> [u8; 4] {
-    crc32fast::hash(bytes).to_le_bytes()
+    // The smallest table, because a record is short.
+    static CRC: Crc<u32, Table<1>> = Crc::<u32, Table<1>>::new(&CRC_32_ISO_HDLC);
+    CRC.checksum(bytes).to_le_bytes()
 }
 
 /// Where a new file has its record. Sequence 1 of the other half is empty, and older than any.
