@@ -313,8 +313,15 @@ fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<Str
 pub(crate) trait Wrapped: 'static {
     /// What the class is called in an error.
     const CLASS: &'static str;
-    /// Tells the class from every other object that wraps something.
-    const TAG: sys::napi_type_tag;
+    /// The half of the type tag that tells the class from every other one.
+    const TAG: u64;
+}
+
+/// The type tag of a class of this image of the addon. Another version of the addon may lay out its values differently, so each image's
+/// tags hold an address of its own.
+fn tag<T: Wrapped>() -> sys::napi_type_tag {
+    static IMAGE: u8 = 0;
+    sys::napi_type_tag { lower: ptr::from_ref(&IMAGE).addr() as u64, upper: T::TAG }
 }
 
 /// Puts a value behind a new object.
@@ -328,7 +335,7 @@ pub(crate) fn wrap<T: Wrapped>(object: Unknown<'_>, value: T) -> Result<()> {
     // SAFETY: the handle is alive in this call; the box lives until `finalize`.
     unsafe {
         check_status!(sys::napi_wrap(raw.env, raw.value, data, Some(finalize::<T>), ptr::null_mut(), ptr::null_mut()))?;
-        check_status!(sys::napi_type_tag_object(raw.env, raw.value, &T::TAG))
+        check_status!(sys::napi_type_tag_object(raw.env, raw.value, &tag::<T>()))
     }
 }
 
@@ -337,7 +344,7 @@ pub(crate) fn unwrap<'a, T: Wrapped>(env: &Env, name: &str, object: Unknown<'a>)
     let (raw, mut tagged, mut data) = (object.value(), false, ptr::null_mut());
     if object.get_type()? == ValueType::Object {
         // SAFETY: the handle is alive in this call, and it is an object.
-        check_status!(unsafe { sys::napi_check_object_type_tag(raw.env, raw.value, &T::TAG, &mut tagged) })?;
+        check_status!(unsafe { sys::napi_check_object_type_tag(raw.env, raw.value, &tag::<T>(), &mut tagged) })?;
     }
     if !tagged {
         return wrong_type(env, name, object, T::CLASS);

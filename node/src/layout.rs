@@ -4,12 +4,11 @@ use crate::convert::{self, Wrapped};
 use crate::error::{OrThrow, guard, refuse};
 use frazil::{ErrorKind, Layout};
 use napi::bindgen_prelude::*;
-use napi::sys;
 use napi_derive::napi;
 
 impl Wrapped for Layout {
     const CLASS: &'static str = "a Layout";
-    const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_206c, upper: 0x9a3e_0b57_d6c4_f218 };
+    const TAG: u64 = 0x9a3e_0b57_d6c4_f218;
 }
 
 fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Layout> {

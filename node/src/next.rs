@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub trait Mint: Send + Sync + Sized + 'static {
     /// What its class is called in an error.
     const CLASS: &'static str;
-    /// Tells its objects from all others.
-    const TAG: sys::napi_type_tag;
+    /// The half of the type tag that tells its objects from all others.
+    const TAG: u64;
 
     fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id>;
     fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()>;
@@ -50,7 +50,7 @@ impl<M: Mint> Clone for Handle<M> {
 
 impl<M: Mint> Wrapped for Handle<M> {
     const CLASS: &'static str = M::CLASS;
-    const TAG: sys::napi_type_tag = M::TAG;
+    const TAG: u64 = M::TAG;
 }
 
 pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Handle<M>> {
@@ -195,7 +195,11 @@ fn bigint64s<'a>(env: &Env, value: Unknown<'a>) -> Result<&'a mut [i64]> {
     if length == 0 {
         return Ok(&mut []);
     }
-    // SAFETY: V8 aligns the array's `length` numbers, and no JavaScript of this thread runs in this
+    // V8 aligns its own memory, but an addon may have given the ArrayBuffer memory at any address.
+    if !data.cast::<i64>().is_aligned() {
+        return convert::wrong_type(env, "buffer", value, "a BigInt64Array in memory that is aligned to 8 bytes");
+    }
+    // SAFETY: the array's `length` numbers are aligned, and no JavaScript of this thread runs in this
     // call; that no other thread uses a shared one meanwhile is the caller's part, as documented.
     Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) })
 }

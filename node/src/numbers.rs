@@ -7,13 +7,13 @@ use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
+use napi::ValueType;
 use napi::bindgen_prelude::*;
-use napi::{ValueType, sys};
 use napi_derive::napi;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
-    const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_206e, upper: 0x1b9e_a04d_52c8_7f36 };
+    const TAG: u64 = 0x1b9e_a04d_52c8_7f36;
 
     #[inline]
     fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {

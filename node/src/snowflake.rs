@@ -7,12 +7,11 @@ use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
-use napi::sys;
 use napi_derive::napi;
 
 impl Mint for Snowflake {
     const CLASS: &'static str = "a Snowflake";
-    const TAG: sys::napi_type_tag = sys::napi_type_tag { lower: 0x6672_617a_696c_2069, upper: 0x64d1_5c0e_83b7_49a2 };
+    const TAG: u64 = 0x64d1_5c0e_83b7_49a2;
 
     #[inline]
     fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {

@@ -1,10 +1,13 @@
 // The classes as a program uses them: printed, compared, extended, replaced in tests, iterated.
 import assert from 'node:assert/strict'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { mock, test } from 'node:test'
 import { inspect } from 'node:util'
 import * as lite from 'frazil/lite'
 import { Buffered, Layout, Numbers, Segment, Snowflake } from 'frazil'
-import { manual, refused, rejected, twitter } from './helper.mjs'
+import { manual, refused, rejected, runChild, twitter } from './helper.mjs'
 
 const START = 1700000000000
 // 16 IDs in 100 ms, so that opening often waits.
@@ -20,6 +23,36 @@ test('layouts are compared and shown by their text', () => {
     assert.deepStrictEqual(new Layout(JSON.parse(JSON.stringify(one))), one)
     assert.match(inspect(one), /^Layout \{\s+text: 'time:41@1ms datacenter:5 [^']*'\s+\}$/)
     assert.throws(() => { one.text = 'another' }, TypeError)
+  }
+})
+
+test('two copies of the addon refuse each other\'s objects', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'frazil-copies-'))
+  try {
+    for (const name of ['index.js', 'native.js', 'package.json', 'frazil.node']) {
+      await copyFile(new URL(`../../node/${name}`, import.meta.url), join(folder, name))
+    }
+    const program = `
+      import { createRequire } from 'node:module'
+      import * as here from 'frazil'
+      const there = createRequire(import.meta.url)(${JSON.stringify(join(folder, 'index.js'))})
+      const codes = []
+      const { get } = Object.getOwnPropertyDescriptor(here.Snowflake.prototype, 'spec')
+      const spec = 'twitter datacenter=1 worker=1 detached=true'
+      for (const call of [
+        () => here.Layout.prototype.decode.call(new there.Layout('twitter'), 7n),
+        () => get.call(new there.Snowflake(spec)),
+      ]) {
+        try {
+          codes.push(String(call()))
+        } catch (error) {
+          codes.push(error.code)
+        }
+      }
+      console.log(codes.join())`
+    assert.equal(await runChild(program), 'WRONG_TYPE,WRONG_TYPE')
+  } finally {
+    await rm(folder, { recursive: true })
   }
 })
 
