@@ -190,7 +190,7 @@ pub use pending::Pending;
 pub use range::id_range;
 #[doc(hidden)]
 pub use snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
-pub use snowflake::{EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
+pub use snowflake::{EVENT_LOOP_BATCH, EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
 #[doc(hidden)]

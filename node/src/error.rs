@@ -119,6 +119,16 @@ pub(crate) fn would_block(env: &Env, error: &Error, class: &str) -> napi::Error 
     thrown(env, error, message, None)
 }
 
+/// The error of a batch, which names the call that waits off the event loop.
+#[cold]
+pub(crate) fn batch_blocks(env: &Env, error: &Error, count: usize) -> napi::Error {
+    let message = match error.kind() {
+        ErrorKind::WouldBlock => format!("{error}: use await ids.batchAsync({count}), or a longer maxWaitMs"),
+        _ => error.to_string(),
+    };
+    thrown(env, error, message, None)
+}
+
 /// Throws from a raw function, which then returns null.
 #[cold]
 pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {

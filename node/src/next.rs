@@ -6,7 +6,7 @@
 pub(crate) mod ahead;
 
 use crate::convert::{self, Wrapped, bigint_of};
-use crate::error::{OrThrow, catch, guard, throw_raw, thrown};
+use crate::error::{OrThrow, batch_blocks, catch, guard, throw_raw, thrown};
 use crate::lease::{Held, remember};
 use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
 use ahead::Pieces;
@@ -16,6 +16,7 @@ use napi::{JsError, JsValue, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What hands out IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
@@ -27,6 +28,8 @@ pub trait Mint: Send + Sync + Sized + 'static {
     fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id>;
     fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()>;
     fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>>;
+    /// The time for which a batch may hold up the event loop.
+    fn batch_patience(&self, count: usize) -> Duration;
     fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()>;
     fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()>;
     /// The generator that the IDs come from, where there is one.
@@ -154,8 +157,9 @@ pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFor
 /// So many IDs, in the form that they are wanted in: all or nothing.
 pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<V> {
     let ids = self::this::<M>(env, this)?;
-    let (count, max_wait) = (convert::count(env, count)?, in_place(env, options)?);
-    let ids = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait)).or_throw(env)?;
+    let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::InPlace)?);
+    let max_wait = max_wait.unwrap_or_else(|| ids.0.batch_patience(count));
+    let ids = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait)).map_err(|error| batch_blocks(env, &error, count))?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())
 }
 

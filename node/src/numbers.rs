@@ -6,10 +6,11 @@ use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
 use napi::ValueType;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
+use std::time::Duration;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
@@ -26,6 +27,10 @@ impl Mint for Numbers {
 
     fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
         Numbers::try_batch(self, count, wait)
+    }
+
+    fn batch_patience(&self, _: usize) -> Duration {
+        EVENT_LOOP_PATIENCE
     }
 
     fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {

@@ -8,6 +8,7 @@ use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
+use std::time::Duration;
 
 impl Mint for Snowflake {
     const CLASS: &'static str = "a Snowflake";
@@ -24,6 +25,10 @@ impl Mint for Snowflake {
 
     fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
         Snowflake::try_batch(self, count, wait)
+    }
+
+    fn batch_patience(&self, count: usize) -> Duration {
+        self.event_loop_batch(count)
     }
 
     fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {

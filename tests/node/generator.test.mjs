@@ -59,6 +59,17 @@ test('batch_and_fill', () => {
   assertAscending(large)
 })
 
+test('a batch of some ticks is minted in place, and a longer one names batchAsync', async () => {
+  const ids = new Snowflake('twitter datacenter=1 worker=9')
+  assertAscending(ids.batch(100_000))
+  assert.equal(ids.batchBigInt(100_000).length, 100_000)
+  const begin = performance.now()
+  refused('WOULD_BLOCK', () => ids.batch(1_000_000), 'use await ids.batchAsync(1000000), or a longer maxWaitMs')
+  assert.ok(performance.now() - begin < 45, 'what cannot be had in 50 ms does not wait for them')
+  refused('WOULD_BLOCK', () => ids.batch(100_000, { maxWaitMs: 2 }), 'batchAsync(100000)')
+  assert.equal((await ids.batchAsync(100_000)).length, 100_000)
+})
+
 test('zero_length', async () => {
   const ids = manual('twitter datacenter=1 worker=3', 1700000000000)
   assert.deepEqual(ids.batch(0), [])

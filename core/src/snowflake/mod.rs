@@ -25,6 +25,9 @@ use std::time::Duration;
 /// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
+/// How long the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
+pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
+
 /// How long the first call after a fork may: the child has to lease a number of its own, as its parent did before the loop ran.
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -372,6 +375,12 @@ impl Snowflake {
     pub fn event_loop_patience(&self) -> Duration {
         let is_first = self.entry.leased.is_some() && self.first_call.is_now();
         if is_first { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
+    }
+
+    /// The time for which a batch of `count` IDs may hold up an event loop: [`EVENT_LOOP_BATCH`] where the layout makes them within it.
+    pub fn event_loop_batch(&self, count: usize) -> Duration {
+        let needed = count as f64 / self.layout.ids_per_second();
+        if needed <= EVENT_LOOP_BATCH.as_secs_f64() { EVENT_LOOP_BATCH } else { EVENT_LOOP_PATIENCE }
     }
 
     /// The layout.
