@@ -364,6 +364,10 @@ function construct(object, type, options, openNow, openLater, attach) {
 
 // `new type(...given)`, which waits off the event loop.
 async function open(type, given) {
+  // A subclass's constructor may take more.
+  if (given.length > 2 && [Snowflake, Segment, Tickets, Buffered].includes(type)) {
+    throw new FrazilError('WRONG_TYPE', `argument 3 of ${type.name}.open is one too many: if it holds options, put it into the second`)
+  }
   const outer = opening
   const mine = { type }
   opening = mine

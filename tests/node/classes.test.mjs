@@ -75,6 +75,19 @@ test('generators and numbers are shown by their spec, and with no secret', async
   }
 })
 
+test('open refuses a third argument, which a subclass may take', async () => {
+  const options = { datacenter: 1, worker: 3, detached: true }
+  await rejected('WRONG_TYPE', Snowflake.open('twitter', options, { maxWaitMs: 5 }), 'put it into the second')
+  await rejected('WRONG_TYPE', Segment.open('extra', { store: 'memory', namespace: 'node-extra' }, undefined), 'argument 3')
+  class Named extends Snowflake {
+    constructor(spec, options, name) {
+      super(spec, options)
+      this.name = name
+    }
+  }
+  assert.equal((await Named.open('twitter', options, 'third')).name, 'third')
+})
+
 test('an iterator goes on after a refusal', () => {
   const ids = manual('layout="time:41@1ms node:10 sequence:3 epoch:2020-01-01" start=zero exhausted=error node=3', START)
   const iterator = ids[Symbol.iterator]()
