@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 # A doc comment begins with a noun phrase or a verb in the third person, not with one of these.
 FIRST_WORDS = re.compile(r"(What|Who|Whose|Whoever|How|Whether|Where|When|Of|As|For|Until|The same)\b")
 # Doc comments that begin otherwise, by language. These figures may only fall.
-ALLOWED = {"rs": 929, "py": 158, "ts": 94}
+ALLOWED = {"rs": 927, "py": 158, "ts": 94}
 # Later commits follow the rule on subjects.
 FIRST_JUDGED = "dd7e906"
 SUBJECT_MAX = 72
