@@ -40,14 +40,17 @@ pub enum Level {
     Info,
     /// Somebody should look, soon.
     Warning,
+    /// IDs may have been issued twice: somebody must look, now.
+    Error,
 }
 
 impl Level {
-    /// `info` or `warning`.
+    /// `info`, `warning` or `error`.
     pub fn name(self) -> &'static str {
         match self {
             Level::Info => "info",
             Level::Warning => "warning",
+            Level::Error => "error",
         }
     }
 }
@@ -61,7 +64,8 @@ impl Level {
 /// | `lease.failing` | warning | a lease could not be extended; it still lasts for a while | `store`, `namespace`, `node`, `code`, `error`, `since`, `until` |
 /// | | | or a forked child, or one whose lease was given up, finds none | `store`, `namespace`, `code`, `error`, `since` |
 /// | `lease.mended` | info | the store answers again | `store`, `namespace`, `node`, `since` |
-/// | `lease.lost` | warning | another process has the number: another one is leased | `store`, `namespace`, `node` |
+/// | `lease.lost` | warning | another process has the number, whose bound had passed: another one is leased | `store`, `namespace`, `node`, `token`, `other_token`, `other_holder` |
+/// | | error | the record was removed or replaced before its bound: IDs of `from` to `to` may have been issued twice | those, `from`, `to` |
 /// | `store.changed` | warning | the store is another one, or has lost writes | `store`, `namespace` |
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
 /// | `layout.ending` | warning | the layout ends within a year | `node`, `ends` |
@@ -232,6 +236,7 @@ fn log_level(level: Level) -> log::Level {
     match level {
         Level::Info => log::Level::Info,
         Level::Warning => log::Level::Warn,
+        Level::Error => log::Level::Error,
     }
 }
 

@@ -2,7 +2,8 @@
 
 import logging
 
+LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-def log(is_warning, text, event, fields):
-    level = logging.WARNING if is_warning else logging.INFO
-    logging.getLogger("frazil").log(level, "%s", text, extra={"event": event, "fields": fields})
+
+def log(level, text, event, fields):
+    logging.getLogger("frazil").log(LEVELS[level], "%s", text, extra={"event": event, "fields": fields})

@@ -2,7 +2,7 @@
 
 use crate::error::held;
 use crate::wait;
-use frazil::{Event, Level};
+use frazil::Event;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -37,7 +37,7 @@ fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
         fields.set_item(name, value)?;
     }
     let log = LOG.get(py).expect("it is there before the first event");
-    log.call1(py, (event.level >= Level::Warning, &event.text, event.name, fields)).map(drop)
+    log.call1(py, (event.level.name(), &event.text, event.name, fields)).map(drop)
 }
 
 /// What a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.

@@ -1,7 +1,7 @@
 //! The log: events as lines of JSON on the standard error. Requests are not logged here, and no line holds a secret.
 
 use crate::lines::Lines;
-use frazil::{ErrorKind, Event, Level, show_instant};
+use frazil::{ErrorKind, Event, show_instant};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub fn listen() {
     frazil::on_event(|event: &Event| {
         let mut fields = vec![("text", event.text.as_str())];
         fields.extend(event.fields.iter().map(|(key, value)| (*key, value.as_str())));
-        tell(if event.level >= Level::Warning { "warning" } else { "info" }, event.name, &fields);
+        tell(event.level.name(), event.name, &fields);
     });
 }
 

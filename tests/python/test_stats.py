@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import datetime
 
 import frazil
 
@@ -214,6 +215,42 @@ print(ids.node, ids.stats().leases_lost, len(until("lease.taken", 2)))
                 assert another != node and (lost, taken) == (1, 2) and ids.next() > theirs
         finally:
             paused.kill()
+
+
+def test_a_number_whose_record_was_removed_is_used_no_more(tmp_path):
+    store = tmp_path / "store"
+    terms = {"store": f"file:{store}", "window": "20s", "renew": "200ms", "node": 1}
+    program = (
+        EVENTS
+        + f"""
+ids = frazil.Snowflake("standard", **{terms!r})
+print(ids.next(), flush=True)
+last = None
+try:
+    while True:
+        last = ids.next()
+except frazil.FrazilError as error:
+    print(type(error).__name__)
+[lost] = until("lease.lost")
+print(lost.levelname, *(lost.fields[name] for name in ("node", "token", "other_token", "other_holder", "from", "to")))
+print("IDs of " in lost.getMessage() and "may have been issued twice" in lost.getMessage())
+print(last)
+"""
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout.readline()
+            (store / "default/1").unlink()
+            with frazil.Snowflake("standard", **terms) as ids:
+                ids.next()
+                code, lost, says, last = holder.stdout.read().splitlines()
+        finally:
+            holder.kill()
+    level, node, token, other_token, other_holder, first, to = lost.split()
+    assert (code, level, node, says) == ("LeaseExhaustedError", "ERROR", "1", "True")
+    assert token != other_token and str(os.getpid()) in other_holder
+    issued = frazil.Layout("standard").decode(int(last)).time
+    assert datetime.fromisoformat(first) <= issued <= datetime.fromisoformat(to)
 
 
 def test_a_child_may_log_what_its_parent_was_just_writing():

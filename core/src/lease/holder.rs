@@ -39,9 +39,11 @@
 mod choice;
 mod clocks;
 mod incarnation;
+mod loss;
 mod slot;
 mod terms;
 
+pub(crate) use loss::Loss;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms};
 
 use super::record::{Meta, Slot, Tenure};
@@ -73,6 +75,8 @@ pub(crate) struct Holder {
     /// The incarnation that this process began, until it is found in the store.
     begun: Option<Meta>,
     held: Option<Held>,
+    /// A loss that nobody has taken notice of yet.
+    loss: Option<Loss>,
     /// The highest bound that was ever confirmed here.
     highest: u64,
     /// The node number that was given up last: another is preferred.
@@ -119,6 +123,7 @@ impl Holder {
             incarnation: None,
             begun: None,
             held: None,
+            loss: None,
             highest: 0,
             avoided: None,
             watch: None,
@@ -360,7 +365,7 @@ impl Holder {
                 self.state = State::Confirm(None);
                 self.rest(now, BREATH_MS);
             }
-            (State::Extend(extending), Swapped::OutOfTime(store_ms)) if store_ms >= extending.swap.latest_ms => self.lose(),
+            (State::Extend(extending), Swapped::OutOfTime(store_ms)) if store_ms >= extending.swap.latest_ms => self.expire(now),
             (State::Extend(_), Swapped::OutOfTime(store_ms)) => {
                 self.out_of_time(store_ms, self.terms.renew_ms, now);
                 self.state = State::Hold { due: self.rest_until };

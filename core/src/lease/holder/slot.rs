@@ -233,10 +233,10 @@ impl Holder {
         let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
         if held.shaken {
             let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.terms.holder, text));
-            if !forgotten {
-                return self.lose();
-            }
             let slot = found.and_then(|text| Slot::parse(node, text).ok());
+            if !forgotten {
+                return self.lose(slot, now);
+            }
             let own = slot.as_ref().is_some_and(|slot| slot.token == held.grant.token);
             held.margin_ms = if own { CLOCK_ERROR_MS } else { 2 * CLOCK_ERROR_MS };
             held.version = held.version.max(slot.map_or(0, |slot| slot.version));
@@ -252,15 +252,11 @@ impl Holder {
                 let (bound, text) = held.sent.swap_remove(sent);
                 self.extended(bound, text, now);
             }
-            _ => self.lose(),
+            _ => {
+                let by = found.and_then(|text| Slot::parse(node, text).ok());
+                self.lose(by, now);
+            }
         }
-    }
-
-    /// The slot belongs to somebody else now. What was confirmed stays good up to its bound; that is
-    /// the generator's, which keeps it until there is another.
-    pub(super) fn lose(&mut self) {
-        self.avoided = self.held.take().map(|held| held.grant.node).filter(|_| self.terms.candidates.count() > 1);
-        self.state = State::Seek;
     }
 }
 

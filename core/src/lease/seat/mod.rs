@@ -20,7 +20,7 @@ pub(super) use callers::Found;
 
 use super::contract::Contract;
 use super::entry::{Entry, LeaseCounts, Leased, Status};
-use super::holder::{Do, Grant, Holder, Now, Reply};
+use super::holder::{Do, Grant, Holder, Loss, Now, Reply};
 use super::line::is_busy;
 use super::process::Process;
 use crate::clock::Clock;
@@ -200,9 +200,9 @@ impl Seat {
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 });
-        let (grant, store) = (self.holder.grant(), self.holder.store());
+        let store = self.holder.store();
         self.holder.done(reply, now);
-        self.note(grant, store);
+        self.note(store);
         // Before anybody can use what was confirmed.
         if self.holder.grant().is_some() && self.holder.trouble().is_none() {
             self.report(None, process);
@@ -398,22 +398,56 @@ impl Seat {
     }
 
     /// Counts what came of a call, and tells of what it changed.
-    fn note(&mut self, grant: Option<Grant>, store: Option<(u64, String)>) {
+    fn note(&mut self, store: Option<(u64, String)>) {
         self.counts.renewals = self.holder.renewals();
         self.counts.failures += u64::from(self.holder.trouble().is_some());
-        if let Some(lost) = grant.filter(|grant| self.holder.grant().is_none_or(|now| now.token != grant.token)) {
+        if let Some(loss) = self.holder.take_loss() {
             self.counts.lost += 1;
-            self.tell(Level::Warning, event::LEASE_LOST, |_| {
-                let node = lost.node;
-                let text = format!("node number {node} is another process's by now: another one is leased, and no ID was issued twice");
-                (text, vec![("node", node.to_string())])
-            });
+            self.lose(&loss);
         }
         if store.is_some() && store != self.holder.store() {
             self.tell(Level::Warning, event::STORE_CHANGED, |_| {
                 ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
             });
         }
+    }
+
+    /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
+    fn lose(&self, loss: &Loss) {
+        let next = match &self.stage {
+            Stage::Serving { entry, owner, token, .. } if *token == loss.token => entry.generator.lease.freeze(owner),
+            // Nothing was issued under it.
+            _ => None,
+        };
+        let node = loss.node;
+        let (by, mut fields) = match &loss.by {
+            Some(slot) => (
+                format!("is held by {}", slot.holder),
+                vec![("other_token", format!("{:016x}", slot.token)), ("other_holder", slot.holder.clone())],
+            ),
+            None => ("has no valid record in the store".to_owned(), vec![]),
+        };
+        fields.splice(0..0, [("node", node.to_string()), ("token", format!("{:016x}", loss.token))]);
+        if loss.orderly {
+            let text = format!("node number {node} {by}, because its bound had passed: no further IDs are issued under it");
+            return self.tell(Level::Warning, event::LEASE_LOST, |_| (text, fields));
+        }
+        let layout = &self.contract.terms.layout;
+        let instant = |word: u64| show_instant(layout.tick_start_ms(word >> layout.sequence().bits()));
+        let repeated = match next.and_then(|next| next.checked_sub(1)).filter(|last| *last >= loss.from) {
+            Some(last) => {
+                let (from, to) = (instant(loss.from), instant(last));
+                let text = format!("IDs of {from} to {to} may have been issued twice");
+                fields.extend([("from", from), ("to", to)]);
+                text
+            }
+            None => "no ID was issued under it since its record was last confirmed".to_owned(),
+        };
+        let text = format!(
+            "node number {node} {by}, although its bound lies ahead: its record was removed or changed from outside; no further IDs are \
+             issued under it; {repeated}"
+        );
+        self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
     /// Tells of an event; what is said of the store comes first.
