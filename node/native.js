@@ -59,6 +59,7 @@ function load(platform) {
 Perhaps it came from another machine: ${mend}. If that does not help, please tell: ${bugs.url}`, error)
     }
     refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${node}): ${mend}.
+From tarballs: install both, "npm install ./frazil-${version}.tgz ./frazil-${platform}-${version}.tgz".
 npm leaves it out with --omit=optional, or when node_modules or package-lock.json came from another platform.
 In a bundle: leave frazil external, and install it where the bundle runs.`, error)
   }

@@ -150,7 +150,8 @@ def test_tarballs_install_offline_and_the_loader_says_which_is_missing(run, tarb
     install(tarballs[0])
     code, message = refusal(run, tmp_path)
     assert code == "ADDON_NOT_FOUND"
-    for part in (platform["name"].removeprefix("frazil-"), "Node 2", '"npm install" again', "--omit=optional", "leave frazil external"):
+    both = f'"npm install ./{tarballs[0].name} ./{tarballs[1].name}"'
+    for part in (both, platform["name"].removeprefix("frazil-"), "Node 2", '"npm install" again', "--omit=optional", "leave frazil external"):
         assert part in message
     assert run(tmp_path, "npx", "--no-install", "frazil", "--version", fails=True) == f"frazil: {message}"
     assert message.splitlines()[0] in run(tmp_path, "node", "--input-type=module", "--eval", "import 'frazil'", fails=True)
