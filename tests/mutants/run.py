@@ -100,15 +100,21 @@ MUTANTS = [
     (
         "a lost lease goes on being extended",
         SLOT,
-        "            _ => self.lose(),\n        }\n",
+        "            _ => {\n                let by = found",
         (
             "            (Some(text), _) => {\n"
             "                held.text = Some(text.clone());\n"
             "                self.state = self.extension(now);\n"
             "            }\n"
-            "            _ => self.lose(),\n"
-            "        }\n"
+            "            _ => {\n"
+            "                let by = found"
         ),
+    ),
+    (
+        "a lost lease is used to its bound",
+        SEAT,
+        "if *token == loss.token => entry.generator.lease.freeze(owner),",
+        "if *token == loss.token => Some((owner, entry.generator.lease.get().next()).1),",
     ),
     (
         "an incarnation is its nonce alone",

@@ -516,3 +516,17 @@ fn the_leases_of_a_keeper_that_broke_are_used_no_more() {
     program.threads[0].keeper.abandon();
     assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
 }
+
+#[test]
+fn a_lease_whose_record_was_removed_is_used_no_more() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(Some(3), 4, POLITE));
+    mint(&mut program).unwrap();
+    lab.store.remove(3);
+    let mut other = lab.open(2, contract(Some(3), 4, POLITE));
+    mint(&mut other).unwrap();
+    lab.drive(&mut program, RENEW_MS + 100);
+    assert!(mint(&mut program).is_err(), "another process has the number, and its bound lies ahead");
+    lab.set_clocks(&other);
+    mint(&mut other).unwrap();
+}

@@ -191,6 +191,11 @@ impl SimStore {
         self.undo.clear();
     }
 
+    /// Removes a slot's record, as an operator may.
+    pub(super) fn remove(&mut self, node: u64) {
+        self.records.slots.remove(&node).expect("the slot has a record");
+    }
+
     /// A promotion keeps the namespace's first record: without it there is nothing that the protocol could know.
     fn replace(&mut self, records: Records) {
         if self.keeps_meta {
