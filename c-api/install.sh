@@ -35,7 +35,7 @@ set -- --locked --package frazil-c
 if [ -n "$lean" ] && [ $profile = demo ]; then
     set -- "$@" --no-default-features --features aligned-lean
 elif [ -n "$lean" ]; then
-    set -- "$@" --no-default-features --config 'profile.release.opt-level="s"'
+    set -- "$@" --no-default-features --config c-api/lean.toml
 elif [ -n "$aligned" ]; then
     set -- "$@" --features aligned
 fi

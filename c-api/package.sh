@@ -26,4 +26,4 @@ pack() { # SUFFIX [CARGO-ARGUMENT]...
     rm -rf "${out:?}/$name" "$out/log"
 }
 pack ''
-pack -lean --no-default-features --config 'profile.release.opt-level="s"'
+pack -lean --no-default-features --config c-api/lean.toml
