@@ -25,7 +25,7 @@ use std::time::Duration;
 /// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
-/// How long the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
+/// The time for which the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
 /// How long the first call after a fork may: the child has to lease a number of its own, as its parent did before the loop ran.

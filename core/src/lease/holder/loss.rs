@@ -16,7 +16,7 @@ pub(crate) struct Loss {
     pub(crate) by: Option<Slot>,
     /// The first word that another process may have issued, too.
     pub(crate) from: u64,
-    /// Whether the bound had passed, so that the protocol allowed another process to take the number.
+    /// True where the bound had passed, so that the protocol allowed another process to take the number.
     pub(crate) orderly: bool,
 }
 
