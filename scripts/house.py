@@ -6,7 +6,7 @@
 
 A line of product code is one that is neither blank, nor a comment, nor part of a test. A circle is a set of files of which each imports,
 directly or through others, every other one. A module's root that only re-exports a name imports nothing by that: whoever uses the name
-imports the file that defines it.
+imports the file that defines it. What a file takes from the module of which it is a part does not count.
 """
 
 import json
@@ -160,8 +160,10 @@ class Crate:
                 if absolute is None or (home := self.home(absolute)) is None:
                     continue
                 target, name = home
-                # A module that is named by itself is a declaration's; its names are seen where they are used.
-                if self.files[target] != path and name != target.rsplit("/", 1)[-1]:
+                # A module that is named by itself is a declaration's; its names are seen where they are used. And a part of a module
+                # may use the module that it is a part of.
+                is_part = f"{module}/".startswith(f"{target}/")
+                if not is_part and name != target.rsplit("/", 1)[-1]:
                     arrows.setdefault(path, {}).setdefault(self.files[target], set()).add(name)
         return arrows
 
