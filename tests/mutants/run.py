@@ -51,7 +51,7 @@ SLOT = "holder/slot.rs"
 RECORD = "record.rs"
 STORE = "simulation/store.rs"
 SEAT = "seat/mod.rs"
-KEEPER = "keeper.rs"
+KEEPER = "keepers.rs"
 GENERATOR = "../generator/mod.rs"
 LEASE = "../generator/lease.rs"
 

@@ -4,13 +4,14 @@ use super::current::{Left, MOST, Past};
 use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use crate::lease::{Bell, Due};
+use crate::lease::Due;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
 use crate::wait::{Later, Wait};
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// After a failure that may pass, the next attempt is made after this long, and after twice as long each time.
@@ -81,7 +82,7 @@ pub(super) struct Depot {
     /// There is something to do for the depot's own thread ...
     work: Condvar,
     /// ... or for the keeper's.
-    bell: Option<Bell>,
+    bell: Option<Waker>,
 }
 
 /// What is to be done.
@@ -220,7 +221,7 @@ impl State {
 }
 
 impl Depot {
-    pub(super) fn new(process: u64, bell: Option<Bell>) -> Self {
+    pub(super) fn new(process: u64, bell: Option<Waker>) -> Self {
         let state = State {
             spans: VecDeque::new(),
             past: Past::default(),
@@ -278,7 +279,7 @@ impl Depot {
 
     fn call(&self) {
         match &self.bell {
-            Some(bell) => bell.ring(),
+            Some(bell) => bell.wake_by_ref(),
             None => self.work.notify_all(),
         }
     }

@@ -81,7 +81,7 @@ pub(crate) fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::holder::CLOCK_ERROR_MS;
+    use super::super::record::CLOCK_ERROR_MS;
     use super::*;
     use crate::store::Key;
 

@@ -1,11 +1,6 @@
 //! What a keeper's thread does beside its leases, each piece when it is due: tags' ranges are fetched this way.
 
-use super::keeper::Keeper;
-use super::process::Home;
-use crate::error::Result;
-use crate::store::Address;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Work that comes due again and again. It is done without the keeper's lock, and in short pieces: leases wait meanwhile.
@@ -22,32 +17,6 @@ pub(crate) enum Due {
     Called,
     /// Never again.
     Over,
-}
-
-/// Calls a duty.
-pub(crate) struct Bell {
-    pub(super) keeper: Arc<Keeper>,
-    pub(super) number: u64,
-}
-
-impl Bell {
-    /// May be rung under any lock that the duty takes: a keeper holds none of its own while it attends to one.
-    pub(crate) fn ring(&self) {
-        self.keeper.call(self.number);
-    }
-}
-
-/// Has a duty done on the thread of a store, or of several. It is due at once, and made with what calls it.
-///
-/// # Errors
-/// `STORE_UNREACHABLE` where no thread can be started.
-pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Bell) -> (Box<dyn Duty>, T)) -> Result<T> {
-    Home::ThisProcess.keepers()?.with(stores, |keeper, state| {
-        let number = state.number();
-        let (duty, made) = make(Bell { keeper: Arc::clone(keeper), number });
-        state.duties.add(number, duty);
-        made
-    })
 }
 
 /// The duties of a keeper.

@@ -1,8 +1,6 @@
 //! A generator with its handles, and what it leases.
 
 use super::contract::Contract;
-use super::process::Home;
-use super::visit;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Claimed, Generator};
@@ -33,8 +31,22 @@ pub(crate) struct Leased {
     pub(crate) contract: Contract,
     /// How the keeper's last attempt went.
     pub(crate) status: ArcSwap<Status>,
-    /// Where its keeper is found.
-    pub(super) home: Home,
+    pub(super) home: Arc<dyn Home>,
+}
+
+/// The keepers of the process that uses an entry: a forked child has its own.
+pub(crate) trait Home: Send + Sync {
+    /// Waits until the lease of this process has room. In a forked child it takes a new lease.
+    ///
+    /// # Errors
+    /// The reason why there is no room; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
+    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()>;
+
+    /// Waits until the number of an entry without a handle is given back.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the caller does not wait for that long.
+    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()>;
 }
 
 /// How a lease stands.
@@ -111,7 +123,10 @@ impl Entry {
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
     pub(crate) fn wait_until_left(self: &Arc<Self>, wait: &Wait<'_>) -> Result<()> {
-        if self.is_given_up() { visit::close(self, wait) } else { Ok(()) }
+        match &self.leased {
+            Some(leased) if self.is_given_up() => leased.home.close(self, wait),
+            _ => Ok(()),
+        }
     }
 
     /// The next ID, where the gate does not stand open.
@@ -175,7 +190,7 @@ impl Entry {
         let mut error = error;
         loop {
             let (since, process) = (wait.phase().since, fork::mark().current());
-            let ensured = visit::ensure(self, wait);
+            let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
             // Who was asked may have forked: what this process's parent has waited is the parent's.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
@@ -299,13 +314,13 @@ impl Source for Entry {
 #[cfg(all(test, not(loom)))]
 impl Entry {
     /// What a forked child, or a copy of the machine, finds in its memory.
-    pub(super) fn copy(&self, process: &super::process::Process) -> Self {
+    pub(super) fn copy(&self, home: &Arc<dyn Home>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
         let leased = self.leased.as_ref().map(|leased| Leased {
             contract: leased.contract.clone(),
             status: ArcSwap::new(leased.status.load_full()),
-            home: process.home.clone(),
+            home: Arc::clone(home),
         });
-        let generator = self.generator.copy(process.time.clock(), process.mark);
+        let generator = self.generator.copy(clock, mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
         let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
         Entry { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: self.spec.clone() }

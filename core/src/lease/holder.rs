@@ -26,7 +26,7 @@
 //! | W | the window: how far ahead a bound is moved; the longest of the namespace's processes counts |
 //! | R | how often it is moved (`renew`) |
 //! | A | the allowance: the largest drift of words ahead of the clock, and 2 s |
-//! | e | [`CLOCK_ERROR_MS`]: how far the clocks of two servers may lie apart |
+//! | e | [`CLOCK_ERROR_MS`](super::record::CLOCK_ERROR_MS): how far the clocks of two servers may lie apart |
 //! | incarnation | what the store has remembered since it was begun, or lost writes: nonce, server, `since` |
 //! | since | the store's time before which the incarnation was begun: later than all that was lost; 0: nothing was |
 //! | cap | a bound is confirmed no further ahead of the store's clock than W + A |
@@ -53,8 +53,6 @@ use choice::Watch;
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 
-/// e: how far the clocks of two servers may lie apart, in ms.
-pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 /// How long the first record of an incarnation may be on its way: `since` lies that far ahead, and the
 /// store writes it only before. Else it could land after a loss that `since` knows nothing of.
 pub(super) const BEGINNING_MS: i64 = 2_000;

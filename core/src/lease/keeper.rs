@@ -4,14 +4,6 @@
 //! store is asked. Tags that are kept in several stores have a keeper for just these stores: one that hangs must not hold up
 //! another one's leases. Its thread is a loop of a few lines over [`Keeper::next`] and [`Keeper::done`], which the simulation
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
-//!
-//! **One keeper for each store.** A keeper is looked up, made and forgotten under the lock of the map that it stands in. It is
-//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the keeper's lock before
-//! the map's is free again. So nobody talks to a keeper that has ended, and no second one is made beside a living one. A forked
-//! child has a map of its own, and never touches its parent's.
-
-#[cfg(all(test, not(loom)))]
-mod copy;
 
 use super::contract::Contract;
 use super::duty::{Agenda, Duty};
@@ -20,22 +12,14 @@ use super::holder::{Do, Reply};
 use super::line::Line;
 use super::process::Process;
 use super::seat::{Seat, Step};
-use super::thread::Thread;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::store::{Address, Store};
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
 /// How long a keeper with nothing to keep waits for one: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
-
-/// All keepers of a process.
-pub(crate) struct Keepers {
-    pub(super) process: Process,
-    pub(super) map: Mutex<HashMap<Vec<Address>, Arc<Keeper>>>,
-    lines: Mutex<HashMap<Address, Weak<Line>>>,
-}
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
 pub(crate) struct Keeper {
@@ -51,7 +35,7 @@ pub(super) struct State {
     pub(super) seats: Vec<Seat>,
     pub(super) duties: Agenda,
     /// The last number of a seat or a duty.
-    numbers: u64,
+    pub(super) numbers: u64,
     /// Whether a duty comes before the next lease: nobody waits for ever.
     duty_first: bool,
     /// The seat that comes first: each has its turn.
@@ -68,7 +52,7 @@ pub(super) enum Next {
     Attend(Attendance),
     /// Nothing before this instant of the keeper's clock, unless it is woken.
     Rest(u64),
-    /// To end, if [`Keepers::retire`] agrees.
+    /// To end, if [`retire`](super::keepers::Keepers::retire) agrees.
     End,
 }
 
@@ -86,112 +70,31 @@ pub(super) struct Attendance {
     duty: Box<dyn Duty>,
 }
 
+/// Calls a duty.
+struct Ring {
+    keeper: Arc<Keeper>,
+    duty: u64,
+}
+
+impl Wake for Ring {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let mut state = self.keeper.lock();
+        state.duties.call(self.duty);
+        self.keeper.stir(&mut state);
+    }
+}
+
 /// No code panics while it holds one of these locks, except by a defect.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Keepers {
-    pub(super) fn new(process: Process) -> Self {
-        Keepers { process, map: Mutex::default(), lines: Mutex::default() }
-    }
-
-    /// Does something with the keeper of a store, or of several, which is made for it. Before the keeper's lock is free again, it
-    /// has a seat or a duty.
-    ///
-    /// # Errors
-    /// `STORE_UNREACHABLE` where no thread can be started.
-    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Result<T> {
-        let mut map = locked(&self.map);
-        let keeper = match map.get(stores) {
-            Some(keeper) => Arc::clone(keeper),
-            None => {
-                let keeper = Arc::new(Keeper::new(stores.to_vec(), self.process.time.mono_ms()));
-                self.staff(&keeper)?;
-                map.insert(stores.to_vec(), Arc::clone(&keeper));
-                keeper
-            }
-        };
-        let mut state = keeper.lock();
-        drop(map);
-        let seated = seat(&keeper, &mut state);
-        keeper.stir(&mut state);
-        Ok(seated)
-    }
-
-    /// The same, where there is a keeper.
-    pub(super) fn with_living<T>(&self, address: &Address, seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Option<T> {
-        let map = locked(&self.map);
-        let keeper = Arc::clone(map.get(std::slice::from_ref(address))?);
-        let mut state = keeper.lock();
-        drop(map);
-        let seated = seat(&keeper, &mut state);
-        keeper.stir(&mut state);
-        Some(seated)
-    }
-
-    /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
-    pub(super) fn drop_spares(&self) {
-        for keeper in locked(&self.map).values() {
-            let mut state = keeper.lock();
-            state.seats.iter_mut().for_each(Seat::drop_spare);
-            keeper.stir(&mut state);
-        }
-    }
-
-    /// All generators of this process that have a seat.
-    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
-        let of = |keeper: &Arc<Keeper>| keeper.lock().seats.iter().filter_map(|seat| seat.entry().cloned()).collect::<Vec<_>>();
-        locked(&self.map).values().flat_map(of).collect()
-    }
-
-    /// Whether this process is a child of theirs: who was asked whether to wait on may have forked. It touches none of their locks, which may be
-    /// held by a thread that it does not have.
-    pub(super) fn are_a_parents(&self) -> bool {
-        !self.process.mark.is_still(self.process.number)
-    }
-
-    /// The connection to a store, for whoever uses it in this process.
-    pub(super) fn line(&self, address: &Address) -> Arc<Line> {
-        let mut lines = locked(&self.lines);
-        if let Some(line) = lines.get(address).and_then(Weak::upgrade) {
-            return line;
-        }
-        let line = Arc::new(Line::new(address.clone()));
-        lines.retain(|_, line| line.strong_count() > 0);
-        lines.insert(address.clone(), Arc::downgrade(&line));
-        line
-    }
-
-    /// Forgets a keeper, if it still has nothing to keep: then its thread is to end.
-    pub(super) fn retire(&self, keeper: &Arc<Keeper>) -> bool {
-        let mut map = locked(&self.map);
-        let idle = keeper.lock().is_empty();
-        if idle {
-            map.remove(&keeper.stores);
-        }
-        idle
-    }
-
-    /// Starts a keeper's thread.
-    fn staff(self: &Arc<Self>, keeper: &Arc<Keeper>) -> Result<()> {
-        #[cfg(all(test, not(loom)))]
-        if let super::process::Time::Simulated(clocks) = &self.process.time {
-            clocks.start_thread(keeper);
-            return Ok(());
-        }
-        let (keepers, kept) = (Arc::clone(self), Arc::clone(keeper));
-        let work = move || Thread::new(keepers, kept).run();
-        std::thread::Builder::new().name("frazil-keeper".to_owned()).spawn(work).map(drop).map_err(|error| {
-            let stores: Vec<_> = keeper.stores.iter().map(Address::to_string).collect();
-            let why = format!("store={}: no thread can be started that asks it: {error}", stores.join(" "));
-            Error::new(ErrorKind::StoreUnreachable, why)
-        })
-    }
-}
-
 impl Keeper {
-    fn new(stores: Vec<Address>, now_ms: u64) -> Self {
+    pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
         let duties = Agenda::default();
         let state = State { seats: Vec::new(), duties, numbers: 0, duty_first: false, turn: 0, stirred: false, empty_since: now_ms };
         Keeper { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
@@ -201,11 +104,10 @@ impl Keeper {
         locked(&self.state)
     }
 
-    /// Has the thread look at a duty.
-    pub(super) fn call(&self, number: u64) {
-        let mut state = self.lock();
-        state.duties.call(number);
-        self.stir(&mut state);
+    /// Returns what has the thread look at a duty. It may be woken under any lock that the duty takes: a keeper holds none of
+    /// its own while it attends to one.
+    pub(super) fn waker(self: &Arc<Self>, duty: u64) -> Waker {
+        Waker::from(Arc::new(Ring { keeper: Arc::clone(self), duty }))
     }
 
     /// Has the thread look at the seats and the duties.
@@ -224,7 +126,7 @@ impl Keeper {
         let mut state = self.lock();
         state.stirred = false;
         let next = state.next(process);
-        state.forget_seats(process.time.mono_ms());
+        state.forget_seats(process.environment.mono_ms());
         drop(state);
         self.changed.notify_all();
         next
@@ -245,7 +147,7 @@ impl Keeper {
         let mut state = self.lock();
         let over = state.duties.put_back(attendance.number, attendance.duty, due);
         if over.is_some() {
-            state.note_empty(process.time.mono_ms());
+            state.note_empty(process.environment.mono_ms());
         }
         drop(state);
         drop(over);
@@ -260,7 +162,7 @@ impl Keeper {
     pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {
-            let left = until.saturating_sub(process.time.mono_ms());
+            let left = until.saturating_sub(process.environment.mono_ms());
             if left == 0 {
                 return;
             }
@@ -318,7 +220,7 @@ impl State {
         self.numbers
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.seats.is_empty() && self.duties.is_empty()
     }
 
@@ -334,7 +236,7 @@ impl State {
         {
             return attend;
         }
-        let (mut wake, now_ms) = (u64::MAX, process.time.mono_ms());
+        let (mut wake, now_ms) = (u64::MAX, process.environment.mono_ms());
         let count = self.seats.len();
         let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
         // What is given back comes first: who opens it again looks for the same number, which may be the only one.

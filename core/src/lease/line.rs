@@ -1,12 +1,11 @@
 //! The one connection to a store that a process has.
 
-use super::process::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Address, Rows, Store, Table};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A store as all leases and tags of a process reach it, one call at a time: connects when it is first asked, and again after an
@@ -221,15 +220,6 @@ impl Line {
     }
 }
 
-/// This process's connections to stores.
-///
-/// # Errors
-/// Never, for want of anything that could fail.
-pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
-    let keepers = Home::ThisProcess.keepers()?;
-    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
-}
-
 /// Whether a store is only used by many at once: it says when to come back.
 pub(super) fn is_busy(error: &Error) -> bool {
     error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some()
@@ -249,13 +239,6 @@ mod tests {
 
     fn fail(_: &mut dyn Store) -> Result<()> {
         Err(Error::new(ErrorKind::StoreUnreachable, "away"))
-    }
-
-    #[test]
-    fn a_process_has_one_line_to_each_store() {
-        let line = |store: &str| lines([&Address::parse(store).unwrap()]).unwrap().remove(0);
-        let (one, other) = (line("file:/one"), line("file:/other"));
-        assert!(Arc::ptr_eq(&one, &line("file:/one")) && !Arc::ptr_eq(&one, &other));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `holder` is the protocol as a state machine (see there for the terms). A `keeper` is what a process has for each store: a thread, which reaches
 //! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
-//! (`visit`) meet; and for each tag of a segment a `duty`. `process` is what differs between processes, and what a simulation replaces. `accept` is what an operator
+//! (`visit`) meet; and for each tag of a segment a `duty`. `process` is what differs between processes, and what a simulation
+//! replaces; `root` holds the keepers of this process. `accept` is what an operator
 //! does after a store was replaced.
 
 #[cfg(feature = "cli")]
@@ -14,13 +15,14 @@ mod duty;
 mod entry;
 mod holder;
 mod keeper;
+mod keepers;
 mod line;
 mod process;
 mod record;
+mod root;
 mod seat;
 #[cfg(test)]
 mod simulation;
-mod thread;
 mod visit;
 
 #[cfg(feature = "cli")]
@@ -28,11 +30,11 @@ pub(crate) use accept::{accept, begin, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
-pub(crate) use duty::{Bell, Due, Duty, engage};
+pub(crate) use duty::{Due, Duty};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
-pub(crate) use line::{Line, lines};
+pub(crate) use line::Line;
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
-pub use visit::close_all;
-pub(crate) use visit::{open, renew};
+pub use root::close_all;
+pub(crate) use root::{engage, lines, open, renew};

@@ -1,9 +1,9 @@
-//! What a process brings to its leases: its number among its ancestors, its clocks, its name, its chance.
+//! The environment of a process's leases: its number among its ancestors, its clocks, its name, its random source.
 
-use super::keeper::Keepers;
+use super::entry::Home;
 use crate::clock::{Clock, system_ms};
-use crate::error::Result;
-use crate::fork::{self, Mark, PerProcess};
+use crate::fork::{self, Mark};
+use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,92 +11,66 @@ use std::time::Instant;
 pub(super) struct Process {
     pub(super) number: u64,
     pub(super) mark: Mark,
-    pub(super) time: Time,
     /// Host and process, for people.
     pub(super) holder: String,
-    pub(super) home: Home,
-    #[cfg(all(test, not(loom)))]
-    pub(super) seeds: Option<std::sync::atomic::AtomicU64>,
+    pub(super) home: Arc<dyn Home>,
+    pub(super) environment: Box<dyn Environment>,
 }
 
-/// The clocks.
-pub(super) enum Time {
-    System(Instant),
-    #[cfg(all(test, not(loom)))]
-    Simulated(super::simulation::Clocks),
+/// The operating system, or a simulation.
+pub(super) trait Environment: Send + Sync {
+    /// Returns the time of a clock that only goes forward.
+    fn mono_ms(&self) -> u64;
+
+    fn unix_ms(&self) -> i64;
+
+    /// Returns a clock for a new generator.
+    fn clock(&self) -> Clock;
+
+    /// Returns a random source; a forked child draws other numbers than its parent.
+    fn random(&self) -> fastrand::Rng;
+
+    /// Starts a keeper's thread.
+    fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> io::Result<()>;
 }
 
-/// Where the keepers of the process are found that uses an entry: a forked child has its own.
-#[derive(Clone)]
-pub(crate) enum Home {
-    ThisProcess,
-    #[cfg(all(test, not(loom)))]
-    Simulated(std::sync::Weak<Keepers>),
-}
-
-static KEEPERS: PerProcess<Arc<Keepers>> = PerProcess::new();
-
-impl Home {
-    /// # Errors
-    /// Never, for want of anything that could fail.
-    pub(super) fn keepers(&self) -> Result<Arc<Keepers>> {
-        match self {
-            Home::ThisProcess => KEEPERS.get(|| Ok(Arc::new(Keepers::new(Process::this())))).cloned(),
-            #[cfg(all(test, not(loom)))]
-            Home::Simulated(keepers) => Ok(keepers.upgrade().expect("a simulated process lives as long as its handles are used")),
-        }
-    }
+/// The operating system's clocks, random numbers and threads.
+struct System {
+    begun: Instant,
 }
 
 impl Process {
-    fn this() -> Self {
+    pub(super) fn this(home: Arc<dyn Home>) -> Self {
         let mark = fork::mark();
         let host = gethostname::gethostname();
         Process {
             number: mark.current(),
             mark,
-            time: Time::System(Instant::now()),
             holder: format!("{}:{}", host.to_string_lossy(), std::process::id()),
-            home: Home::ThisProcess,
-            #[cfg(all(test, not(loom)))]
-            seeds: None,
+            home,
+            environment: Box::new(System { begun: Instant::now() }),
         }
-    }
-
-    /// A forked child must not draw what its parent draws.
-    pub(super) fn random(&self) -> fastrand::Rng {
-        #[cfg(all(test, not(loom)))]
-        if let Some(seeds) = &self.seeds {
-            return fastrand::Rng::with_seed(seeds.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-        }
-        fastrand::Rng::with_seed(fork::seed())
     }
 }
 
-impl Time {
-    /// A clock that only goes forward.
-    pub(super) fn mono_ms(&self) -> u64 {
-        match self {
-            Time::System(begun) => begun.elapsed().as_millis() as u64,
-            #[cfg(all(test, not(loom)))]
-            Time::Simulated(clocks) => clocks.mono_ms(),
-        }
+impl Environment for System {
+    fn mono_ms(&self) -> u64 {
+        self.begun.elapsed().as_millis() as u64
     }
 
-    pub(super) fn unix_ms(&self) -> i64 {
-        match self {
-            Time::System(_) => system_ms(),
-            #[cfg(all(test, not(loom)))]
-            Time::Simulated(clocks) => clocks.unix_ms(),
-        }
+    fn unix_ms(&self) -> i64 {
+        system_ms()
     }
 
-    /// The clock of a generator.
-    pub(super) fn clock(&self) -> Clock {
-        match self {
-            Time::System(_) => Clock::system(),
-            #[cfg(all(test, not(loom)))]
-            Time::Simulated(clocks) => clocks.clock(),
-        }
+    fn clock(&self) -> Clock {
+        Clock::system()
+    }
+
+    fn random(&self) -> fastrand::Rng {
+        fastrand::Rng::with_seed(fork::seed())
+    }
+
+    fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+        std::thread::Builder::new().name("frazil-keeper".to_owned()).spawn(work).map(drop)
     }
 }

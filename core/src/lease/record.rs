@@ -5,9 +5,11 @@
 //! 1 held token=51c3a4e2b8f00d17 version=42 bound=247823410003967 holder=shop-3:4711
 //! ```
 
-use super::holder::CLOCK_ERROR_MS;
 use crate::error::{Error, ErrorKind, Result, shown};
 use std::fmt;
+
+/// e: how far the clocks of two servers may lie apart, in ms.
+pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 
 /// A newer format is refused: what it means is not known here.
 const FORMAT: &str = "1";

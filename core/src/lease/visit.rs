@@ -1,14 +1,14 @@
 //! A call that waits for a lease: it looks at a seat whenever that has changed, until it is answered or its time is over.
 //!
 //! A visit leaves nothing behind but flags, and a number that was found for it is kept for a moment: a caller that may not wait
-//! asks again, and finds it then. `open`, `ensure`, `close` and `renew` are what handles call; a simulation looks through the
-//! visits itself, where they would wait.
+//! asks again, and finds it then. `open`, `ensure`, `close` and `renew` are what handles call; a simulation
+//! looks through the visits itself, where they would wait.
 
 use super::contract::Contract;
 use super::entry::Entry;
-use super::keeper::{Keeper, Keepers, State, locked};
-use super::process::Home;
-use super::seat::Found;
+use super::keeper::{Keeper, State, locked};
+use super::keepers::Keepers;
+use super::seat::{Found, Wish};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
 use crate::wait::{Later, Phase, Wait};
@@ -19,25 +19,6 @@ use std::time::Duration;
 const UNEXPLAINED: Duration = Duration::from_secs(1);
 /// When to come back to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
-
-/// What a call waits for.
-pub(super) enum Wish {
-    /// A handle.
-    Open(Box<Contract>),
-    /// That the entry's lease has room.
-    Room(Arc<Entry>),
-    /// That the number was given up for another.
-    Renewal,
-    /// That the number was given back.
-    Leave,
-}
-
-impl Wish {
-    /// Whether it takes a lease with room.
-    pub(super) fn seeks(&self) -> bool {
-        matches!(self, Wish::Open(_) | Wish::Room(_))
-    }
-}
 
 /// What came of it.
 pub(super) enum Answer {
@@ -123,7 +104,7 @@ impl Visit {
 
     fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
         let found = state.seat(seat);
-        found.enter(&wish, keepers.process.time.mono_ms());
+        found.enter(&wish, keepers.process.environment.mono_ms());
         let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
         let (count, is_first) = wait.first_found(seat, now);
         Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, count, is_first }
@@ -223,7 +204,7 @@ impl Drop for Visit {
             return;
         }
         let mut state = self.keeper.lock();
-        state.seat(self.seat).exit(&self.wish, self.keepers.process.time.mono_ms());
+        state.seat(self.seat).exit(&self.wish, self.keepers.process.environment.mono_ms());
         self.keeper.stir(&mut state);
     }
 }
@@ -262,23 +243,19 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Opens a leased generator, or takes one more handle on it.
+/// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has keepers of its own.
 ///
 /// # Errors
-/// What keeps the store from leasing a number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
-    open_in(&Home::ThisProcess.keepers()?, contract, wait)
-}
-
-pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
+pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<Entry>>> {
     let patience = Patience::new(wait, contract.open_patience());
     loop {
         match Visit::open(keepers, contract, wait)?.answer(&patience, contract)? {
             Answer::Handle(entry) => {
                 wait.go_on();
-                return Ok(entry);
+                return Ok(Some(entry));
             }
-            Answer::Done | Answer::Gone if keepers.are_a_parents() => return open(contract, wait),
+            Answer::Done | Answer::Gone if keepers.are_a_parents() => return Ok(None),
             Answer::Done | Answer::Gone => {}
         }
     }
@@ -289,15 +266,15 @@ pub(super) fn open_in(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+pub(super) fn ensure(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(entry);
     // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
     let patience = match entry.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
     };
-    let (patience, keepers) = (Patience::new(wait, patience), keepers_of(entry)?);
-    while let Answer::Gone = Visit::room(&keepers, entry, wait)?.answer(&patience, contract)? {
+    let patience = Patience::new(wait, patience);
+    while let Answer::Gone = Visit::room(keepers, entry, wait)?.answer(&patience, contract)? {
         if keepers.are_a_parents() {
             return Ok(());
         }
@@ -313,59 +290,33 @@ pub(super) fn ensure(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
 ///
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn close(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    let Ok(Some(visit)) = keepers_of(entry).map(|keepers| Visit::leave(&keepers, entry, wait)) else { return Ok(()) };
-    visit.until_left(contract_of(entry), wait)
+pub(super) fn close(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+    Visit::leave(keepers, entry, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(entry), wait))
 }
 
-/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
-/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together, also for what was
-/// closed or dropped before; where one is not told in time, the record's bound protects what was issued. Later calls on these generators are
-/// `CLOSED`; a ring gives out what it has prepared first. Nothing else is closed: given numbers and segments have nothing to give back. Call it from a thread, not
-/// from within a signal handler.
+/// Gives the lease up for another.
+///
+/// # Errors
+/// `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+pub(super) fn renew(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+    let contract = contract_of(entry);
+    let patience = Patience::new(wait, 2 * contract.call_timeout());
+    Visit::renewal(keepers, entry, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
+}
+
+/// Closes every generator, and waits until the numbers are given back.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where a store has not been told yet.
-///
-/// # Example
-/// ```
-/// use std::time::Duration;
-///
-/// let ids = frazil::Snowflake::open("standard store=memory")?;
-/// frazil::close_all(Duration::from_millis(500))?;
-/// assert_eq!(ids.next_id().unwrap_err().kind(), frazil::ErrorKind::Closed);
-/// # Ok::<(), frazil::Error>(())
-/// ```
-pub fn close_all(max_wait: Duration) -> Result<()> {
-    let (keepers, wait) = (Home::ThisProcess.keepers()?, Wait::from(max_wait).begun());
+pub(super) fn close_all(keepers: &Arc<Keepers>, wait: &Wait<'_>) -> Result<()> {
     keepers.drop_spares();
     keepers.entries().iter().for_each(|entry| entry.retire());
     // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
-    Visit::leave_all(&keepers, &wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, &wait))
-}
-
-/// Gives the number back, so that the next use takes another.
-///
-/// # Errors
-/// `SPEC` without a store; `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    if entry.leased.is_none() {
-        return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
-    }
-    let contract = contract_of(entry);
-    let patience = Patience::new(wait, 2 * contract.call_timeout());
-    match Visit::renewal(&keepers_of(entry)?, entry, wait) {
-        Some(visit) => visit.answer(&patience, contract).map(drop),
-        None => Ok(()),
-    }
+    Visit::leave_all(keepers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
 }
 
 fn contract_of(entry: &Entry) -> &Contract {
     &entry.leased.as_ref().expect("only a leased number has a keeper").contract
-}
-
-fn keepers_of(entry: &Entry) -> Result<Arc<Keepers>> {
-    entry.leased.as_ref().expect("only a leased number has a keeper").home.keepers()
 }
 
 #[cfg(all(test, not(loom)))]

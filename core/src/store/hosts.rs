@@ -4,6 +4,7 @@
 use super::socket::Deadline;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::secret::{self, Secret};
+use std::io;
 
 /// What a server did instead of answering well, before the store's address is put to it.
 pub(super) type Failure = (ErrorKind, String);
@@ -155,6 +156,16 @@ fn decode(text: &str) -> Option<String> {
 /// What a server said, shortened for an error's text.
 pub(super) fn said(text: &str) -> String {
     shown(text.trim())
+}
+
+/// A connection that cannot be made, or breaks.
+pub(super) fn lost(error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it did not answer in time".to_owned(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "it closed the connection".to_owned(),
+        _ => error.to_string(),
+    };
+    (ErrorKind::StoreUnreachable, why)
 }
 
 #[cfg(test)]

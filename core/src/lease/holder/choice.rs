@@ -1,7 +1,7 @@
 //! Which slot: one that is free, or whose bound has passed; else whose records move on.
 
-use super::super::record::{Slot, Tenure};
-use super::{CLOCK_ERROR_MS, Holder, Now, State};
+use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::{Holder, Now, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Loaded;
 use crate::time::{show_duration, show_instant};

@@ -31,9 +31,9 @@
 //! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
 //! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
 
-use super::super::record::{Slot, Tenure};
+use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::incarnation::changed;
-use super::{BEGINNING_MS, CLOCK_ERROR_MS, Grant, Holder, Now, State};
+use super::{BEGINNING_MS, Grant, Holder, Now, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::show_instant;

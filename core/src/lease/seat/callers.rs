@@ -4,8 +4,26 @@ use super::{Seat, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::contract::Contract;
 use crate::lease::entry::Entry;
-use crate::lease::visit::Wish;
 use std::sync::Arc;
+
+/// What a call waits for.
+pub(in crate::lease) enum Wish {
+    /// A handle.
+    Open(Box<Contract>),
+    /// That the entry's lease has room.
+    Room(Arc<Entry>),
+    /// That the number was given up for another.
+    Renewal,
+    /// That the number was given back.
+    Leave,
+}
+
+impl Wish {
+    /// Whether it takes a lease with room.
+    pub(in crate::lease) fn seeks(&self) -> bool {
+        matches!(self, Wish::Open(_) | Wish::Room(_))
+    }
+}
 
 /// What an opener finds.
 pub(in crate::lease) enum Found {

@@ -40,7 +40,7 @@ impl Seat {
         };
         Seat {
             contract: self.contract.clone(),
-            holder: self.holder.copy(process.random(), process.holder.clone()),
+            holder: self.holder.copy(process.environment.random(), process.holder.clone()),
             stage,
             left_by: Weak::new(),
             rests_until: 0,

@@ -16,7 +16,7 @@ mod callers;
 #[cfg(all(test, not(loom)))]
 mod copy;
 
-pub(super) use callers::Found;
+pub(super) use callers::{Found, Wish};
 
 use super::contract::Contract;
 use super::entry::{Entry, LeaseCounts, Leased, Status};
@@ -112,7 +112,7 @@ impl Seat {
         Seat {
             number,
             contract,
-            holder: Holder::new(terms, process.random()),
+            holder: Holder::new(terms, process.environment.random()),
             stage: entry.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
             rests_until: 0,
@@ -176,7 +176,7 @@ impl Seat {
         let now = match self.now(process) {
             Ok(now) => now,
             // The last record is written whatever time it is.
-            Err(_) if self.is_leaving() => Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 },
+            Err(_) if self.is_leaving() => Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 },
             Err(error) => {
                 self.fail(error);
                 return Step::Rest(self.kept_until());
@@ -184,7 +184,7 @@ impl Seat {
         };
         if self.holder.grant().is_none() {
             // What is drawn for a lease must differ from what a copy of this machine draws for it.
-            self.holder.reseed(process.random());
+            self.holder.reseed(process.environment.random());
         }
         match self.holder.step(now) {
             Do::Rest(until) => {
@@ -199,7 +199,7 @@ impl Seat {
     /// Takes in what came of a call.
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
-        let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.time.mono_ms(), next: 0 });
+        let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
         let store = self.holder.store();
         self.holder.done(reply, now);
         self.note(store);
@@ -212,7 +212,7 @@ impl Seat {
 
     /// Does what callers have asked for since the last look.
     fn follow_wishes(&mut self, process: &Process) {
-        if self.entry().is_some_and(|entry| entry.is_given_up()) || self.is_unwanted(process.time.mono_ms()) {
+        if self.entry().is_some_and(|entry| entry.is_given_up()) || self.is_unwanted(process.environment.mono_ms()) {
             self.give_up();
             if let Some(entry) = self.entry() {
                 entry.generator.close();
@@ -289,9 +289,9 @@ impl Seat {
         let (tick, next) = match self.entry() {
             Some(entry) => (entry.generator.tick_or_zero(), entry.generator.lease.get().next()),
             None if self.contract.manual_clock => (0, 0),
-            None => (self.contract.terms.layout.tick_of(process.time.unix_ms())?, 0),
+            None => (self.contract.terms.layout.tick_of(process.environment.unix_ms())?, 0),
         };
-        Ok(Now { tick, mono_ms: process.time.mono_ms(), next })
+        Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
     }
 
     /// Passes on what the holder has come to; returns when a grant will be ready.
@@ -314,7 +314,7 @@ impl Seat {
                 self.begin(grant, process);
             } else if !in_use {
                 let begins_ms = self.contract.terms.layout.tick_start_ms(first_tick.saturating_sub(ahead));
-                let ms = begins_ms - process.time.unix_ms();
+                let ms = begins_ms - process.environment.unix_ms();
                 ready_at = now.mono_ms + u64::try_from(ms).unwrap_or(0).clamp(1, LOOK_MS);
                 let (node, begins) = (grant.node, show_instant(begins_ms));
                 let why = format!(
@@ -365,11 +365,11 @@ impl Seat {
             }
             Stage::Opening | Stage::Leaving => {
                 let manual = self.contract.manual_clock;
-                let clock = if manual { Clock::manual() } else { process.time.clock() };
-                let seen = if manual { 0 } else { layout.tick_of(process.time.unix_ms()).unwrap_or(0) };
+                let clock = if manual { Clock::manual() } else { process.environment.clock() };
+                let seen = if manual { 0 } else { layout.tick_of(process.environment.unix_ms()).unwrap_or(0) };
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
                 let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
-                let leased = Leased { contract: self.contract.clone(), status, home: process.home.clone() };
+                let leased = Leased { contract: self.contract.clone(), status, home: Arc::clone(&process.home) };
                 let entry = Arc::new(Entry::new(generator, manual, self.contract.spec.clone(), Some(leased)));
                 stats::register(Arc::downgrade(&entry) as _);
                 (entry, owner, true)
@@ -499,7 +499,7 @@ impl Seat {
     fn report(&self, trouble: Option<&Error>, process: &Process) {
         let Some((entry, leased)) = self.entry().and_then(|entry| Some((entry, entry.leased.as_ref()?))) else { return };
         let before = leased.status.load();
-        let since_ms = before.trouble.as_ref().map_or_else(|| process.time.unix_ms(), |(_, since_ms)| *since_ms);
+        let since_ms = before.trouble.as_ref().map_or_else(|| process.environment.unix_ms(), |(_, since_ms)| *since_ms);
         let trouble = trouble.map(|error| (error.clone(), since_ms));
         let left = self.holder.grant().map_or(before.left, |grant| grant.left);
         self.tell_of_trouble(entry, &before, trouble.as_ref());

@@ -61,7 +61,7 @@ impl Lab {
                         keeper.done(&call, reply, program.process());
                     }
                     Next::Rest(until) => {
-                        wake = wake.min((self.at + until.saturating_sub(program.process().time.mono_ms())).max(self.at + 1))
+                        wake = wake.min((self.at + until.saturating_sub(program.process().environment.mono_ms())).max(self.at + 1))
                     }
                     Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
                     Next::End => wake = self.at + 1,

@@ -2,7 +2,8 @@
 //! holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
-use super::super::holder::{CLOCK_ERROR_MS, Do, Holder, Now, Reply, Terms};
+use super::super::holder::{Do, Holder, Now, Reply, Terms};
+use super::super::record::CLOCK_ERROR_MS;
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
 use crate::error::ErrorKind;

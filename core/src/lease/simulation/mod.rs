@@ -16,9 +16,8 @@ mod program;
 mod store;
 mod world;
 
-pub(super) use clocks::Clocks;
-
 use super::record::{Meta, Slot};
+use clocks::{Clocks, Simulated};
 use std::sync::atomic::{AtomicU64, Ordering};
 use world::World;
 

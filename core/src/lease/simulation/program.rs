@@ -1,19 +1,20 @@
 //! A process as it ships, on simulated clocks: its keepers, handles and the calls under way.
 
 use super::super::contract::Contract;
-use super::super::entry::Entry;
+use super::super::entry::{Entry, Home};
 use super::super::holder::Grant;
-use super::super::keeper::{Call, Keeper, Keepers};
-use super::super::process::{Home, Process, Time};
+use super::super::keeper::{Call, Keeper, locked};
+use super::super::keepers::Keepers;
+use super::super::process::Process;
 use super::super::visit::{self, Answer, Visit};
-use super::Clocks;
+use super::{Clocks, Simulated};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::Mark;
 use crate::generator::Claimed;
 use crate::id::Id;
 use crate::wait::Wait;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The words that one process may have issued under one lease, from the first to the last.
@@ -58,14 +59,32 @@ pub(super) struct Program {
     keepers: Arc<Keepers>,
 }
 
-fn process(id: usize, seed: u64, clocks: &Clocks, home: Home) -> Process {
+/// The keepers of a simulated process, which lives as long as its handles are used.
+struct Keep(Weak<Keepers>);
+
+impl Keep {
+    fn keepers(&self) -> Arc<Keepers> {
+        self.0.upgrade().expect("a simulated process lives as long as its handles are used")
+    }
+}
+
+impl Home for Keep {
+    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+        visit::ensure(&self.keepers(), entry, wait)
+    }
+
+    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+        visit::close(&self.keepers(), entry, wait)
+    }
+}
+
+fn process(id: usize, seed: u64, clocks: &Clocks, keepers: &Weak<Keepers>) -> Process {
     Process {
         number: id as u64,
         mark: Mark::simulated(id as u64),
-        time: Time::Simulated(clocks.clone()),
         holder: format!("sim:{id}"),
-        home,
-        seeds: Some(seed.into()),
+        home: Arc::new(Keep(keepers.clone())),
+        environment: Box::new(Simulated { clocks: clocks.clone(), seeds: seed.into() }),
     }
 }
 
@@ -77,7 +96,7 @@ fn forever() -> Wait<'static> {
 impl Program {
     pub(super) fn new(id: usize, contract: Contract, seed: u64, offset_ms: i64) -> Self {
         let clocks = Clocks::default();
-        let keepers = Arc::new_cyclic(|weak| Keepers::new(process(id, seed, &clocks, Home::Simulated(weak.clone()))));
+        let keepers = Arc::new_cyclic(|weak| Keepers::new(process(id, seed, &clocks, weak)));
         Program {
             id,
             contract,
@@ -129,7 +148,7 @@ impl Program {
             let process = Process {
                 number: self.keepers.process.number,
                 mark: Mark::simulated(self.keepers.process.number),
-                ..process(id, id as u64, &clocks, Home::Simulated(weak.clone()))
+                ..process(id, id as u64, &clocks, weak)
             };
             self.keepers.copy(process, |process, entry| copies.of(process, entry))
         });
@@ -154,7 +173,11 @@ impl Program {
     }
 
     pub(super) fn start_threads(&mut self) {
-        self.threads.extend(self.clocks.take_started().into_iter().map(|keeper| Thread { keeper, call: None }));
+        for keeper in locked(&self.keepers.map).values() {
+            if self.threads.iter().all(|thread| !Arc::ptr_eq(&thread.keeper, keeper)) {
+                self.threads.push(Thread { keeper: Arc::clone(keeper), call: None });
+            }
+        }
     }
 
     /// A thread that has nothing to do any more, if its process agrees.
@@ -175,13 +198,9 @@ impl Program {
 
     /// A thread that may not wait opens a handle.
     pub(super) fn try_open(&mut self) -> Result<()> {
-        match visit::open_in(&self.keepers, &self.contract, &Wait::from(Duration::ZERO)) {
-            Ok(entry) => {
-                self.handles.push(entry);
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        let opened = visit::open(&self.keepers, &self.contract, &Wait::from(Duration::ZERO))?;
+        self.handles.push(opened.expect("a simulated process keeps its number"));
+        Ok(())
     }
 
     pub(super) fn entry(&self, at: usize) -> Arc<Entry> {
@@ -338,7 +357,8 @@ struct Copies(Vec<(*const Entry, Arc<Entry>)>);
 impl Copies {
     fn of(&mut self, process: &Process, entry: &Arc<Entry>) -> Arc<Entry> {
         let known = self.0.iter().find(|(of, _)| *of == Arc::as_ptr(entry));
-        let copy = known.map_or_else(|| Arc::new(entry.copy(process)), |(_, copy)| Arc::clone(copy));
+        let copy = known
+            .map_or_else(|| Arc::new(entry.copy(&process.home, process.environment.clock(), process.mark)), |(_, copy)| Arc::clone(copy));
         self.0.push((Arc::as_ptr(entry), Arc::clone(&copy)));
         copy
     }

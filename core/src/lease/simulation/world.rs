@@ -247,7 +247,7 @@ impl World {
         }
         self.processes[at].note_tokens();
         if wake < u64::MAX {
-            let now = self.processes[at].process().time.mono_ms();
+            let now = self.processes[at].process().environment.mono_ms();
             self.wake_in(at, wake.saturating_sub(now));
         }
     }

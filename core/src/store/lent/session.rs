@@ -1,6 +1,6 @@
 //! A connection to one frazil-server: blocking, and every wait ends at a deadline.
 
-use super::super::hosts::{Failure, Hosts, said};
+use super::super::hosts::{Failure, Hosts, lost, said};
 use super::super::socket::Deadline;
 use super::super::stream::Stream;
 use super::message::{COMMAND, Question};
@@ -179,15 +179,6 @@ fn away(why: &str) -> Failure {
 
 fn full() -> Failure {
     away("it has as many connections as its --max-connections allows")
-}
-
-/// A connection that cannot be made, or breaks.
-pub(super) fn lost(error: &io::Error) -> Failure {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => away("it did not answer in time"),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => away("it closed the connection"),
-        _ => (ErrorKind::StoreUnreachable, error.to_string()),
-    }
 }
 
 /// Something answers, but not as a frazil-server does.

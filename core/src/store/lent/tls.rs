@@ -1,9 +1,8 @@
 //! `frazils://`: TLS to a frazil-server, by the options `ca`, `cert` and `key`, which name files in PEM.
 
-use super::super::hosts::{Failure, Hosts, said};
+use super::super::hosts::{Failure, Hosts, lost, said};
 use super::super::socket::{Deadline, Timed};
 use super::super::stream::Stream;
-use super::session::lost;
 use crate::error::Result;
 use std::io;
 

@@ -1,0 +1,116 @@
+//! The keepers of this process, and the calls that handles and tags make.
+
+use super::contract::Contract;
+use super::duty::Duty;
+use super::entry::{Entry, Home};
+use super::keepers::Keepers;
+use super::line::Line;
+use super::process::Process;
+use super::visit;
+use crate::error::{Error, ErrorKind, Result};
+use crate::fork::PerProcess;
+use crate::store::Address;
+use crate::wait::Wait;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+static KEEPERS: PerProcess<Arc<Keepers>> = PerProcess::new();
+
+/// The keepers of whatever process calls.
+struct ThisProcess;
+
+impl Home for ThisProcess {
+    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+        visit::ensure(&keepers()?, entry, wait)
+    }
+
+    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+        visit::close(&keepers()?, entry, wait)
+    }
+}
+
+/// # Errors
+/// Infallible.
+fn keepers() -> Result<Arc<Keepers>> {
+    KEEPERS.get(|| Ok(Arc::new(Keepers::new(Process::this(Arc::new(ThisProcess)))))).cloned()
+}
+
+/// Opens a leased generator, or takes one more handle on it.
+///
+/// # Errors
+/// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
+pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+    loop {
+        if let Some(entry) = visit::open(&keepers()?, contract, wait)? {
+            return Ok(entry);
+        }
+    }
+}
+
+/// Gives the number back, so that the next use takes another.
+///
+/// # Errors
+/// `SPEC` without a store; `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+    if entry.leased.is_none() {
+        return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
+    }
+    visit::renew(&keepers()?, entry, wait)
+}
+
+/// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
+/// SIGTERM, so that the next one need not wait for a number of its own. Waits at most `max_wait` for all stores together, also for what was
+/// closed or dropped before; where one is not told in time, the record's bound protects what was issued. Later calls on these generators are
+/// `CLOSED`; a ring gives out what it has prepared first. Nothing else is closed: given numbers and segments have nothing to give back. Call it from a thread, not
+/// from within a signal handler.
+///
+/// # Errors
+/// `WOULD_BLOCK` where a store has not been told yet.
+///
+/// # Example
+/// ```
+/// use std::time::Duration;
+///
+/// let ids = frazil::Snowflake::open("standard store=memory")?;
+/// frazil::close_all(Duration::from_millis(500))?;
+/// assert_eq!(ids.next_id().unwrap_err().kind(), frazil::ErrorKind::Closed);
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub fn close_all(max_wait: Duration) -> Result<()> {
+    visit::close_all(&keepers()?, &Wait::from(max_wait).begun())
+}
+
+/// Has a duty done on the thread of a store, or of several. It is due at once, and made with what calls it.
+///
+/// # Errors
+/// `STORE_UNREACHABLE` where no thread can be started.
+pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Duty>, T)) -> Result<T> {
+    keepers()?.with(stores, |keeper, state| {
+        let number = state.number();
+        let (duty, made) = make(keeper.waker(number));
+        state.duties.add(number, duty);
+        made
+    })
+}
+
+/// Returns this process's connections to stores.
+///
+/// # Errors
+/// Infallible.
+pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
+    let keepers = keepers()?;
+    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_one_line_to_each_store() {
+        let line = |store: &str| lines([&Address::parse(store).unwrap()]).unwrap().remove(0);
+        let (one, other) = (line("file:/one"), line("file:/other"));
+        assert!(Arc::ptr_eq(&one, &line("file:/one")) && !Arc::ptr_eq(&one, &other));
+    }
+}
