@@ -1,9 +1,5 @@
 //! The handles on numbers that are prepared ahead: [`Segment`], [`Tickets`], [`Buffered`].
 
-mod openings;
-
-pub(crate) use openings::drop_all as drop_openings;
-
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
@@ -105,29 +101,45 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
-    /// Opens a spec as one of the three, and waits for the first numbers.
+    /// Opens a spec as one of the three, and waits for the first numbers. A call that ends before they are there leaves nothing: a later
+    /// one begins anew.
     ///
     /// # Errors
     /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
     pub fn open<'a>(supply: Supply, spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
-        let wait = wait.into().begun();
-        let prepares = supply != Supply::Tickets;
-        let numbers = match openings::take(supply, &spec)? {
-            Some(numbers) => numbers,
-            None => Numbers::new(supply, spec, wait)?,
-        };
-        match prepares.then(|| numbers.shared.chain.prepare(&wait)) {
-            None | Some(Ok(())) => Ok(numbers),
-            Some(Err(error)) => {
-                if error.kind() == ErrorKind::WouldBlock {
-                    openings::keep(supply, numbers, wait.left().min(DROP_PATIENCE))?;
-                } else {
-                    // Dropping a ring waits for its store, also where an event loop has no time left.
-                    drop(numbers.try_close(wait.left().min(DROP_PATIENCE)));
-                }
-                Err(error)
-            }
+        let (wait, mut begun) = (wait.into().begun(), None);
+        let opened = Numbers::proceed(&mut begun, supply, &spec, &wait);
+        if let Some(numbers) = begun {
+            // Dropping a ring waits for its store, also where an event loop has no time left.
+            drop(numbers.try_close(wait.left().min(DROP_PATIENCE)));
         }
+        opened
+    }
+
+    /// A call that opens a spec for [`Pending`](crate::Pending): after `WOULD_BLOCK` the next look continues where it was.
+    #[doc(hidden)]
+    pub fn opening(supply: Supply, spec: Spec) -> impl FnMut(Wait<'_>) -> Result<Self> + Send + 'static {
+        let mut begun = None;
+        move |wait| {
+            let wait = wait.begun();
+            let opened = Numbers::proceed(&mut begun, supply, &spec, &wait);
+            if opened.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock) {
+                begun.take().map(|numbers| numbers.try_close(wait.left().min(DROP_PATIENCE)));
+            }
+            opened
+        }
+    }
+
+    /// Opens what is not begun, and waits for the first numbers.
+    fn proceed(begun: &mut Option<Self>, supply: Supply, spec: &Spec, wait: &Wait<'_>) -> Result<Self> {
+        if begun.is_none() {
+            *begun = Some(Numbers::new(supply, spec.clone(), *wait)?);
+        }
+        let numbers = begun.as_ref().expect("just begun");
+        if supply != Supply::Tickets {
+            numbers.shared.chain.prepare(wait)?;
+        }
+        Ok(begun.take().expect("just begun"))
     }
 
     fn new(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
@@ -265,7 +277,8 @@ impl Numbers {
     }
 
     /// Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; a ring's
-    /// leased node number is given back, too. The next call prepares new ones.
+    /// leased node number is given back, too. The next call prepares new ones. An `open` that is under way keeps what it has fetched: wait
+    /// for it first.
     ///
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
@@ -281,7 +294,6 @@ impl Numbers {
         let wait = wait.into().begun();
         let chain = &self.shared.chain;
         chain.drop_prepared()?;
-        openings::drop_all()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().lease().is_some()
         {

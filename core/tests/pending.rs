@@ -141,7 +141,7 @@ fn two_polled_opens_of_one_segment_both_open() {
     let calls: Vec<_> = (0..2)
         .map(|_| {
             let spec = spec.clone();
-            start(LONG, move |wait| Numbers::open(Supply::Segment, spec.clone(), wait))
+            start(LONG, Numbers::opening(Supply::Segment, spec.clone()))
         })
         .collect();
     for (_, call) in &calls {
@@ -155,7 +155,7 @@ fn a_polled_open_survives_the_renewal_of_something_else() {
     let ids = Snowflake::open("standard store=memory namespace=pending").unwrap();
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=104 exhausted=wait:60s";
     let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
-    let (_call, open) = start(LONG, move |wait| Numbers::open(Supply::Buffered, spec.clone(), wait));
+    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec));
     std::thread::sleep(Duration::from_millis(1200));
     ids.renew().unwrap();
     let (result, after) = told(&open);
@@ -166,8 +166,7 @@ fn a_polled_open_survives_the_renewal_of_something_else() {
 fn a_polled_ring_may_wait_long_for_its_lease() {
     let folder = Folder::new("ring");
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=1";
-    let open_ring = |wait: Wait<'_>, line: &str| Numbers::open(Supply::Buffered, Spec::parse(line)?, wait);
-    let line = format!("{layout} size=2 empty=wait:3s {}", folder.store());
+    let spec = Spec::parse(&format!("{layout} size=2 empty=wait:3s {}", folder.store())).unwrap();
     // The number begins above what was issued under it: 6 s from now.
     let ahead = || {
         let ids = Snowflake::open(&format!("{layout} exhausted=ahead:20s {}", folder.store())).unwrap();
@@ -176,12 +175,12 @@ fn a_polled_ring_may_wait_long_for_its_lease() {
     };
     ahead();
     let since = Instant::now();
-    let blocking = open_ring(Wait::from(LONG), &line);
+    let blocking = Numbers::open(Supply::Buffered, spec.clone(), LONG);
     let took = since.elapsed();
     assert!(blocking.is_ok(), "blocking: {:?}", blocking.err());
     blocking.unwrap().close();
     ahead();
-    let (_call, open) = start(LONG, move |wait| open_ring(wait, &line));
+    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec));
     let (result, after) = told(&open);
     assert!(result.is_ok(), "polled: {:?} after {after:?}; blocking was Ok after {took:?}", result.err());
 }

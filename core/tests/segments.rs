@@ -623,9 +623,9 @@ fn a_lease_is_renewed_in_time_while_the_calls_for_a_tag_hang() {
     assert!(one.next_id().is_ok() && two.next_id().is_ok());
 }
 
-/// As an event loop does, which may not wait: what an earlier call has begun is there when it comes back.
+/// An event loop, which may not wait, looks again: each look continues what the first one has begun.
 #[test]
-fn who_may_not_wait_asks_again_until_numbers_are_ready() {
+fn an_opening_is_looked_at_until_numbers_are_ready() {
     let folder = Folder::new("polls");
     let lines = [
         (Supply::Segment, format!("polled store=file:{}", folder.0.display())),
@@ -638,9 +638,9 @@ fn who_may_not_wait_asks_again_until_numbers_are_ready() {
 }
 
 fn polled(supply: Supply, line: &str) -> Numbers {
-    let begin = Instant::now();
+    let (begin, mut open) = (Instant::now(), Numbers::opening(supply, Spec::parse(line).expect("a good line")));
     loop {
-        match Numbers::open(supply, Spec::parse(line).expect("a good line"), Duration::ZERO) {
+        match open(Duration::ZERO.into()) {
             Ok(numbers) => return numbers,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::WouldBlock, "{line}: {error}");
@@ -654,30 +654,13 @@ fn polled(supply: Supply, line: &str) -> Numbers {
 #[test]
 fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
     let folder = Folder::new("crowd");
-    let mut waiting: Vec<_> = (0..200).map(|n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap()).collect();
+    let spec = |n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap();
+    let mut waiting: Vec<_> = (0..200).map(|n| Numbers::opening(Supply::Segment, spec(n))).collect();
     let begin = Instant::now();
     while !waiting.is_empty() {
-        waiting.retain(|spec| Numbers::open(Supply::Segment, spec.clone(), Duration::ZERO).is_err());
+        waiting.retain_mut(|open| open(Duration::ZERO.into()).is_err());
         assert!(begin.elapsed() < Duration::from_secs(60), "{} tags were never ready", waiting.len());
         std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// A copy of the machine would find the same.
-#[test]
-fn a_renewal_drops_what_is_kept_for_who_may_not_wait() {
-    let folder = Folder::new("kept");
-    let renew: [fn(&Folder); 2] = [
-        |folder| Segment::open(&format!("other store={}", folder.store())).unwrap().renew().unwrap(),
-        |folder| Snowflake::open(&format!("standard store={}", folder.store())).unwrap().renew().unwrap(),
-    ];
-    for (n, renew) in renew.into_iter().enumerate() {
-        let open = |line: &String| Numbers::open(Supply::Segment, Spec::parse(line).unwrap(), Duration::ZERO);
-        // A busy machine may stop an opener until its range is there.
-        let mut lines = (0..100).map(|tag| format!("tag-{n}-{tag} store={}", folder.store()));
-        let line = lines.find(|line| open(line).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)).unwrap();
-        renew(&folder);
-        assert!(polled(Supply::Segment, &line).next_id().unwrap().get() > 1, "the first range was dropped");
     }
 }
 

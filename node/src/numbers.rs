@@ -80,7 +80,8 @@ pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::Promise)?;
-        let open = move |wait: Wait<'_>| Numbers::open(supply, spec.clone(), wait).map(Handle::new);
+        let mut open = Numbers::opening(supply, spec);
+        let mut open = move |wait: Wait<'_>| open(wait).map(Handle::new);
         now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
     })
 }

@@ -290,7 +290,8 @@ where
     C: PyClass<BaseType = Numbers> + Clone + Send + 'static,
 {
     let (timeout, spec) = (wait::timeout(timeout)?, convert::numbers_spec(spec, options, of.py())?);
-    let open = move |wait: Wait<'_>| frazil::Numbers::open(supply, spec.clone(), wait).map(Opened::new);
+    let mut open = frazil::Numbers::opening(supply, spec);
+    let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
     finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of)
 }
 
