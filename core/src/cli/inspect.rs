@@ -17,7 +17,7 @@ use crate::text::TextFormat;
 use crate::time::{show_duration, show_instant, show_span};
 use forms::{DOUBLE, Form, Other};
 use serde_json::{Map, Value, json};
-use systems::{Numbers, System};
+use systems::{Nodes, Sequence, System};
 
 const DAY_MS: i64 = 86_400_000;
 /// So many readings are printed; JSON has them all.
@@ -26,6 +26,8 @@ const SHOWN: usize = 5;
 const LEAST: f64 = 0.001;
 /// Readings that are at least this part as likely as the first one share its rank: what is known does not tell them apart.
 const SHARES: f64 = 0.1;
+/// The part of IDs that are of another system than the one that their surroundings name, or of a public one and written as those are not.
+const ODD: f64 = 0.001;
 /// How often an ID that somebody asks about has been through a JavaScript number.
 const ROUNDED: f64 = 0.05;
 /// So many of the numbers that round to one are printed.
@@ -70,6 +72,8 @@ struct Reading {
     share: f64,
     /// The weight of the first system.
     likeliest: f64,
+    /// The IDs of one of its systems are public.
+    is_public: bool,
     /// 1 for those that nothing tells from the likeliest.
     rank: usize,
     reasons: Vec<String>,
@@ -80,9 +84,9 @@ impl Inspection {
     fn new(text: &str, now_ms: i64) -> Result<Self> {
         let systems = systems::all()?;
         let mut inspection = Inspection { text: text.to_owned(), now_ms, numbers: Vec::new(), readings: Vec::new(), others: Vec::new() };
-        for form in forms::read(forms::bare(text)) {
+        for form in forms::read(text) {
             match form {
-                Form::Number { id, how, chance } => inspection.add(id, how, chance, &systems),
+                Form::Number { id, how, chance, of } => inspection.add(id, how, chance, of, &systems),
                 other => inspection.others.push(other),
             }
         }
@@ -91,7 +95,7 @@ impl Inspection {
     }
 
     /// Reads a number as every system's.
-    fn add(&mut self, id: Id, how: &'static str, chance: f64, systems: &[System]) {
+    fn add(&mut self, id: Id, how: &'static str, chance: f64, named: Option<&str>, systems: &[System]) {
         let is_double = how == DOUBLE;
         let may_be_rounded = is_double || (id.looks_rounded() && chance == 1.0);
         let prior = if is_double { 1.0 } else { ROUNDED };
@@ -101,6 +105,11 @@ impl Inspection {
         for system in systems {
             let of = |id: Id| score::likelihood(system, id, self.now_ms).map_or(0.0, f64::exp);
             let (own, all) = (of(id), if may_be_rounded { ids(&origins).map(of).sum() } else { 0.0 });
+            let is_odd = match named {
+                Some(name) => name != system.name,
+                None => system.is_public && !matches!(how, "decimal" | DOUBLE),
+            };
+            let chance = if is_odd { chance * ODD } else { chance };
             let weight = chance * if may_be_rounded { (1.0 - prior) * own + prior * all } else { own };
             as_it_is += (1.0 - prior) * own;
             rounded += prior * all;
@@ -108,7 +117,7 @@ impl Inspection {
                 if likeliest.as_ref().is_none_or(|(most, _)| weight > *most) {
                     likeliest = Some((weight, system));
                 }
-                self.take(system, id, how, weight);
+                self.take(system, id, how, weight, named == Some(system.name));
             }
         }
         let rounded = likeliest.filter(|_| may_be_rounded).map(|(_, system)| {
@@ -122,44 +131,58 @@ impl Inspection {
     }
 
     /// Adds a system to the reading with the same bits.
-    fn take(&mut self, system: &System, id: Id, how: &'static str, weight: f64) {
+    fn take(&mut self, system: &System, id: Id, how: &'static str, weight: f64, is_named: bool) {
         let Ok(parts) = system.layout.decode(id) else { return };
         let shape = system.layout.shape();
-        match self.readings.iter_mut().find(|reading| reading.shape == shape && reading.how == how) {
-            Some(reading) => {
-                if weight > reading.likeliest {
-                    (reading.reasons, reading.doubts) = reasons(system, &parts, self.now_ms);
-                    reading.likeliest = weight;
-                    reading.systems.insert(0, (system.name, parts));
-                } else {
-                    reading.systems.push((system.name, parts));
-                }
-                reading.share += weight;
+        let at = self.readings.iter().position(|reading| reading.shape == shape && reading.how == how);
+        let at = at.unwrap_or_else(|| {
+            self.readings.push(Reading {
+                layout: system.layout.to_string(),
+                shape,
+                since_epoch_ms: parts.unix_ms().saturating_sub(system.layout.epoch_ms()),
+                systems: Vec::new(),
+                how,
+                share: 0.0,
+                likeliest: 0.0,
+                is_public: false,
+                rank: 0,
+                reasons: Vec::new(),
+                doubts: Vec::new(),
+            });
+            self.readings.len() - 1
+        });
+        let reading = &mut self.readings[at];
+        reading.share += weight;
+        reading.is_public |= system.is_public;
+        let is_likelier = weight > reading.likeliest;
+        if is_likelier {
+            (reading.reasons, reading.doubts) = reasons(system, &parts, self.now_ms);
+            if is_named {
+                reading.reasons.insert(0, format!("it is written as {} writes its IDs", system.name));
             }
-            None => {
-                let (reasons, doubts) = reasons(system, &parts, self.now_ms);
-                self.readings.push(Reading {
-                    layout: system.layout.to_string(),
-                    shape,
-                    since_epoch_ms: parts.unix_ms().saturating_sub(system.layout.epoch_ms()),
-                    systems: vec![(system.name, parts)],
-                    how,
-                    share: weight,
-                    likeliest: weight,
-                    rank: 0,
-                    reasons,
-                    doubts,
-                });
-            }
+            reading.likeliest = weight;
         }
+        // One that has numbered its nodes in two ways is there twice.
+        if let Some(known) = reading.systems.iter().position(|(name, _)| *name == system.name) {
+            if is_likelier {
+                reading.systems[..=known].rotate_right(1);
+            }
+            return;
+        }
+        reading.systems.insert(if is_likelier { 0 } else { reading.systems.len() }, (system.name, parts));
     }
 
     fn rank(&mut self) {
         let total: f64 = self.readings.iter().map(|reading| reading.share).sum();
         self.readings.sort_by(|a, b| b.share.total_cmp(&a.share));
-        let most = self.readings.first().map_or(0.0, |first| first.share);
+        let (most, first_is_public) = self.readings.first().map_or((0.0, false), |first| (first.share, first.is_public));
         for (at, reading) in self.readings.iter_mut().enumerate() {
-            reading.rank = if reading.share >= SHARES * most { 1 } else { at + 1 };
+            // An ID that somebody has met is one of the public ones, where one of these fits best.
+            let shares = reading.share >= SHARES * most && (reading.is_public || !first_is_public);
+            reading.rank = if shares { 1 } else { at + 1 };
+            if !reading.is_public {
+                reading.doubts.push("its IDs are seldom public".to_owned());
+            }
             reading.share /= total;
         }
     }
@@ -355,17 +378,22 @@ fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<Str
     if system.layout.expires_at_ms().is_some_and(|end| end <= now_ms) {
         doubts.push("the layout has ended, unless the epoch is another".to_owned());
     }
-    if system.numbers == Numbers::Random {
+    if (system.nodes, system.sequence) == (Nodes::Any, Sequence::Any) {
         reasons.push("the other bits are random there, and say nothing".to_owned());
         return (reasons, doubts);
     }
     let mut small = Vec::new();
-    for (name, value) in parts.fields() {
+    for (at, (name, value)) in parts.fields().enumerate() {
         let most = system.layout.node_field(name).map_or(0, Field::max);
-        match value {
-            0..=31 => small.push(format!("{name} {value}")),
+        match (system.nodes, value) {
+            (Nodes::Among(known), _) if at == 0 => {
+                let (is_known, list) = (known.contains(&value), if known.contains(&value) { &mut reasons } else { &mut doubts });
+                list.push(format!("{name} {value} {} one that it had then", if is_known { "is" } else { "is not" }));
+            }
+            (Nodes::Any | Nodes::Among(_), _) => {}
+            (_, 0..=31) => small.push(format!("{name} {value}")),
             // In the last quarter of the field's bits.
-            _ if system.numbers == Numbers::Counted && 4 * bits(value) > 3 * bits(most) => {
+            _ if system.nodes == Nodes::Counted && 4 * bits(value) > 3 * bits(most) => {
                 doubts.push(format!("{name} {} is large, and they are counted from 0", grouped(value)));
             }
             _ => {}
@@ -377,8 +405,12 @@ fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<Str
         several => reasons.push(format!("{} are small", several.join(" and "))),
     }
     let (sequence, most) = (parts.sequence(), system.layout.sequence().max());
-    if system.numbers == Numbers::Rounds {
+    if system.sequence == Sequence::Rounds {
         reasons.push("any sequence is as likely, as it counts on and on".to_owned());
+    } else if system.sequence == Sequence::CountsOn {
+        if sequence > most / 2 {
+            doubts.push(format!("sequence {sequence} is large for one that begins anew after a while"));
+        }
     } else if sequence < system.start.values() {
         reasons.push(format!("a tick begins with sequence {sequence}"));
     } else if sequence > most / 16 {

@@ -6,8 +6,8 @@ use crate::text::TextFormat;
 
 /// What stands there.
 pub(super) enum Form {
-    /// A number, how it is written, and how seldom such a text would be written so by chance.
-    Number { id: Id, how: &'static str, chance: f64 },
+    /// A number, how it is written, how seldom such a text would be written so by chance, and the system that what is around it names.
+    Number { id: Id, how: &'static str, chance: f64, of: Option<&'static str> },
     /// A number that is no ID, and why.
     NoId(String),
     /// An ID of another kind.
@@ -30,25 +30,114 @@ const KSUID: usize = 27;
 const KSUID_EPOCH_S: u64 = 1_400_000_000;
 const OBJECT_ID: usize = 24;
 
+const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// The shortcode of an Instagram post since 2015, with letters of both cases.
+const SHORTCODE: usize = 11;
+
 /// Everything that the text may be; nothing where it is no ID at all.
 pub(super) fn read(text: &str) -> Vec<Form> {
+    let Found { text, of, shortcode } = found(text);
     let others = [uuid(text), object_id(text), ulid(text), ksuid(text)];
     let others: Vec<_> = others.into_iter().flatten().map(Form::Other).collect();
-    if others.is_empty() { numbers(text) } else { others }
+    if !others.is_empty() {
+        return others;
+    }
+    if shortcode {
+        return shortcode_of(text).into_iter().collect();
+    }
+    let mut forms = numbers(text);
+    if let Some(system) = of {
+        forms.iter_mut().for_each(|form| {
+            if let Form::Number { of, .. } = form {
+                *of = Some(system)
+            }
+        });
+    } else if forms.is_empty() && text.len() == SHORTCODE && has_letters_of_both_cases(text) {
+        forms.extend(shortcode_of(text));
+    }
+    forms
 }
 
-/// What a log, a JSON text or a program has around a number.
-pub(super) fn bare(text: &str) -> &str {
-    let text = text.trim_matches(|c: char| c.is_whitespace() || "\"'`,;<>@#()[]".contains(c));
-    // A BigInt in JavaScript, a long in Java.
-    match text.strip_suffix(['n', 'L']) {
-        Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => number,
-        _ => text,
+/// The ID in a text, and the system that the rest of it names.
+struct Found<'a> {
+    text: &'a str,
+    of: Option<&'static str>,
+    /// It is one of Instagram's shortcodes.
+    shortcode: bool,
+}
+
+/// Takes away what a log, a JSON text, a program, a chat or an address has around an ID.
+fn found(text: &str) -> Found<'_> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || "\"'`,;()[]".contains(c));
+    let of_discord = |text| Found { text, of: Some("discord"), shortcode: false };
+    // <@ID>, <@!ID>, <@&ID>, <#ID>, <:name:ID>, <a:name:ID>, </command:ID>
+    if let Some(inner) = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'))
+        && let Some(at) = inner.rfind(|c: char| !c.is_ascii_digit())
+        && inner.starts_with(['@', '#', ':', 'a', '/'])
+    {
+        return of_discord(&inner[at + 1..]);
+    }
+    let address = text.split_once("://").map_or(text, |(_, rest)| rest);
+    if let Some((host, path)) = address.split_once('/')
+        && host.contains('.')
+    {
+        return in_address(&host.to_ascii_lowercase(), path.split(['?', '#']).next().unwrap_or_default());
+    }
+    let text = text.trim_matches(['<', '>', '@', '#']);
+    let plain = |text, of| Found { text, of, shortcode: false };
+    match (text.strip_prefix("urn:li:").and_then(|urn| urn.split_once(':')), text.split_once('_')) {
+        (Some((_, id)), _) => plain(id, Some("LinkedIn")),
+        // A media ID of Instagram, and its owner's.
+        (None, Some((media, owner))) if is_number(media) && is_number(owner) => plain(media, Some("instagram")),
+        // A BigInt in JavaScript, a long in Java.
+        _ => match text.strip_suffix(['n', 'L']) {
+            Some(number) if is_number(number) => plain(number, None),
+            _ => plain(text, None),
+        },
     }
 }
 
+/// The last ID in an address's path.
+fn in_address<'a>(host: &str, path: &'a str) -> Found<'a> {
+    let is_of = |site: &str| host == site || host.strip_suffix(site).is_some_and(|sub| sub.ends_with('.'));
+    let parts = || path.split('/').filter(|part| !part.is_empty());
+    if is_of("instagram.com")
+        && let Some(code) = parts().skip_while(|part| !matches!(*part, "p" | "reel" | "reels" | "tv")).nth(1)
+    {
+        return Found { text: code, of: Some("instagram"), shortcode: true };
+    }
+    // LinkedIn's addresses have words in front of an ID, and a few letters behind it.
+    let mut numbers = path.split(|c: char| !c.is_ascii_digit()).filter(|number| number.len() >= 15);
+    let text = numbers.next_back().or_else(|| parts().next_back()).unwrap_or_default();
+    let of = match () {
+        () if is_of("twitter.com") || is_of("x.com") => Some("twitter"),
+        () if is_of("discord.com") || is_of("discordapp.com") || is_of("discordapp.net") => Some("discord"),
+        () if is_of("instagram.com") => Some("instagram"),
+        () if is_of("linkedin.com") => Some("LinkedIn"),
+        // Gab is a fork of it; others are known by their paths: /@user/ID, /users/user/statuses/ID.
+        () if is_of("gab.com") || path.starts_with('@') || parts().any(|part| part == "statuses") => Some("Mastodon"),
+        () => None,
+    };
+    Found { text, of, shortcode: false }
+}
+
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn has_letters_of_both_cases(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().skip(1).any(|b| b.is_ascii_uppercase())
+}
+
+/// The media ID that a shortcode of Instagram stands for.
+fn shortcode_of(text: &str) -> Option<Form> {
+    let bytes: [u8; 8] = bytes(text, BASE64URL, |character| character)?;
+    let id = i64::try_from(u64::from_be_bytes(bytes)).ok().and_then(|number| Id::new(number).ok())?;
+    Some(Form::Number { id, how: "a shortcode", chance: 1.0, of: Some("instagram") })
+}
+
 fn numbers(text: &str) -> Vec<Form> {
-    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let digits = is_number(text);
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let read = (1..=16).contains(&hex.len()).then(|| u64::from_str_radix(hex, 16).ok()).flatten();
         return read.into_iter().map(|number| of_unsigned(number, "hex")).collect();
@@ -56,7 +145,7 @@ fn numbers(text: &str) -> Vec<Form> {
     if let Some(number) = scientific(text) {
         return vec![number];
     }
-    if let Some(digits) = text.strip_prefix('-').filter(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())) {
+    if let Some(digits) = text.strip_prefix('-').filter(|digits| is_number(digits)) {
         let unsigned =
             text.parse::<i64>().map_or_else(|_| String::new(), |number| format!("; its 64 bits without a sign are {}", number as u64));
         return vec![Form::NoId(format!("a negative number of {} digits: an ID is not negative{unsigned}", digits.len()))];
@@ -79,14 +168,18 @@ fn numbers(text: &str) -> Vec<Form> {
             _ => 62.0,
         };
         let chance = if digits { (10.0 / letters).powi(format.width() as i32) } else { 1.0 };
-        forms.push(Form::Number { id, how, chance });
+        forms.push(Form::Number { id, how, chance, of: None });
+    }
+    // Leading zeros that were not written.
+    if forms.is_empty() && (14..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        forms.extend(u64::from_str_radix(text, 16).ok().map(|number| of_unsigned(number, "hex")));
     }
     forms
 }
 
 fn of_unsigned(number: u64, how: &'static str) -> Form {
     match i64::try_from(number).ok().and_then(|number| Id::new(number).ok()) {
-        Some(id) => Form::Number { id, how, chance: 1.0 },
+        Some(id) => Form::Number { id, how, chance: 1.0, of: None },
         None => Form::NoId(format!(
             "a number of 64 bits, which no ID of 63 is: the signed integer {}; a hash, a random number, or a layout that uses the sign bit",
             number as i64
@@ -98,9 +191,8 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
 fn scientific(text: &str) -> Option<Form> {
     let (digits, exponent) = text.split_once(['e', 'E'])?;
     let (whole, fraction) = digits.split_once('.')?;
-    let numeric = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let exponent_digits = exponent.strip_prefix('+').unwrap_or(exponent);
-    if whole.len() != 1 || !numeric(whole) || !numeric(fraction) || !numeric(exponent_digits) {
+    if whole.len() != 1 || !is_number(whole) || !is_number(fraction) || !is_number(exponent_digits) {
         return None;
     }
     let number: f64 = text.parse().ok()?;
@@ -111,7 +203,7 @@ fn scientific(text: &str) -> Option<Form> {
             1 + fraction.len()
         )));
     }
-    Some(Form::Number { id: Id::new(number as i64).ok()?, how: DOUBLE, chance: 1.0 })
+    Some(Form::Number { id: Id::new(number as i64).ok()?, how: DOUBLE, chance: 1.0, of: None })
 }
 
 fn uuid(text: &str) -> Option<Other> {

@@ -1,7 +1,9 @@
+use super::forms::is_number;
 use super::*;
 use crate::layout::Layout;
 use crate::preset::PRESETS;
 use crate::spec::Spec;
+use crate::time::parse_instant;
 use fastrand::Rng;
 use serde_json::Value;
 
@@ -33,7 +35,9 @@ enum Nodes {
 /// An ID as the preset's generator mints it at an even time of the years: on a tick's start in seven of ten cases, else a few later.
 fn random_id(preset: &str, layout: &Layout, nodes: Nodes, random: &mut Rng) -> String {
     let start = Spec::of_layout(preset).unwrap().1.start.values();
-    let first = FROM.max(layout.epoch_ms());
+    let systems = systems::all().unwrap();
+    let begin = systems.iter().filter(|system| system.name == preset).map(|system| system.begin_ms).min().unwrap();
+    let first = FROM.max(begin).max(layout.epoch_ms());
     let last = layout.expires_at_ms().map_or(NOW, |end| end.min(NOW));
     let unix_ms = random.i64(first..last);
     let fields: Vec<_> = layout
@@ -67,12 +71,12 @@ fn shares(preset: &str, nodes: Nodes, count: usize, random: &mut Rng) -> (f64, f
     (part(first), part(shared), part(size))
 }
 
-/// What a number alone can tell. Most presets give a number of 63 bits a time in the same few years, so the same number may well be
-/// a Discord ID of 2016 or a `standard` one of 2026: the reading that comes first is the likelier, and those within a tenth of it share its rank. Presets
-/// with the same epoch and widths, `twitter` and `leaf`, are one reading.
+/// IDs of the presets as a program mints them at home, with no name around them. Most presets give a number of 63 bits a time in the same
+/// few years, so a number may well be a Discord ID of 2016 and a `standard` one of 2026, and one that a stranger has met is more often the
+/// former. Presets with the same epoch and widths, `twitter` and `leaf`, are one reading.
 #[test]
 fn random_ids_of_the_presets() {
-    for (nodes, least_first, least_shared, most_shared) in [(Nodes::Counted, 0.80, 0.95, 2.0), (Nodes::Any, 0.65, 0.90, 3.0)] {
+    for (nodes, least_first, least_shared, most_shared) in [(Nodes::Counted, 0.60, 0.72, 2.0), (Nodes::Any, 0.40, 0.55, 3.0)] {
         let mut random = Rng::with_seed(16);
         let (mut first, mut shared, mut among) = (0.0, 0.0, 0.0);
         for preset in PRESETS {
@@ -87,8 +91,8 @@ fn random_ids_of_the_presets() {
     }
 }
 
-/// Every known ID is read right, but those of layouts that are no system's. Of those that a system made after its first year, and before now, the
-/// right reading has rank 1; what is younger, or a field's first or last value made by hand, is as likely another system's.
+/// Every known ID is read right, but those of layouts that are no system's. Of those that a system made after its first year, and before
+/// now, the right reading has rank 1, but for one of a system whose IDs are seldom public.
 #[test]
 fn known_ids() {
     const YEAR_MS: i64 = 31_556_952_000;
@@ -106,11 +110,71 @@ fn known_ids() {
         println!("{id:>19} {line:<70} place {place}, rank {rank}");
         assert_eq!(inspection.readings[place - 1].systems[0].1.unix_ms(), unix_ms);
         if (layout.epoch_ms() + YEAR_MS..=NOW).contains(&unix_ms) {
-            assert_eq!(rank, 1, "{id} {line}");
-            first += 1;
+            first += usize::from(rank == 1);
         }
     }
-    assert!(first >= 6, "{first}");
+    assert!(first >= 6, "{first} of {}", vectors["vectors"].as_array().unwrap().len());
+}
+
+/// IDs that their systems have published, with the dates that stand beside them. Every third is held out: no weight was set by how it is
+/// read, and which of them are read wrong is not printed. (How a system fills its fields was taken from all that it has published.)
+#[test]
+fn public_ids() {
+    let list: Value = serde_json::from_str(include_str!("../../../../tests/vectors/public_ids.json")).unwrap();
+    let list = list["ids"].as_array().unwrap();
+    assert!(list.len() >= 60);
+    let mut shares = [[[0; 3]; 2]; 2];
+    for (at, entry) in list.iter().enumerate() {
+        let text = |name: &str| entry[name].as_str().unwrap();
+        let (id, system) = (text("id"), text("system"));
+        let is_held_out = at % 3 == 2;
+        let is_bare = is_number(id);
+        let inspection = inspect(id);
+        let is_right = |reading: &&Reading| {
+            let named = reading.systems.iter().find(|(name, _)| *name == system);
+            if let (Some((_, parts)), Some(time)) = (named, entry["time"].as_str()) {
+                let distance = parts.unix_ms().abs_diff(parse_instant("time", time).unwrap());
+                assert!(distance <= 1000 * entry["within_s"].as_u64().unwrap(), "{id}: {distance} ms from {time}");
+            }
+            named.is_some()
+        };
+        let other = inspection.others.iter().any(|other| {
+            matches!(other, Form::Other(other) if {
+                other.kind == system && other.unix_ms == entry["time"].as_str().map(|time| parse_instant("time", time).unwrap())
+            })
+        });
+        let reading = inspection.readings.iter().find(is_right);
+        let is_first = other || inspection.readings.first().as_ref().is_some_and(is_right);
+        let has_rank_1 = other || reading.is_some_and(|reading| reading.rank == 1);
+        if !is_held_out && !is_first {
+            let first = inspection.readings.first().map(|reading| reading.systems[0].0);
+            println!("{id} of {system}: first {first:?} {}", reading.map_or(0.0, |reading| reading.share / inspection.readings[0].share));
+        }
+        for (number, counts) in [1, usize::from(is_first), usize::from(has_rank_1)].into_iter().zip(0..) {
+            shares[usize::from(is_held_out)][usize::from(is_bare)][counts] += number;
+        }
+    }
+    let share = |of: &dyn Fn(usize, usize) -> bool| {
+        let mut sums = [0; 3];
+        for (held_out, bare) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            if of(held_out, bare) {
+                sums.iter_mut().zip(shares[held_out][bare]).for_each(|(sum, more)| *sum += more);
+            }
+        }
+        let [all, first, rank_1] = sums;
+        (all, first as f64 / all as f64, rank_1 as f64 / all as f64)
+    };
+    for (name, of) in [
+        ("all", &(|_, _| true) as &dyn Fn(usize, usize) -> bool),
+        ("tuned by", &|held_out, _| held_out == 0),
+        ("held out", &|held_out, _| held_out == 1),
+        ("plain numbers", &|_, bare| bare == 1),
+        ("plain numbers, held out", &|held_out, bare| (held_out, bare) == (1, 1)),
+    ] {
+        let (all, first, rank_1) = share(of);
+        println!("{name}: {all} IDs, first {:.1} %, rank 1 {:.1} %", 100.0 * first, 100.0 * rank_1);
+        assert!(first >= 0.75 && rank_1 >= 0.92, "{name}: {first} {rank_1}");
+    }
 }
 
 #[test]
@@ -163,13 +227,45 @@ fn other_kinds_of_ids() {
 }
 
 #[test]
+fn what_is_around_an_id_names_its_system() {
+    for (text, system, id) in [
+        ("<@80351110224678912>", "discord", "80351110224678912"),
+        ("<@!80351110224678912>", "discord", "80351110224678912"),
+        ("<@&165511591545143296>", "discord", "165511591545143296"),
+        ("<#103735883630395392>", "discord", "103735883630395392"),
+        ("<:mmLol:216154654256398347>", "discord", "216154654256398347"),
+        ("<a:b1nzy:392938283556143104>", "discord", "392938283556143104"),
+        ("</airhorn:816437322781949972>", "discord", "816437322781949972"),
+        ("https://discord.com/channels/427876741990711298/551531058039095296", "discord", "551531058039095296"),
+        ("https://cdn.discordapp.com/attachments/622136585277931532/626893414490832918/a.png", "discord", "626893414490832918"),
+        ("https://x.com/_RyanBenson/status/1098230906194546688?s=20", "twitter", "1098230906194546688"),
+        ("mobile.twitter.com/_RyanBenson/status/1098230906194546688/photo/1", "twitter", "1098230906194546688"),
+        ("https://www.instagram.com/p/BqvsDleB3lV/", "instagram", "1922949326347663701"),
+        ("https://www.instagram.com/instagram/reel/BqvsDleB3lV/?hl=hr", "instagram", "1922949326347663701"),
+        ("BqvsDleB3lV", "instagram", "1922949326347663701"),
+        ("1922949326347663701_25025320", "instagram", "1922949326347663701"),
+        ("https://mastodon.social/@Gargron/103254962155278888", "Mastodon", "103254962155278888"),
+        ("https://mastodon.social/users/Gargron/statuses/103254962155278888", "Mastodon", "103254962155278888"),
+        ("urn:li:activity:7016901149999955968", "LinkedIn", "7016901149999955968"),
+        ("https://www.linkedin.com/posts/a_more-activity-6904926959046938624-B2Ma", "LinkedIn", "6904926959046938624"),
+    ] {
+        let inspection = inspect(text);
+        let [number] = inspection.numbers.as_slice() else { panic!("{text}: {}", inspection.json()) };
+        assert_eq!((inspection.readings[0].systems[0].0, number.id.to_string().as_str()), (system, id), "{text}");
+        assert!(inspection.readings[0].share > 0.9, "{text}: {}", inspection.json());
+    }
+    // An address of another site, and a shortcode's length in one case.
+    assert_eq!(inspect("https://example.org/items/1541815603606036480").readings[0].systems[0].0, "twitter");
+    assert!(!inspect("combination").is_understood() && !inspect("Combination").is_understood());
+}
+
+#[test]
 fn forms_of_a_number() {
     let id = "1541815603606036480";
     for (text, how) in [
         ("1541815603606036480", "decimal"),
         ("\"1541815603606036480\",", "decimal"),
         ("1541815603606036480n", "decimal"),
-        ("<@1541815603606036480>", "decimal"),
         ("01541815603606036480", "decimal"),
         ("1ptWyK4WgZU", "base62"),
         ("1ASD13XH1F800", "base32"),
