@@ -2,7 +2,7 @@
 #![allow(non_camel_case_types)]
 
 use crate::convert::{SizedOut, filled, reference};
-use crate::error::{c_string, frazil_status, guard, told};
+use crate::error::{frazil_status, guard, told};
 use crate::next::handle;
 use crate::snowflake::frazil_snowflake;
 use std::cell::RefCell;
@@ -41,19 +41,6 @@ filled!(frazil_lease, last_error: *const c_char);
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
-}
-
-/// The texts of a lease that never change.
-pub(crate) struct Names {
-    store: CString,
-    namespace: CString,
-}
-
-impl Names {
-    pub(crate) fn of(lease: Option<frazil_core::Lease>) -> Self {
-        let (store, namespace) = lease.map(|lease| (lease.store, lease.namespace)).unwrap_or_default();
-        Names { store: c_string(store), namespace: c_string(namespace) }
-    }
 }
 
 /// The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no

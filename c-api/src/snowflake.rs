@@ -4,11 +4,23 @@
 use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
-use crate::lease::Names;
 use crate::next::handle::{self, handle};
 use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec, stay};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
+
+/// The texts of a lease that never change.
+pub(crate) struct Names {
+    pub(crate) store: CString,
+    pub(crate) namespace: CString,
+}
+
+impl Names {
+    fn of(lease: Option<frazil_core::Lease>) -> Self {
+        let (store, namespace) = lease.map(|lease| (lease.store, lease.namespace)).unwrap_or_default();
+        Names { store: c_string(store), namespace: c_string(namespace) }
+    }
+}
 
 /// A generator of IDs: unique, and strictly increasing over all threads and handles. Any number of
 /// threads may use it at once; free it when no call is running.

@@ -3,6 +3,7 @@
 use crate::names::Plan;
 use crate::protocol::Protocol;
 use crate::settings::{Settings, spec_error};
+use crate::shared::Limits;
 use crate::tls::Tls;
 use crate::tokens::Gate;
 use frazil::{Error, ErrorKind, Result};
@@ -13,17 +14,6 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 const USUAL_HTTP: &str = "127.0.0.1:8080";
-
-/// The limits of a request, and the right to send one.
-#[derive(Clone, Copy)]
-pub struct Limits {
-    /// The most IDs per request.
-    pub count: usize,
-    /// The longest wait for them.
-    pub wait: Duration,
-    /// The most connections per port.
-    pub connections: usize,
-}
 
 /// The place where a protocol is spoken.
 pub enum Place {

@@ -16,13 +16,14 @@
 //! | `shared` | the state that all connections share |
 //! | `listen`, `files` | ports and limits |
 //! | `stop`, `until`, `linger` | the end of the server, of some work, and of a connection |
-//! | `protocol`; `http`, `resp`, `admin` | the protocols of the ports |
+//! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
 //! | `manager` | systemd |
 //! | `run` | the life of the process |
 
 mod access;
 mod admin;
 mod config;
+mod dispatch;
 mod files;
 mod generators;
 mod http;

@@ -1,6 +1,7 @@
 //! The life of the process: open, serve, drain, release.
 
 use crate::config::Config;
+use crate::dispatch;
 use crate::lend::AT_ONCE;
 use crate::listen::{self, Bound, Door};
 use crate::names::{Name, Plan};
@@ -130,10 +131,10 @@ fn start(bound: Bound, shared: &Arc<Shared>, stop: Stop, protocol: Protocol) -> 
     let listener = bound.listen()?;
     let address = listener.local_addr().map_err(internal)?.to_string();
     log::info("listening", &[("protocol", protocol.name()), ("address", &address)]);
-    let full = if shared.tls.is_some() { b"" } else { protocol.full() };
+    let full = if shared.tls.is_some() { b"" } else { dispatch::full(protocol) };
     let (port, door) = (Arc::clone(protocol.port(&shared.metrics)), Door { most: shared.limits.connections, full });
     let shared = Arc::clone(shared);
-    let connection = move |stream, peer, stop, open| protocol.serve(stream, peer, stop, Arc::clone(&shared), open);
+    let connection = move |stream, peer, stop, open| dispatch::serve(protocol, stream, peer, stop, Arc::clone(&shared), open);
     Ok(listen::serve(listener, door, stop, port, connection))
 }
 

@@ -1,6 +1,5 @@
 //! The state that all connections share.
 
-use crate::config::Limits;
 use crate::metrics::Metrics;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
@@ -10,6 +9,18 @@ use frazil::{Error, ErrorKind, did_you_mean};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The limits of a request.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// The most IDs per request.
+    pub count: usize,
+    /// The longest wait for them.
+    pub wait: Duration,
+    /// The most connections per port.
+    pub connections: usize,
+}
 
 pub struct Shared {
     pub limits: Limits,

@@ -1,12 +1,11 @@
 //! Answers. No cache may keep one: it would repeat an ID.
 
-use super::form::spring_type;
 use crate::refusal::Refusal;
 use crate::turns;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -74,11 +73,6 @@ pub fn json(body: impl Into<Bytes>) -> Answer {
 
 pub fn plain(body: impl Into<Bytes>) -> Answer {
     of_type("text/plain; charset=utf-8", body)
-}
-
-/// Makes a text answer as Leaf's and Tinyid's servers send it. Many Java clients parse a number only from an answer of type JSON.
-pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
-    of_type(spring_type(headers), body)
 }
 
 /// Makes a refusal in JSON.

@@ -3,6 +3,7 @@
 use super::answer::{Answer, json, of_type, plain};
 use crate::refusal::{Refusal, Result};
 use crate::turns::in_turns;
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 
@@ -89,8 +90,13 @@ impl Form {
     }
 }
 
+/// Makes a text answer as Leaf's and Tinyid's servers send it. Many Java clients parse a number only from an answer of type JSON.
+pub fn spring_text(headers: &HeaderMap, body: impl Into<Bytes>) -> Answer {
+    of_type(spring_type(headers), body)
+}
+
 /// Returns the type of Spring's text answers, and so of Leaf's and Tinyid's: the one that the client prefers.
-pub fn spring_type(headers: &HeaderMap) -> &'static str {
+fn spring_type(headers: &HeaderMap) -> &'static str {
     const TYPES: [(&str, &str); 3] = [
         ("text/plain", "text/plain;charset=UTF-8"),
         ("application/json", "application/json;charset=UTF-8"),

@@ -1,7 +1,8 @@
 //! Leaf's paths, for clients of its server: a number as text.
 
-use super::answer::{Answer, spring_text};
+use super::answer::Answer;
 use super::ask::Ask;
+use super::form::spring_text;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;

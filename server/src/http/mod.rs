@@ -139,7 +139,7 @@ fn no_such_path() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
+    use crate::shared::Limits;
     use crate::stop;
     use crate::tokens::Gate;
     use crate::turns;

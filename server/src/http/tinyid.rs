@@ -2,9 +2,10 @@
 //!
 //! Answers equal Tinyid's to the byte. Where Tinyid cuts an oversize batch, or answers an error with an empty body, this is an error.
 
-use super::answer::{self, Answer, of_type, plain, spring_text};
+use super::answer::{self, Answer, of_type, plain};
 use super::ask::Ask;
 use super::form::joined;
+use super::form::spring_text;
 use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};

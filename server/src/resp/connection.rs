@@ -152,8 +152,8 @@ async fn send(stream: &mut (impl AsyncWrite + Unpin), reply: &mut Reply) -> std:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limits;
     use crate::names::Plan;
+    use crate::shared::Limits;
     use crate::stop;
     use crate::tokens::Gate;
     use crate::turns;
