@@ -166,7 +166,7 @@ enum {
 #define FRAZIL_MAX_BATCH 16777216
 
 /**
- * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; any number
+ * A layout: the fields of an ID, the length of a tick, and the epoch. Immutable; any number
  * of threads may use it at once.
  */
 typedef struct frazil_layout frazil_layout;
@@ -190,7 +190,7 @@ typedef struct frazil_snowflake frazil_snowflake;
 typedef int32_t frazil_status;
 
 /**
- * What a layout offers: frazil_layout_describe().
+ * The properties of a layout: frazil_layout_describe().
  */
 typedef struct {
     /**
@@ -207,7 +207,7 @@ typedef struct {
      */
     uint64_t tick_ms;
     /**
-     * How many generators can be told apart.
+     * The number of generators that can be told apart.
      */
     uint64_t nodes;
     /**
@@ -223,13 +223,13 @@ typedef struct {
      */
     uint32_t sequence_bits;
     /**
-     * How many node fields there are: frazil_layout_field().
+     * The number of node fields: frazil_layout_field().
      */
     size_t field_count;
 } frazil_layout_info;
 
 /**
- * What an ID is made of: frazil_layout_decode(). A node field: frazil_layout_decode_field().
+ * The parts of an ID: frazil_layout_decode(). A node field: frazil_layout_decode_field().
  */
 typedef struct {
     /**
@@ -253,7 +253,7 @@ typedef struct {
      */
     uint64_t sequence;
     /**
-     * Whether the decimal text looks like what a JavaScript number prints after it swallowed an ID.
+     * True if the decimal text looks like an ID that JavaScript has rounded.
      * A hint, not a proof: about one ID in 256 looks like this by chance.
      */
     bool looks_rounded;
@@ -274,16 +274,16 @@ typedef struct {
 } frazil_field;
 
 /**
- * How a generator's node number stands: frazil_snowflake_lease().
+ * The state of a generator's node number: frazil_snowflake_lease().
  */
 typedef struct {
     /**
-     * Whether the number is leased. One that is given without a store is not: it is healthy and has
+     * True if the number is leased. One that is given without a store is not: it is healthy and has
      * no end, and its texts are empty.
      */
     bool leased;
     /**
-     * Whether the last attempt to reach the store went well.
+     * True if the last attempt to reach the store succeeded.
      */
     bool healthy;
     /**
@@ -300,7 +300,7 @@ typedef struct {
      */
     int64_t bound_ms;
     /**
-     * How many disposable numbers were left when this one was taken; -1 for any other.
+     * The number of disposable numbers that were left when this one was taken; -1 for any other.
      */
     int64_t left;
     /**
@@ -308,19 +308,19 @@ typedef struct {
      */
     const char *store;
     /**
-     * What separates applications in the store: the spec's `namespace`; valid until the generator is
+     * The namespace, which separates applications in the store; valid until the generator is
      * freed.
      */
     const char *store_namespace;
     /**
-     * What last_status says, for people; empty with FRAZIL_OK. Valid until this thread's next call of
+     * The message of last_status, for people; empty with FRAZIL_OK. Valid until this thread's next call of
      * frazil_snowflake_lease().
      */
     const char *last_error;
 } frazil_lease;
 
 /**
- * What a generator or a segment has counted in this process. A value that means nothing there is 0: what begins with lease_ is a
+ * The counts of a generator or a segment in this process. A value that means nothing there is 0: what begins with lease_ is a
  * leased number's, what begins with range_ a segment's, tickets' or a ring's.
  */
 typedef struct {
@@ -342,7 +342,7 @@ typedef struct {
      */
     uint64_t waits;
     /**
-     * How long calls waited, all together.
+     * The time that calls waited, in total.
      */
     double wait_seconds;
     /**
@@ -354,7 +354,7 @@ typedef struct {
      */
     uint64_t refused;
     /**
-     * How often the clock went back by a tick or more.
+     * The number of times that the clock went back by a tick or more.
      */
     uint64_t rollbacks;
     /**
@@ -362,7 +362,7 @@ typedef struct {
      */
     double largest_rollback_seconds;
     /**
-     * How far the last ID is stamped ahead of the clock.
+     * The distance by which the last ID is stamped ahead of the clock.
      */
     double drift_seconds;
     /**
@@ -370,15 +370,15 @@ typedef struct {
      */
     uint64_t borrowed_ticks;
     /**
-     * How long until the layout ends; infinite where dates end first, and for numbers.
+     * The time until the layout ends; infinite where dates end first, and for numbers.
      */
     double layout_seconds_left;
     /**
-     * Whether there is a lease.
+     * True if there is a lease.
      */
     bool is_leased;
     /**
-     * Whether numbers are prepared.
+     * True if numbers are prefetched.
      */
     bool has_ranges;
     /**
@@ -390,11 +390,11 @@ typedef struct {
      */
     double lease_bound;
     /**
-     * How far off that is.
+     * The time until then.
      */
     double lease_seconds_left;
     /**
-     * How often the lease was extended.
+     * The number of times that the lease was extended.
      */
     uint64_t lease_renewals;
     /**
@@ -402,7 +402,7 @@ typedef struct {
      */
     uint64_t lease_failures;
     /**
-     * For how long these have failed; 0 when all is well.
+     * The time for which these have failed; 0 when all is well.
      */
     double lease_failing_seconds;
     /**
@@ -453,11 +453,11 @@ typedef struct {
      */
     const char *unit;
     /**
-     * What it tells.
+     * The help text.
      */
     const char *help;
     /**
-     * Whether it only grows; else it is a gauge.
+     * True for a counter, which only grows; false for a gauge.
      */
     bool is_counter;
 } frazil_metric;
@@ -482,16 +482,16 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Whether somebody should look; else all is well.
+     * True if somebody should look; false for good news.
      */
     bool is_warning;
     /**
-     * What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+     * The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
      * "clock.rollback" or "layout.ending". These names stay.
      */
     const char *name;
     /**
-     * For people; may be worded differently tomorrow.
+     * A text for people; its wording may change.
      */
     const char *text;
     /**
@@ -499,18 +499,18 @@ typedef struct {
      */
     const frazil_event_field *fields;
     /**
-     * How many there are.
+     * The number of fields.
      */
     size_t field_count;
 } frazil_event;
 
 /**
- * What frazil_on_event() has called, with the event and the pointer that was given there.
+ * A callback of frazil_on_event(): it receives the event and the pointer that was given there.
  */
 typedef void (*frazil_event_hook)(const frazil_event *event, void *data);
 
 /**
- * What an ObjectId is made of: frazil_object_id_decode().
+ * The parts of an ObjectId: frazil_object_id_decode().
  */
 typedef struct {
     /**
@@ -540,7 +540,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * What went wrong in this thread's last call that failed, for people: it names the argument, the
+ * The message of this thread's last call that failed, for people: it names the argument, the
  * value and what is allowed. Never NULL; empty before the first failure. UTF-8, valid until this
  * thread's next call that fails.
  */
@@ -553,7 +553,7 @@ const char *frazil_last_error(void);
 int64_t frazil_retry_after_ms(void);
 
 /**
- * How many errors the table has.
+ * The number of errors in the table.
  */
 size_t frazil_error_count(void);
 
@@ -570,7 +570,7 @@ frazil_status frazil_error_at(size_t index);
 const char *frazil_error_name(frazil_status code);
 
 /**
- * What a status means, in one sentence; NULL for a number that is none. Valid for the life of the process.
+ * The meaning of a status, in one sentence; NULL for a number that is not a status. Valid for the life of the process.
  */
 const char *frazil_error_meaning(frazil_status code);
 
@@ -581,7 +581,7 @@ const char *frazil_error_meaning(frazil_status code);
 const char *frazil_version(void);
 
 /**
- * Whether the library serves a program that was compiled with the frazil.h of a version:
+ * Checks whether the library serves a program that was compiled with the frazil.h of a version:
  * `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
  *
  * It does when the major version is the same, below 1.0 the minor one too, and the header is not
@@ -649,7 +649,7 @@ frazil_status frazil_layout_field(const frazil_layout *layout,
                                   uint32_t *bits);
 
 /**
- * Whether two layouts are the same: fields, tick and epoch.
+ * Compares two layouts: fields, tick and epoch.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_layout_equal(const frazil_layout *a, const frazil_layout *b, bool *equal);
@@ -732,7 +732,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_open(const char *spec, frazil_snowflake **ids);
 
 /**
- * As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
+ * Opens like frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
  * further away, or the store takes longer.
  */
 FRAZIL_NODISCARD
@@ -745,7 +745,7 @@ frazil_status frazil_snowflake_try_open(const char *spec, int64_t max_wait_ms, f
 void frazil_snowflake_free(frazil_snowflake *ids);
 
 /**
- * How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
+ * The number of IDs that could be minted at this instant with no stamp ahead of the clock: with `lag`, the
  * credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
  * way.
  */
@@ -818,11 +818,12 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
 
 /**
- * As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+ * Does the work of frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
  * told yet. The lease has ended in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids, int64_t max_wait_ms);
+frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids,
+                                         int64_t max_wait_ms);
 
 /**
  * Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
@@ -833,11 +834,12 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
 
 /**
- * As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+ * Closes like frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
  * told yet: that goes on in the background.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids, int64_t max_wait_ms);
+frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids,
+                                         int64_t max_wait_ms);
 
 /**
  * Closes every generator of this process that leases its number, and gives the numbers back: for the end
@@ -863,11 +865,13 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_next(const frazil_snowflake *ids, int64_t *id);
 
 /**
- * As frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
+ * Writes the next ID like frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
  * wait longer: see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_next(const frazil_snowflake *ids, int64_t max_wait_ms, int64_t *id);
+frazil_status frazil_snowflake_try_next(const frazil_snowflake *ids,
+                                        int64_t max_wait_ms,
+                                        int64_t *id);
 
 /**
  * Fills a buffer with `count` ascending IDs, in as many ticks as that takes.
@@ -882,7 +886,7 @@ frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
                                     size_t *written);
 
 /**
- * As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+ * Fills like frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
 FRAZIL_NODISCARD
@@ -925,11 +929,13 @@ FRAZIL_NODISCARD
 frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
 
 /**
- * As frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+ * Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
  * A range that comes later is dropped, and the next call fetches another.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_segment_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+frazil_status frazil_segment_try_open(const char *spec,
+                                      int64_t max_wait_ms,
+                                      frazil_numbers **numbers);
 
 /**
  * Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
@@ -942,7 +948,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_tickets_open(const char *spec, frazil_numbers **numbers);
 
 /**
- * As frazil_tickets_open(), which does not wait: for the sake of one shape.
+ * Opens like frazil_tickets_open(), which does not wait: for the sake of one shape.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_tickets_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
@@ -959,10 +965,12 @@ frazil_status frazil_buffered_open(const char *spec,
                                    frazil_numbers **numbers);
 
 /**
- * As frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+ * Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_buffered_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+frazil_status frazil_buffered_try_open(const char *spec,
+                                       int64_t max_wait_ms,
+                                       frazil_numbers **numbers);
 
 /**
  * Closes and frees numbers; what was prepared is lost. A ring's leased node number is given back, for
@@ -981,11 +989,13 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_next(const frazil_numbers *numbers, int64_t *number);
 
 /**
- * As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+ * Writes the next number like frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
  * see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_next(const frazil_numbers *numbers, int64_t max_wait_ms, int64_t *number);
+frazil_status frazil_numbers_try_next(const frazil_numbers *numbers,
+                                      int64_t max_wait_ms,
+                                      int64_t *number);
 
 /**
  * Fills a buffer with `count` numbers, which ascend where they come from one store, and in a ring.
@@ -1000,7 +1010,7 @@ frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
                                   size_t *written);
 
 /**
- * As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+ * Fills like frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
  * otherwise.
  */
 FRAZIL_NODISCARD
@@ -1020,13 +1030,13 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_batch(const frazil_numbers *numbers, int64_t *buffer, size_t count);
 
 /**
- * How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
+ * The number of prefetched numbers, without those of the range being used. FRAZIL_CLOSED.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_prepared(const frazil_numbers *numbers, uint64_t *prepared);
 
 /**
- * What went wrong last while numbers were prepared, although there may be some: one store of several is
+ * The last failure of the prefetch, although there may be numbers: one store of several is
  * away, for example. `last_status` is the number of that error, or FRAZIL_OK when all is well;
  * `last_error` says it for people, is empty with FRAZIL_OK, and valid until this thread's next call of
  * frazil_numbers_last_error().
@@ -1048,11 +1058,12 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_renew(const frazil_numbers *numbers);
 
 /**
- * As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * Does the work of frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
  * been told yet. What was prepared is dropped in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers, int64_t max_wait_ms);
+frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers,
+                                       int64_t max_wait_ms);
 
 /**
  * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that
@@ -1063,11 +1074,12 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_close(const frazil_numbers *numbers);
 
 /**
- * As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * Closes like frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
  * been told yet: that goes on in the background.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_close(const frazil_numbers *numbers, int64_t max_wait_ms);
+frazil_status frazil_numbers_try_close(const frazil_numbers *numbers,
+                                       int64_t max_wait_ms);
 
 /**
  * The layout of a ring's IDs, as a handle of its own that is the caller's to free. FRAZIL_WRONG_TYPE for
@@ -1084,7 +1096,7 @@ FRAZIL_NODISCARD
 frazil_status frazil_numbers_spec(const frazil_numbers *numbers, const char **spec);
 
 /**
- * What was counted for a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
+ * Writes the counts of a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
  *
  * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
  */
@@ -1094,10 +1106,12 @@ frazil_status frazil_snowflake_stats(const frazil_snowflake *ids,
                                      size_t size);
 
 /**
- * The same for a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
+ * Writes the counts of a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_stats(const frazil_numbers *numbers, frazil_stats *stats, size_t size);
+frazil_status frazil_numbers_stats(const frazil_numbers *numbers,
+                                   frazil_stats *stats,
+                                   size_t size);
 
 /**
  * Shows what every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
@@ -1111,7 +1125,7 @@ frazil_status frazil_each_stats(frazil_stats_visitor visitor,
                                 void *data);
 
 /**
- * How many rows the table of metrics has.
+ * The number of rows in the table of metrics.
  */
 size_t frazil_metric_count(void);
 

@@ -13,7 +13,7 @@ pub extern "C" fn frazil_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
 }
 
-/// Whether the library serves a program that was compiled with the frazil.h of a version:
+/// Checks whether the library serves a program that was compiled with the frazil.h of a version:
 /// `frazil_version_check(FRAZIL_VERSION_MAJOR, FRAZIL_VERSION_MINOR, FRAZIL_VERSION_PATCH)`.
 ///
 /// It does when the major version is the same, below 1.0 the minor one too, and the header is not
@@ -71,7 +71,7 @@ pub(crate) fn null(name: &str) -> Error {
     Error::new(ErrorKind::WrongType, format!("{name} is NULL"))
 }
 
-/// What an argument points to.
+/// Returns the object that an argument points to.
 ///
 /// # Safety
 /// The pointer is NULL or valid for `'a`.
@@ -105,7 +105,7 @@ impl<T> Out<T> {
 /// # Safety
 /// It is `repr(C)`, and any bytes of it may be copied.
 pub(crate) unsafe trait Filled {
-    /// As C calls it.
+    /// The type's name in C.
     const NAME: &'static str;
     /// The size of its first version.
     const FIRST_SIZE: usize;

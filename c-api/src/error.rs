@@ -29,7 +29,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<()>) -> frazil_status {
     guard_short(body)
 }
 
-/// The same for a body that comes to no place where POSIX cancels a thread, or puts that off itself: for the hot calls, whose price that would
+/// Guards a body that comes to no cancellation point of POSIX, or defers cancellation itself: for the hot calls, whose price that would
 /// be many times over.
 #[inline]
 pub(crate) fn guard_short(body: impl FnOnce() -> Result<()>) -> frazil_status {
@@ -65,7 +65,7 @@ pub(crate) fn c_string(text: String) -> CString {
     CString::new(text.replace('\0', "\\0")).expect("no NUL is left")
 }
 
-/// What went wrong in this thread's last call that failed, for people: it names the argument, the
+/// The message of this thread's last call that failed, for people: it names the argument, the
 /// value and what is allowed. Never NULL; empty before the first failure. UTF-8, valid until this
 /// thread's next call that fails.
 #[unsafe(no_mangle)]
@@ -80,7 +80,7 @@ pub extern "C" fn frazil_retry_after_ms() -> i64 {
     LAST.try_with(|last| last.borrow().retry_after_ms).unwrap_or(UNKNOWN)
 }
 
-/// How many errors the table has.
+/// The number of errors in the table.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_count() -> usize {
     ErrorKind::ALL.len()
@@ -99,7 +99,7 @@ pub extern "C" fn frazil_error_name(code: frazil_status) -> *const c_char {
     texts(code).map_or(std::ptr::null(), |(name, _)| name.as_ptr())
 }
 
-/// What a status means, in one sentence; NULL for a number that is none. Valid for the life of the process.
+/// The meaning of a status, in one sentence; NULL for a number that is not a status. Valid for the life of the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_error_meaning(code: frazil_status) -> *const c_char {
     texts(code).map_or(std::ptr::null(), |(_, meaning)| meaning.as_ptr())

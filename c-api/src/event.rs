@@ -1,4 +1,4 @@
-//! What an operator wants to know without asking.
+//! Events that an operator wants to see: a lease that fails, a clock that went back.
 #![allow(non_camel_case_types)]
 
 use crate::convert::max_wait;
@@ -20,20 +20,20 @@ pub struct frazil_event_field {
 /// call of the hook. A later version may add fields at the end.
 #[repr(C)]
 pub struct frazil_event {
-    /// Whether somebody should look; else all is well.
+    /// True if somebody should look; false for good news.
     pub is_warning: bool,
-    /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
+    /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
     /// "clock.rollback" or "layout.ending". These names stay.
     pub name: *const c_char,
-    /// For people; may be worded differently tomorrow.
+    /// A text for people; its wording may change.
     pub text: *const c_char,
     /// The parts of the text: "store", "namespace", "node", "until", "since", "code" and others.
     pub fields: *const frazil_event_field,
-    /// How many there are.
+    /// The number of fields.
     pub field_count: usize,
 }
 
-/// What frazil_on_event() has called, with the event and the pointer that was given there.
+/// A callback of frazil_on_event(): it receives the event and the pointer that was given there.
 pub type frazil_event_hook = Option<unsafe extern "C" fn(event: *const frazil_event, data: *mut c_void)>;
 
 /// Has a function told of every event of this process. It is called under no lock, and may call frazil: on a thread of frazil's own, one event

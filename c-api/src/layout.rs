@@ -6,7 +6,7 @@ use crate::error::{c_string, frazil_status, guard_short};
 use frazil_core::{Error, ErrorKind, Id, Layout, Result};
 use std::ffi::{CString, c_char};
 
-/// How the 63 bits of an ID are split, what a tick is, and when time began. Immutable; any number
+/// A layout: the fields of an ID, the length of a tick, and the epoch. Immutable; any number
 /// of threads may use it at once.
 pub struct frazil_layout {
     layout: Layout,
@@ -23,7 +23,7 @@ impl frazil_layout {
     }
 }
 
-/// What a layout offers: frazil_layout_describe().
+/// The properties of a layout: frazil_layout_describe().
 #[repr(C)]
 pub struct frazil_layout_info {
     /// The instant at which the time field is 0, in Unix ms.
@@ -33,7 +33,7 @@ pub struct frazil_layout_info {
     pub expires_at_ms: i64,
     /// The length of a tick, 1 to 3,600,000 ms.
     pub tick_ms: u64,
-    /// How many generators can be told apart.
+    /// The number of generators that can be told apart.
     pub nodes: u64,
     /// The IDs that one generator can mint in a second, sustained.
     pub ids_per_second: f64,
@@ -41,13 +41,13 @@ pub struct frazil_layout_info {
     pub time_bits: u32,
     /// The width of the sequence.
     pub sequence_bits: u32,
-    /// How many node fields there are: frazil_layout_field().
+    /// The number of node fields: frazil_layout_field().
     pub field_count: usize,
 }
 
 filled!(frazil_layout_info, field_count: usize);
 
-/// What an ID is made of: frazil_layout_decode(). A node field: frazil_layout_decode_field().
+/// The parts of an ID: frazil_layout_decode(). A node field: frazil_layout_decode_field().
 #[repr(C)]
 pub struct frazil_parts {
     /// The ID that was taken apart.
@@ -60,7 +60,7 @@ pub struct frazil_parts {
     pub node: u64,
     /// The counter within the tick.
     pub sequence: u64,
-    /// Whether the decimal text looks like what a JavaScript number prints after it swallowed an ID.
+    /// True if the decimal text looks like an ID that JavaScript has rounded.
     /// A hint, not a proof: about one ID in 256 looks like this by chance.
     pub looks_rounded: bool,
 }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn frazil_layout_field(
     })
 }
 
-/// Whether two layouts are the same: fields, tick and epoch.
+/// Compares two layouts: fields, tick and epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_layout_equal(a: *const frazil_layout, b: *const frazil_layout, equal: *mut bool) -> frazil_status {
     guard_short(|| {

@@ -10,13 +10,13 @@ use std::ffi::{CString, c_char};
 
 const UNKNOWN: i64 = -1;
 
-/// How a generator's node number stands: frazil_snowflake_lease().
+/// The state of a generator's node number: frazil_snowflake_lease().
 #[repr(C)]
 pub struct frazil_lease {
-    /// Whether the number is leased. One that is given without a store is not: it is healthy and has
+    /// True if the number is leased. One that is given without a store is not: it is healthy and has
     /// no end, and its texts are empty.
     pub leased: bool,
-    /// Whether the last attempt to reach the store went well.
+    /// True if the last attempt to reach the store succeeded.
     pub healthy: bool,
     /// Why it did not: the number of the error, or FRAZIL_OK.
     pub last_status: frazil_status,
@@ -25,14 +25,14 @@ pub struct frazil_lease {
     /// The last instant whose IDs the lease covers as it stands, in Unix ms; INT64_MAX where there is
     /// no end, as with a disposable number.
     pub bound_ms: i64,
-    /// How many disposable numbers were left when this one was taken; -1 for any other.
+    /// The number of disposable numbers that were left when this one was taken; -1 for any other.
     pub left: i64,
     /// The store, without its credentials; valid until the generator is freed.
     pub store: *const c_char,
-    /// What separates applications in the store: the spec's `namespace`; valid until the generator is
+    /// The namespace, which separates applications in the store; valid until the generator is
     /// freed.
     pub store_namespace: *const c_char,
-    /// What last_status says, for people; empty with FRAZIL_OK. Valid until this thread's next call of
+    /// The message of last_status, for people; empty with FRAZIL_OK. Valid until this thread's next call of
     /// frazil_snowflake_lease().
     pub last_error: *const c_char,
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) ->
     unsafe { handle::renew(ids, None) }
 }
 
-/// As frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+/// Does the work of frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
 /// told yet. The lease has ended in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
     unsafe { handle::close(ids, None) }
 }
 
-/// As frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+/// Closes like frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
 /// told yet: that goes on in the background.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_close(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {

@@ -20,7 +20,7 @@ pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id:
     unsafe { handle::next(ids, None, id) }
 }
 
-/// As frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
+/// Writes the next ID like frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
 /// wait longer: see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_next(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill(
     unsafe { handle::fill(ids, None, buffer, count, written) }
 }
 
-/// As frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+/// Fills like frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_fill(

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut 
     guard(|| unsafe { open(Supply::Segment, spec, Duration::MAX, numbers) })
 }
 
-/// As frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+/// Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
 /// A range that comes later is dropped, and the next call fetches another.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_try_open(
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut 
     guard(|| unsafe { open(Supply::Tickets, spec, Duration::MAX, numbers) })
 }
 
-/// As frazil_tickets_open(), which does not wait: for the sake of one shape.
+/// Opens like frazil_tickets_open(), which does not wait: for the sake of one shape.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_tickets_try_open(
     spec: *const c_char,
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn frazil_buffered_open(spec: *const c_char, numbers: *mut
     guard(|| unsafe { open(Supply::Buffered, spec, Duration::MAX, numbers) })
 }
 
-/// As frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+/// Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_buffered_try_open(
     spec: *const c_char,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, num
     unsafe { handle::next(numbers, None, number) }
 }
 
-/// As frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
+/// Writes the next number like frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
 /// see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_next(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn frazil_numbers_fill(
     unsafe { handle::fill(numbers, None, buffer, count, written) }
 }
 
-/// As frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
+/// Fills like frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_fill(
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn frazil_numbers_batch(numbers: *const frazil_numbers, bu
     unsafe { handle::batch(numbers, buffer, count) }
 }
 
-/// How many numbers lie ready, beside those of the range being used. FRAZIL_CLOSED.
+/// The number of prefetched numbers, without those of the range being used. FRAZIL_CLOSED.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers, prepared: *mut u64) -> frazil_status {
     guard(|| {
@@ -185,7 +185,7 @@ pub unsafe extern "C" fn frazil_numbers_prepared(numbers: *const frazil_numbers,
     })
 }
 
-/// What went wrong last while numbers were prepared, although there may be some: one store of several is
+/// The last failure of the prefetch, although there may be numbers: one store of several is
 /// away, for example. `last_status` is the number of that error, or FRAZIL_OK when all is well;
 /// `last_error` says it for people, is empty with FRAZIL_OK, and valid until this thread's next call of
 /// frazil_numbers_last_error().
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) ->
     unsafe { handle::renew(numbers, None) }
 }
 
-/// As frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// Does the work of frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
 /// been told yet. What was prepared is dropped in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
@@ -235,7 +235,7 @@ pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) ->
     unsafe { handle::close(numbers, None) }
 }
 
-/// As frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// Closes like frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
 /// been told yet: that goes on in the background.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_try_close(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {

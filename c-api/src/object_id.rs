@@ -6,7 +6,7 @@ use crate::error::{frazil_status, guard_short};
 use frazil_core::{ErrorKind, ObjectId, Result};
 use std::ffi::c_char;
 
-/// What an ObjectId is made of: frazil_object_id_decode().
+/// The parts of an ObjectId: frazil_object_id_decode().
 #[repr(C)]
 pub struct frazil_object_id_parts {
     /// The second in which it was made, in Unix ms.

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *m
     guard(|| unsafe { open(spec, Duration::MAX, ids) })
 }
 
-/// As frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
+/// Opens like frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
 /// further away, or the store takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_try_open(
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn frazil_snowflake_free(ids: *mut frazil_snowflake) {
     unsafe { handle::free(ids) };
 }
 
-/// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`, the
+/// The number of IDs that could be minted at this instant with no stamp ahead of the clock: with `lag`, the
 /// credit for a burst. Never waits: FRAZIL_WOULD_BLOCK where the lease is used up, and another on its
 /// way.
 #[unsafe(no_mangle)]

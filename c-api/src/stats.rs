@@ -1,4 +1,4 @@
-//! What generators and segments count.
+//! Statistics of generators and segments.
 #![allow(non_camel_case_types)]
 
 use crate::convert::{SizedOut, filled, null, reference};
@@ -9,7 +9,7 @@ use frazil_core::{Error, ErrorKind, Metric, Stats, Uncancelled};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 
-/// What a generator or a segment has counted in this process. A value that means nothing there is 0: what begins with lease_ is a
+/// The counts of a generator or a segment in this process. A value that means nothing there is 0: what begins with lease_ is a
 /// leased number's, what begins with range_ a segment's, tickets' or a ring's.
 #[repr(C)]
 pub struct frazil_stats {
@@ -22,37 +22,37 @@ pub struct frazil_stats {
     pub issued: u64,
     /// Calls that waited: for the clock, for a lease, for numbers of a store.
     pub waits: u64,
-    /// How long calls waited, all together.
+    /// The time that calls waited, in total.
     pub wait_seconds: f64,
     /// Calls that found the sequence used up, or no number in time.
     pub exhausted: u64,
     /// Calls that ended with an error in place of IDs.
     pub refused: u64,
-    /// How often the clock went back by a tick or more.
+    /// The number of times that the clock went back by a tick or more.
     pub rollbacks: u64,
     /// The furthest that it went back.
     pub largest_rollback_seconds: f64,
-    /// How far the last ID is stamped ahead of the clock.
+    /// The distance by which the last ID is stamped ahead of the clock.
     pub drift_seconds: f64,
     /// Ticks that were entered before the clock showed them.
     pub borrowed_ticks: u64,
-    /// How long until the layout ends; infinite where dates end first, and for numbers.
+    /// The time until the layout ends; infinite where dates end first, and for numbers.
     pub layout_seconds_left: f64,
-    /// Whether there is a lease.
+    /// True if there is a lease.
     pub is_leased: bool,
-    /// Whether numbers are prepared.
+    /// True if numbers are prefetched.
     pub has_ranges: bool,
     /// The node number that is leased.
     pub lease_node: u64,
     /// The end of what the lease covers, in seconds since 1970; infinite for a disposable number.
     pub lease_bound: f64,
-    /// How far off that is.
+    /// The time until then.
     pub lease_seconds_left: f64,
-    /// How often the lease was extended.
+    /// The number of times that the lease was extended.
     pub lease_renewals: u64,
     /// Calls of the store for the lease that failed.
     pub lease_failures: u64,
-    /// For how long these have failed; 0 when all is well.
+    /// The time for which these have failed; 0 when all is well.
     pub lease_failing_seconds: f64,
     /// Node numbers that another process had taken.
     pub leases_lost: u64,
@@ -121,7 +121,7 @@ fn give(out: SizedOut<frazil_stats>, stats: &Stats) {
     out.write(to_c(stats, kept.unwrap_or(c"".as_ptr())));
 }
 
-/// What was counted for a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
+/// Writes the counts of a generator in this process, over all its handles: `frazil_snowflake_stats(ids, &stats, sizeof stats)`. Asks no store.
 ///
 /// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
 #[unsafe(no_mangle)]
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn frazil_snowflake_stats(ids: *const frazil_snowflake, st
     })
 }
 
-/// The same for a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
+/// Writes the counts of a segment, tickets or a ring, whose generator is shown by frazil_each_stats() beside it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_stats(numbers: *const frazil_numbers, stats: *mut frazil_stats, size: usize) -> frazil_status {
     guard(|| {
@@ -183,15 +183,15 @@ pub struct frazil_metric {
     pub opentelemetry: *const c_char,
     /// The unit there.
     pub unit: *const c_char,
-    /// What it tells.
+    /// The help text.
     pub help: *const c_char,
-    /// Whether it only grows; else it is a gauge.
+    /// True for a counter, which only grows; false for a gauge.
     pub is_counter: bool,
 }
 
 filled!(frazil_metric, is_counter: bool);
 
-/// How many rows the table of metrics has.
+/// The number of rows in the table of metrics.
 #[unsafe(no_mangle)]
 pub extern "C" fn frazil_metric_count() -> usize {
     Metric::ALL.len()

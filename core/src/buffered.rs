@@ -20,7 +20,7 @@ const SIZE: u64 = 1 << 16;
 const REFILL: u64 = 50;
 /// The most words of one claim: shorter ranges are looked at sooner when the clock has gone back.
 const CLAIM: u64 = 1 << 12;
-/// How long the thread waits for the generator at once: what it waits for may be given up meanwhile.
+/// The longest single wait for the generator: the ring may be closed in the meantime.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Plan {
@@ -47,7 +47,7 @@ impl Plan {
         Ok(Plan { ids, levels, patience })
     }
 
-    /// What the line says of the ring.
+    /// Parses the ring's own keys.
     fn own(spec: &Spec) -> Result<(Levels, Duration)> {
         let number = |key: &str, most: u64, usual: u64| match spec.value(key)? {
             None => Ok(usual),
@@ -110,7 +110,7 @@ impl Purpose for Plan {
 }
 
 struct Ring {
-    /// The same handle, which is closed once for both.
+    /// The plan's handle: it is closed once for both.
     ids: Arc<Snowflake>,
     levels: Levels,
 }

@@ -56,7 +56,7 @@ impl Id {
         str::from_utf8(self.encode(format, &mut buffer)).expect("every alphabet is ASCII").to_owned()
     }
 
-    /// What [`text`](Id::text) gives, in ASCII, without allocating.
+    /// Writes the ID as [`text`](Id::text) does, in ASCII, without allocating.
     ///
     /// # Example
     /// ```
@@ -77,7 +77,7 @@ impl Id {
         text::decode(text, format).map(Id::from_bits)
     }
 
-    /// Whether the decimal text is what a JavaScript number prints after it swallowed an ID: a
+    /// Returns whether the decimal text looks like an ID that JavaScript has rounded: a
     /// number above 2^53 with at most 17 digits and then zeros.
     ///
     /// A hint, not a proof: about one ID in 256 looks like this by chance.
@@ -121,7 +121,7 @@ impl TryFrom<i64> for Id {
     }
 }
 
-/// What an ID is made of: [`Layout::decode`](crate::Layout::decode).
+/// The parts of an ID: [`Layout::decode`](crate::Layout::decode).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     id: Id,

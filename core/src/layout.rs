@@ -1,4 +1,4 @@
-//! How the 63 bits of an ID are split: named fields of any width, in any order under the time.
+//! Layouts: the 63 bits of an ID as named fields of any width, in any order under the time.
 
 mod parse;
 
@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 /// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
 pub(crate) const ID_BITS: u32 = 63;
-/// What the clock shows before the epoch: above every tick, and not a closed gate's.
+/// The tick of a clock that shows a time before the epoch: above every tick, and different from a closed gate's.
 const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
-/// Of a field or a key.
+/// The longest name of a field or a key.
 pub(crate) const LONGEST_NAME: usize = 32;
 
 /// Names that mean something else in a spec line, in a decoded ID, or in a language's options.
@@ -60,7 +60,7 @@ impl Field {
         self.bits
     }
 
-    /// How far the field is shifted to the left in the ID.
+    /// Returns how far the field is shifted to the left in the ID.
     pub fn shift(&self) -> u32 {
         self.shift
     }
@@ -87,7 +87,7 @@ impl Field {
     }
 }
 
-/// How the 63 bits of an ID are split, what a tick is, and when time began.
+/// A layout: the fields of an ID, the length of a tick, and the epoch.
 ///
 /// Its text lists the fields from the most significant: the time as `time:bits@tick`, then
 /// `name:bits` for each node field and `sequence:bits` anywhere among them, then the epoch as Unix
@@ -116,7 +116,7 @@ struct Inner {
     sequence: Field,
 }
 
-/// What two layouts have in common whose IDs are the same numbers: everything but the names.
+/// The part of a layout that decides its numbers: everything but the names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     time_bits: u32,
@@ -128,7 +128,7 @@ pub(crate) struct Shape {
 }
 
 impl Layout {
-    /// The same fields, counted from another epoch (Unix ms).
+    /// Returns a layout of the same fields with another epoch (Unix ms).
     pub(crate) fn with_epoch(&self, epoch_ms: i64) -> Self {
         Layout(Arc::new(Inner { epoch_ms, node_fields: self.0.node_fields.clone(), sequence: self.0.sequence.clone(), ..*self.0 }))
     }
@@ -158,7 +158,7 @@ impl Layout {
         &self.0.sequence
     }
 
-    /// How many generators can be told apart: 2 to the power of all node bits.
+    /// Returns how many generators can be told apart: 2 to the power of all node bits.
     pub fn nodes(&self) -> u64 {
         1 << self.node_bits()
     }

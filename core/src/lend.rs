@@ -53,7 +53,7 @@ impl Question {
         }
     }
 
-    /// How long the answer may take.
+    /// Returns how long the answer may take.
     pub fn limit(&self) -> Duration {
         self.limit
     }
@@ -64,7 +64,7 @@ fn is_record(text: &str) -> bool {
     text.len() <= LONGEST_RECORD && !text.chars().any(|c| (c.is_control() && c != '\t') || c == char::REPLACEMENT_CHARACTER)
 }
 
-/// The same for every server that names its store like this, as far as they mean the same one.
+/// Returns a name that two servers share if their addresses mean the same store.
 fn source_of(address: &Address) -> String {
     let text = address.to_string();
     // In the next container, which often has no ID, it is another one, too.
@@ -77,8 +77,8 @@ fn source_of(address: &Address) -> String {
     format!("{:08x}", Crc::<u32, NoTable>::new(&CRC_32_ISO_HDLC).checksum(format!("{text} {machine}").as_bytes()))
 }
 
-/// Whether the same address means another store on the next machine: a folder, a socket, or a server here, as which one counts that is not
-/// named.
+/// Returns whether the address means another store on the next machine: a folder, a socket, or a server here.
+/// An address without a host means this machine.
 fn is_here(address: &Address) -> bool {
     let text = address.to_string().to_ascii_lowercase();
     let Some((scheme, rest)) = text.split_once("://").filter(|_| !address.is_near()) else { return true };
@@ -91,7 +91,7 @@ fn is_here(address: &Address) -> bool {
     scheme.ends_with("+unix") || hosts.any(is_own)
 }
 
-/// Whether a host, perhaps with its port, is this machine, or a socket on it.
+/// Returns whether a host, perhaps with its port, is this machine, or a socket on it.
 fn is_own(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next(),
@@ -167,7 +167,7 @@ impl Lender {
         }
     }
 
-    /// What a store answers, and which one it is.
+    /// Returns a store's answer and its identity.
     fn told<T>(&self, store: &mut dyn Store, ask: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<(T, Backing)> {
         let before = store.origin();
         let answer = ask(store)?;

@@ -1,6 +1,6 @@
 //! "Did you mean": of the names that are allowed, the one that a wrong one is a slip of.
 
-/// What an error says behind a name that does not exist: ` (did you mean worker?)`, or nothing where no name is near.
+/// Returns the hint after a name that does not exist: ` (did you mean worker?)`, or nothing where no name is near.
 ///
 /// Near is what a slip makes of a name: one letter in four is another, missing, too many, or has changed places with its neighbour. Upper and lower case
 /// do not matter, nor do `_` and `-`.

@@ -15,7 +15,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// What a spec line is opened as.
+/// The kind of numbers that a spec line opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Supply {
     /// [`Segment`]
@@ -79,11 +79,11 @@ pub struct Row {
     pub first: i64,
     /// The distance from one to the next.
     pub step: u64,
-    /// How many, at least one.
+    /// The number of them, at least one.
     pub count: u64,
 }
 
-/// Whether a spec could be opened, as far as that can be known without opening it: as one of the three, or as a
+/// Checks a spec without opening it: as one of the three, or as a
 /// [`Snowflake`].
 ///
 /// # Errors
@@ -97,7 +97,7 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
     }
 }
 
-/// How long `renew` waits for a ring's thread, whose calls are short.
+/// The longest wait of `renew` for a ring's thread, whose calls are short.
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
@@ -163,7 +163,7 @@ impl Numbers {
         Ok(Numbers { shared })
     }
 
-    /// What was counted for these numbers in this process, over all clones; `issued` is exact when no call is under way. A ring's generator has
+    /// Returns the counts of these numbers in this process, over all clones; `issued` is exact when no call is under way. A ring's generator has
     /// [`stats`](Snowflake::stats) of its own. Asks no store.
     ///
     /// # Example
@@ -205,7 +205,7 @@ impl Numbers {
         self.try_fill(buffer, Duration::MAX)
     }
 
-    /// As [`fill`](Numbers::fill), waiting no longer than the caller says.
+    /// Fills a buffer like [`fill`](Numbers::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
@@ -247,7 +247,7 @@ impl Numbers {
         self.try_batch(count, Duration::MAX)
     }
 
-    /// As [`batch`](Numbers::batch), waiting no longer than the caller says.
+    /// Returns a batch like [`batch`](Numbers::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
@@ -260,7 +260,7 @@ impl Numbers {
         std::iter::repeat_with(|| self.next_id())
     }
 
-    /// How many numbers lie ready, beside those of the range being used.
+    /// Returns how many numbers are prefetched, without those of the range being used.
     ///
     /// # Errors
     /// `CLOSED`.
@@ -268,7 +268,7 @@ impl Numbers {
         self.shared.chain.prepared()
     }
 
-    /// What went wrong last while numbers were prepared: one store of several is away, for example. `None` when all is well.
+    /// Returns the last failure of the prefetch: one store of several is away, for example. `None` when all is well.
     ///
     /// # Errors
     /// `CLOSED`.
@@ -286,7 +286,7 @@ impl Numbers {
         self.try_renew(Duration::MAX)
     }
 
-    /// As [`renew`](Numbers::renew), waiting no longer than the caller says; what was prepared is dropped in any case.
+    /// Does the work of [`renew`](Numbers::renew), waiting no longer than the caller says; prefetched numbers are dropped in any case.
     ///
     /// # Errors
     /// As [`renew`](Numbers::renew), and `WOULD_BLOCK` where the store has not been told yet.
@@ -313,8 +313,8 @@ impl Numbers {
         drop(self.try_close(Duration::MAX));
     }
 
-    /// As [`close`](Numbers::close); a ring's leased node number is given back, which is waited for no longer than the caller says, and
-    /// goes on in the background.
+    /// Closes like [`close`](Numbers::close). The wait until a ring's node number is released is no longer than the caller says; the release
+    /// continues in the background.
     ///
     /// # Errors
     /// As [`Snowflake::try_close`].
@@ -323,7 +323,7 @@ impl Numbers {
         self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().try_close(wait))
     }
 
-    /// How long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), and 1 s for
+    /// Returns how long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), and 1 s for
     /// the first one in a forked child, which has none prepared yet.
     pub fn event_loop_patience(&self) -> Duration {
         if self.shared.first_call.is_now() { snowflake::FIRST_CALL_PATIENCE } else { snowflake::EVENT_LOOP_PATIENCE }
@@ -347,7 +347,7 @@ impl Numbers {
         self.shared.spec.portable()
     }
 
-    /// Whether what was opened is known to this process alone: another process that opens the same spec gives the same numbers out. There
+    /// Returns whether the numbers are known to this process alone: another process that opens the same spec issues the same ones. There
     /// is no store, or one in memory.
     pub fn is_for_one_process(&self) -> bool {
         self.shared.spec.is_for_one_process()

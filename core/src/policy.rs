@@ -1,4 +1,4 @@
-//! What a generator does when the clock went back, when a tick is used up, and where a tick starts.
+//! Policies: the reaction to a clock that went back and to a used-up tick, and the start of a tick's sequence.
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::layout::Layout;
@@ -31,7 +31,7 @@ impl Reaction {
         }
     }
 
-    /// How many ticks the word may run ahead of the clock.
+    /// Returns how many ticks the word may run ahead of the clock.
     pub(crate) fn ahead_ticks(self, layout: &Layout) -> u64 {
         match self {
             Reaction::Ahead(None) => layout.last_tick(),
@@ -85,7 +85,7 @@ impl Start {
         }
     }
 
-    /// How many sequences a tick may start with: 0 and those after it.
+    /// Returns how many sequences a tick may start with: 0 and those after it.
     #[cfg(feature = "cli")]
     pub(crate) fn values(self) -> u64 {
         match self {
@@ -138,7 +138,7 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    /// How many ticks ahead of the clock an ID may be stamped.
+    /// Returns how many ticks ahead of the clock an ID may be stamped.
     pub(crate) fn most_ahead(&self, layout: &Layout) -> u64 {
         self.rollback.ahead_ticks(layout).max(self.exhausted.ahead_ticks(layout))
     }

@@ -7,7 +7,7 @@ use crate::nearest::did_you_mean;
 pub(crate) struct Preset {
     pub(crate) name: &'static str,
     pub(crate) layout: &'static str,
-    /// What differs from `standard`, as spec keys.
+    /// The differences from `standard`, as spec keys.
     pub(crate) policies: &'static [(&'static str, &'static str)],
 }
 

@@ -57,12 +57,12 @@ const SHOWN: &[&str] = &[
     "key",
 ];
 
-/// What may be shown of a store's address.
+/// Returns the part of a store's address that may be shown.
 pub(crate) fn address(text: &str) -> String {
     understood(text).unwrap_or_else(|| misplaced_or_hidden(text))
 }
 
-/// What may be shown of the addresses of several stores, separated by spaces: each hides its own secret.
+/// Returns the part of several addresses, separated by spaces, that may be shown: each hides its own secret.
 pub(crate) fn addresses(value: &str) -> String {
     let mut stores: Vec<String> = Vec::new();
     for word in value.split_inclusive(char::is_whitespace) {
@@ -79,18 +79,18 @@ pub(crate) fn addresses(value: &str) -> String {
     parts.map(|(store, space)| show(store) + space).collect()
 }
 
-/// What may be shown of a file's name, in whose place the file's content may stand.
+/// Returns the part of a file's name that may be shown: the file's content may stand there by mistake.
 #[cfg(any(feature = "etcd", feature = "tls"))]
 pub(crate) fn file(name: &str) -> &str {
     if name.contains("-----") || name.contains(char::is_control) || name.len() > 255 { HIDDEN } else { name }
 }
 
-/// Whether a value names several stores, or one, and nothing else.
+/// Returns whether a value names one store or several, and nothing else.
 pub(crate) fn are_addresses(value: &str) -> bool {
     value.split_whitespace().all(|word| understood(word).is_some())
 }
 
-/// What may be shown of a text that should be no address: a URL may stand there by mistake.
+/// Returns the part of a text that may be shown: a URL may stand there by mistake.
 pub(crate) fn misplaced(text: &str) -> Cow<'_, str> {
     match text.split_once("://") {
         None => text.into(),
@@ -99,7 +99,7 @@ pub(crate) fn misplaced(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether an address without quotes seems to go on behind the space that ended it.
+/// Returns whether an address without quotes seems to continue after the space that ended it.
 pub(crate) fn goes_on(address: &str, rest: &str) -> bool {
     if is_plain(address) || !(address.contains("://") || address.contains([':', '@'])) {
         return false;
@@ -112,7 +112,7 @@ pub(crate) fn goes_on(address: &str, rest: &str) -> bool {
     !rest.trim().is_empty() && (understood(address).is_none() || parameter(last).ends_with(HIDDEN) || more())
 }
 
-/// Whether a word is the beginning of a store's address.
+/// Returns whether a word begins a store's address.
 fn begins_an_address(word: &str) -> bool {
     word.contains("://") || is_plain(word)
 }
@@ -121,7 +121,7 @@ fn misplaced_or_hidden(text: &str) -> String {
     if text.contains("://") { misplaced(text).into_owned() } else { HIDDEN.to_owned() }
 }
 
-/// Whether it is an address in which there is no place for a secret.
+/// Returns whether an address has no place for a secret.
 fn is_plain(text: &str) -> bool {
     matches!(text, "local" | "memory") || ((text.starts_with("file:") || text.starts_with("env:")) && !text.contains("://"))
 }
@@ -172,7 +172,7 @@ fn parameter(text: &str) -> String {
     }
 }
 
-/// Whether it can be a parameter's name, and no part of a password.
+/// Returns whether a text can be a parameter's name, and no part of a password.
 pub(crate) fn is_name(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_');
     !text.is_empty() && text.len() <= 24 && text.bytes().all(plain)

@@ -1,4 +1,4 @@
-//! What generators and segments count, under the same names in every language.
+//! Statistics of generators and segments, under the same names in every language.
 
 use crate::fork::PerProcess;
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// What can be read of a [`Stats`]: a row of the one table from which every language and every exporter takes names and help texts.
+/// A value of a [`Stats`]: a row of the one table from which every language and every exporter takes names and help texts.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Metric {
@@ -18,15 +18,15 @@ pub struct Metric {
     pub opentelemetry: &'static str,
     /// The unit, as OpenTelemetry writes it (UCUM).
     pub unit: &'static str,
-    /// Whether it only grows; else it is a gauge.
+    /// True for a counter, which only grows; false for a gauge.
     pub is_counter: bool,
-    /// What it tells.
+    /// The help text.
     pub help: &'static str,
     c_texts: [&'static CStr; 5],
     value: fn(&Stats) -> Option<f64>,
 }
 
-/// How two of the same labels are put together.
+/// Combines two metrics with the same labels.
 trait Merge: Copy {
     fn number(self) -> Option<f64>;
     fn sum(self, other: Self) -> Self;
@@ -92,7 +92,7 @@ impl<T: Merge> Merge for Option<T> {
     }
 }
 
-/// The same text for C.
+/// Adds the text for C, which ends with a zero byte.
 macro_rules! c_text {
     ($text:expr) => {
         match CStr::from_bytes_with_nul(concat!($text, "\0").as_bytes()) {
@@ -104,7 +104,7 @@ macro_rules! c_text {
 
 macro_rules! metrics {
     ($($field:ident: $type:ty, $kind:literal, $merge:ident, $prometheus:literal, $opentelemetry:literal, $unit:literal, $help:literal;)*) => {
-        /// What a generator or a segment has counted in this process: [`Snowflake::stats`](crate::Snowflake::stats),
+        /// The counts of a generator or a segment in this process: [`Snowflake::stats`](crate::Snowflake::stats),
         /// [`Numbers::stats`](crate::Numbers::stats), [`stats`]. `None` where a value means nothing: a given number has no lease.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
@@ -147,7 +147,7 @@ macro_rules! metrics {
                 $(self.$field = Merge::$merge(self.$field, other.$field);)*
             }
 
-            /// What only grows of it.
+            /// Returns the counters alone.
             fn counters(self) -> Self {
                 let mut counters = Stats::new(self.kind, self.spec);
                 $(if $kind == "counter" {
@@ -205,7 +205,7 @@ metrics! {
 }
 
 impl Metric {
-    /// What a generator shows of it; `None` where it means nothing there.
+    /// Returns the value of a generator; `None` where it means nothing there.
     pub fn value(&self, stats: &Stats) -> Option<f64> {
         (self.value)(stats)
     }
@@ -217,22 +217,22 @@ impl Metric {
     }
 }
 
-/// What has stats.
+/// A generator or a segment that has statistics.
 pub(crate) trait Source: Send + Sync {
     /// `None` where this process has not used it: it is a parent's.
     fn stats(&self) -> Option<Stats>;
 }
 
-/// Of so many kinds and specs the counts are kept that closed generators had come to: a program may open each under a spec of its own.
+/// The number of kinds and specs whose closed generators' counts are kept: a program may open each under its own spec.
 const MOST_CLOSED: usize = 1_024;
-/// How long a source that is just being dropped is waited for.
+/// The longest wait for a source that is just being dropped.
 const LEAVES_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct Sources {
     /// By their places, which no two have at once.
     open: HashMap<usize, Weak<dyn Source>>,
-    /// What those had counted that are no more, and how many had gone before the last of them.
+    /// The counts of dropped sources, and how many had gone before the last of them.
     closed: HashMap<(&'static str, String), (Stats, u64)>,
     gone: u64,
 }
@@ -250,7 +250,7 @@ pub(crate) fn register(source: Weak<dyn Source>) {
     with_sources(|sources| sources.open.insert(place, source));
 }
 
-/// For a source's `drop`: what it has counted is kept for those of the same kind and spec, whose sum must not fall.
+/// Keeps the counts of a source that is dropped: the sum of its kind and spec must not fall.
 pub(crate) fn leave(source: &impl Source) {
     let (place, stats) = (std::ptr::from_ref(source).addr(), source.stats());
     with_sources(|sources| {
@@ -290,7 +290,7 @@ fn open_sources() -> Vec<Arc<dyn Source>> {
     }
 }
 
-/// What every generator and segment of this process has counted, as long as it is open; a number that is given without a store
+/// Returns the counts of every generator and segment of this process, as long as it is open; a number that is given without a store
 /// stays open as long as the process runs. Those of the same kind and spec are one, and what closed ones had counted stays in it, so that no
 /// counter falls: of the 1,024 kinds and specs that were closed last. Sorted by kind and spec. Asks no store.
 ///

@@ -1,4 +1,4 @@
-//! How long a call may wait, and what ends it sooner.
+//! Waits: their limit, and the events that end them sooner.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A call that waits looks this often whether it was ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
 
-/// How long a call may wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
+/// The limit of a call's wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
 /// the handle.
 ///
 /// # Example
@@ -29,21 +29,21 @@ const PIECE: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy)]
 pub struct Wait<'a> {
     max: Duration,
-    /// When the call began. A call that need not wait asks no clock.
+    /// The beginning of the call. A call that need not wait asks no clock.
     since: Option<Instant>,
     stopped: Option<&'a (dyn Fn() -> bool + Sync)>,
     closed: Option<&'a AtomicBool>,
     polls: Option<&'a Polls>,
 }
 
-/// What a call that is looked at again and again remembers between two looks.
+/// The memory of a polled call between two polls.
 #[derive(Default)]
 pub(crate) struct Polls {
     later: Cell<Option<Later>>,
     phase: Cell<Option<Phase>>,
 }
 
-/// When to look again.
+/// The time of the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Later {
     In(Duration),
@@ -55,7 +55,7 @@ pub(crate) enum Later {
 #[derive(Clone, Copy)]
 pub(crate) struct Phase {
     pub(crate) since: Instant,
-    /// What was waited for, and a count that it had when the call came.
+    /// The thing that is waited for, and the count that it had when the call came.
     found: Option<(u64, u64)>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Wait<'a> {
         Wait { stopped: Some(stopped), ..Wait::from(max) }
     }
 
-    /// For a call that never waits itself, and is looked at again.
+    /// Returns the wait of one poll, which returns at once.
     pub(crate) fn polled(max: Duration, since: Instant, polls: &'a Polls) -> Self {
         polls.later.set(None);
         Wait { since: Some(since), polls: Some(polls), ..Wait::from(max) }
@@ -90,12 +90,12 @@ impl<'a> Wait<'a> {
         Wait { since: Some(self.since.unwrap_or_else(Instant::now)), ..self }
     }
 
-    /// What the caller asked for.
+    /// Returns the caller's limit.
     pub(crate) fn max(&self) -> Duration {
         self.max
     }
 
-    /// How long ago the call began.
+    /// Returns the time since the call began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
@@ -104,7 +104,7 @@ impl<'a> Wait<'a> {
         self.max.saturating_sub(self.elapsed())
     }
 
-    /// Whether the call looks once, and returns whatever it finds.
+    /// Returns whether the call looks once, and returns whatever it finds.
     pub(crate) fn looks_once(&self) -> bool {
         self.polls.is_some() || self.left().is_zero()
     }
@@ -114,7 +114,7 @@ impl<'a> Wait<'a> {
         self.phase_from(Instant::now())
     }
 
-    /// The same, where it is known what time it is.
+    /// Returns the phase of a call at a known time.
     pub(crate) fn phase_from(&self, now: Instant) -> Phase {
         let phase = self.polls.and_then(|polls| polls.phase.get()).unwrap_or(Phase { since: now, found: None });
         self.remember(phase);
@@ -144,22 +144,22 @@ impl<'a> Wait<'a> {
         self.polls.and_then(|polls| polls.phase.take()).map(|phase| phase.since)
     }
 
-    /// Whether the call is looked at again and again.
+    /// Returns whether the call is polled.
     pub(crate) fn is_polled(&self) -> bool {
         self.polls.is_some()
     }
 
-    /// Whether an earlier look at the call had to wait.
+    /// Returns whether an earlier poll of the call had to wait.
     pub(crate) fn is_again(&self) -> bool {
         self.polls.is_some_and(|polls| polls.phase.get().is_some())
     }
 
-    /// Whether the call may not wait at all: its caller comes back, as the bindings do who then wait in another way.
+    /// Returns whether the call may not wait at all: its caller comes back, as the bindings do, which then wait in another way.
     pub(crate) fn is_probe(&self) -> bool {
         self.max.is_zero() && self.polls.is_none()
     }
 
-    /// Whether an error is the end of the call, and not of one look.
+    /// Returns whether an error ends the call, and not only one poll.
     pub(crate) fn is_ended_by(&self, error: &Error) -> bool {
         let is_look = self.is_probe() || self.polls.is_some_and(|polls| polls.later.get().is_some());
         error.kind() != ErrorKind::Closed && !(is_look && error.kind() == ErrorKind::WouldBlock)
@@ -171,7 +171,7 @@ impl<'a> Wait<'a> {
         if self.closed.is_some_and(|closed| closed.load(Ordering::Acquire)) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// Whether the wait goes on: asked before each piece of it. It runs the caller's code, so no lock may be held.
+    /// Checks before each piece of a wait whether it continues. Runs the caller's code, so no lock may be held.
     ///
     /// # Errors
     /// `CLOSED`; `WOULD_BLOCK` where the call was stopped.
@@ -183,7 +183,7 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// How long to wait now for what comes `later`; the caller looks again after that.
+    /// Returns how long to wait now for what comes `later`; the caller looks again after that.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the call itself comes back later.
@@ -201,7 +201,7 @@ impl<'a> Wait<'a> {
 }
 
 impl Polls {
-    /// When to look again at a call that has just been looked at; `None` where it is over.
+    /// Returns when to poll the call again; `None` where it is over.
     pub(crate) fn later(&self) -> Option<Later> {
         self.later.get()
     }

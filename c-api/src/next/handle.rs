@@ -1,4 +1,4 @@
-//! What the calls of both kinds of handle are made of: a generator's, and those of numbers that are prepared ahead.
+//! The calls that both kinds of handle share: a generator's, and those of prefetched numbers.
 
 use crate::convert::{Out, max_wait, null, reference};
 use crate::error::{frazil_status, guard, guard_short};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A handle that gives out numbers.
 pub(crate) trait Handle {
-    /// What the header calls the handle, and the number that it writes.
+    /// The names of the handle, and of the number that it writes, in the header.
     const NAMES: (&str, &str);
     fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>;
     fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> Result<()>;
@@ -163,7 +163,7 @@ pub(crate) unsafe fn free<H>(handle: *mut H) {
     });
 }
 
-/// How long a call may wait. Only one that finds nothing at once makes a `Wait` of it, and is not cancelled from then on.
+/// The limit of a call's wait. Only a call that finds nothing at once makes a `Wait` of it, and is not cancelled from then on.
 pub(crate) struct Patience<'a> {
     max: Duration,
     uncancelled: &'a Cell<Option<Uncancelled>>,

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// The bits of a place in the word; those above are the generation.
 const PLACE_BITS: u32 = 28;
 const PLACE: u64 = (1 << PLACE_BITS) - 1;
-/// What the word holds of a generation.
+/// The bits of a generation that the word holds.
 const GENERATION: u64 = u64::MAX >> PLACE_BITS;
 /// The most numbers of a generation. Calls that find it used up move the place on, and it must not come round.
 pub(super) const MOST: u64 = 1 << (PLACE_BITS - 2);
@@ -50,7 +50,7 @@ struct Slot {
     done: AtomicU64,
 }
 
-/// What a slot holds.
+/// The content of a slot.
 #[derive(Clone, Copy)]
 struct Content {
     /// The word's before the first number is taken: its generation, and place 0.
@@ -146,7 +146,7 @@ impl Current {
         self.replace(process, span).0
     }
 
-    /// The same; returns what was there before, too.
+    /// Replaces the span, and returns how far the one before it had come.
     pub(super) fn replace(&self, process: u64, span: Span) -> (u64, Left) {
         debug_assert!(span.count <= MOST);
         // Not the one after the word's: a parent may have been about to put that when it forked, and the child's threads find its fields in the slot.
@@ -161,7 +161,7 @@ impl Current {
         Step(self.word.fetch_add(1, Ordering::AcqRel))
     }
 
-    /// How far the last span has come.
+    /// Returns how far the last span has come.
     pub(super) fn left(&self) -> Left {
         Left(self.word.load(Ordering::Acquire))
     }
@@ -189,12 +189,12 @@ impl Current {
     }
 }
 
-/// Where a span was left.
+/// The position at which a span was left.
 #[derive(Clone, Copy)]
 pub(super) struct Left(u64);
 
 impl Left {
-    /// How many numbers were taken of a generation that has so many: each place below is one number, whoever finds it later.
+    /// Returns how many of a generation's `count` numbers were taken: each place below the position is one number.
     pub(super) fn taken(self, generation: u64, count: u64) -> u64 {
         if self.0 >> PLACE_BITS == generation { (self.0 & PLACE).min(count) } else { 0 }
     }
@@ -204,7 +204,7 @@ impl Left {
 #[derive(Clone, Copy)]
 pub(super) struct Step(u64);
 
-/// How many spans are remembered: as many as others use up while a thread that took a number stands still.
+/// The number of spans remembered: others may use up as many while a thread that took a number is stopped.
 const REMEMBERED: usize = 4096;
 
 /// The spans that were used last, for whoever looks late.

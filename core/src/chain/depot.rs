@@ -1,4 +1,4 @@
-//! What waits behind the range being used, and the work that sees to it, which is done on a thread of its own or on a keeper's.
+//! Prefetched ranges, and the work that refills them on its own thread or on a keeper's.
 
 use super::current::{Left, MOST, Past};
 use super::span::Span;
@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 /// After a failure that may pass, the next attempt is made after this long, and after twice as long each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
-/// The same while a caller waits.
+/// The pause after a failure while a caller waits.
 const URGENT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Above the numbers of seats, which are waited for too.
 static NAMES: AtomicU64 = AtomicU64::new(1 << 63);
 
-/// How much lies ready, in numbers, not counting the range being used.
+/// The amount that is prefetched, in numbers, without the range being used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
     /// Below this, more are prepared ...
@@ -32,16 +32,16 @@ pub(crate) struct Levels {
     pub(crate) high: u64,
 }
 
-/// What the one who prepares numbers may want to know.
+/// The demand, as the filler sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// Whether a caller had to wait since the last time.
+    /// True if a caller had to wait since the last fill.
     pub(crate) hungry: bool,
-    /// Whether this is the first time since it was woken.
+    /// True for the first fill since the thread was woken.
     pub(crate) woken: bool,
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug)]
 pub(crate) enum Filled {
     /// At least one number.
@@ -65,7 +65,7 @@ pub(crate) trait Fill: Send {
         None
     }
 
-    /// What went wrong although there are numbers.
+    /// Returns the failure of an attempt that gave numbers all the same.
     fn trouble(&self) -> Option<Error> {
         None
     }
@@ -73,7 +73,7 @@ pub(crate) trait Fill: Send {
 
 /// The ranges of one process that nobody uses yet.
 pub(super) struct Depot {
-    /// What a call waits for, where it remembers the attempts that had been made before: openers of one line find each other's depots.
+    /// The name under which a call remembers how many attempts it has seen.
     pub(super) name: u64,
     pub(super) process: u64,
     state: Mutex<State>,
@@ -85,7 +85,7 @@ pub(super) struct Depot {
     bell: Option<Waker>,
 }
 
-/// What is to be done.
+/// The next thing to do.
 pub(super) enum Next {
     /// To prepare numbers.
     Fill(Need),
@@ -99,7 +99,7 @@ struct Run {
     /// The next one, after a failure.
     pause: Duration,
     rest: Option<Rest>,
-    /// How often everything had been dropped when it began.
+    /// The value of `State::dropped` when the attempt began.
     dropped: u64,
 }
 
@@ -111,28 +111,28 @@ struct Rest {
 
 pub(super) struct State {
     spans: VecDeque<Span>,
-    /// What is being used, and was before.
+    /// The range being used, and earlier ones.
     pub(super) past: Past,
-    /// How many numbers there are in them.
+    /// The number of numbers in them.
     pub(super) prepared: u64,
-    /// How many callers wait.
+    /// The number of callers that wait.
     pub(super) waiting: u64,
-    /// Whether a caller found nothing since something was prepared: one that may not wait comes back.
+    /// True if a caller that may not wait has found nothing since the last fill: it comes back.
     wished: bool,
-    /// When one last did.
+    /// The last time that one did.
     asked: Option<Instant>,
     hungry: bool,
     wanted: bool,
     run: Option<Run>,
-    /// Whether the thread prepares something right now.
+    /// True while the thread prepares something.
     busy: bool,
     pub(super) closed: bool,
-    /// How often the thread has tried.
+    /// The number of attempts.
     pub(super) attempts: u64,
-    /// How often everything was dropped.
+    /// The number of times that everything was dropped.
     dropped: u64,
     pub(super) trouble: Option<Error>,
-    /// Whether the last attempt gave nothing; there may be trouble beside numbers.
+    /// True if the last attempt gave nothing. An attempt that gave numbers may have failed in part.
     failed: bool,
     levels: Levels,
     /// The generation being used, and how many numbers it has.
@@ -140,7 +140,7 @@ pub(super) struct State {
     pub(super) counts: Counts,
 }
 
-/// What callers of this process met.
+/// The counts of this process's callers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     /// Numbers of ranges that are used no more.
@@ -155,7 +155,7 @@ pub(crate) struct Counts {
     pub(crate) refused: u64,
 }
 
-/// Whether a failure is one that may pass while a caller waits.
+/// Returns whether a failure may pass while a caller waits.
 fn may_pass(error: &Error) -> bool {
     use ErrorKind::{ClockBack, Exhausted, LeaseExhausted, StoreUnreachable, WouldBlock};
     matches!(error.kind(), StoreUnreachable | Exhausted | ClockBack | WouldBlock | LeaseExhausted)
@@ -180,7 +180,7 @@ impl State {
         }
     }
 
-    /// What was counted, where the present generation has come so far.
+    /// Returns the counts, given how far the present generation has come.
     pub(super) fn count(&self, left: Left) -> Counts {
         let (taken, left) = self.using.map_or((0, 0), |(generation, count)| {
             let taken = left.taken(generation, count);
@@ -205,12 +205,12 @@ impl State {
         self.trouble.as_ref().filter(|error| self.failed && !may_pass(error))
     }
 
-    /// Whether nobody prepares anything, or is about to.
+    /// Returns whether nothing is being prepared, or about to be.
     pub(super) fn is_idle(&self) -> bool {
         self.run.is_none() && !self.wanted
     }
 
-    /// Whether a caller waits, here or by coming back.
+    /// Returns whether a caller waits, or keeps coming back.
     fn is_urgent(&self, now: Instant) -> bool {
         self.waiting > 0 || self.asked.is_some_and(|asked| now.saturating_duration_since(asked) < URGENT_PAUSE)
     }
@@ -251,8 +251,8 @@ impl Depot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this process is a child of its own: who was asked whether to wait on may have forked. It does not lock what another thread of its parent
-    /// may have locked.
+    /// Returns whether this process is a forked child of the depot's: a caller's callback may have forked. Takes no lock: after a fork, a
+    /// thread that no longer exists may hold it.
     pub(super) fn is_a_parents(&self) -> bool {
         !fork::mark().is_still(self.process)
     }
@@ -364,7 +364,7 @@ impl Depot {
         self.call();
     }
 
-    /// What is to be done now.
+    /// Returns what to do now.
     pub(super) fn next(&self) -> Next {
         self.lock().next(Instant::now())
     }
@@ -405,7 +405,7 @@ impl Depot {
 }
 
 impl State {
-    /// When there is something to do.
+    /// Returns when there is something to do.
     fn due(&self, now: Instant) -> Due {
         match &self.run {
             _ if self.closed => Due::Over,

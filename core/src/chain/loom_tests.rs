@@ -1,4 +1,4 @@
-//! How numbers are handed over, under every interleaving (see the generator's loom tests).
+//! The hand-over of numbers, under every interleaving (see the generator's loom tests).
 
 use super::current::{Current, Past};
 use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
@@ -18,7 +18,7 @@ fn model(test: impl Fn() + Send + Sync + 'static) {
 
 /// Ranges of two numbers, one range ahead: near empty all the time.
 struct Pairs {
-    /// What a store would remember; loom need not see it, the thread alone uses it.
+    /// The store's counter; loom need not see it, because only the thread uses it.
     next: AtomicU64,
     levels: Levels,
 }

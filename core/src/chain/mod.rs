@@ -30,7 +30,7 @@ use depot::{Depot, Staffed};
 use filling::Filling;
 use std::time::{Duration, Instant};
 
-/// What a chain is made for.
+/// The purpose of a chain: a segment, or a ring.
 pub(crate) trait Purpose: Send + Sync + 'static {
     /// The one who prepares numbers for this process.
     ///
@@ -43,13 +43,13 @@ pub(crate) trait Purpose: Send + Sync + 'static {
         &[]
     }
 
-    /// Whether numbers that were prepared at an instant (Unix ms) must not be used any more.
+    /// Returns whether numbers that were prepared at an instant (Unix ms) must not be used any more.
     fn is_stale(&self, made_ms: i64) -> bool;
 
     /// The error of a caller who has waited for too long; `trouble` is what the thread met.
     fn too_late(&self, waited: Duration, trouble: Option<Error>) -> Error;
 
-    /// How long a caller waits at most.
+    /// Returns the longest wait of a caller.
     fn patience(&self) -> Duration;
 }
 
@@ -58,15 +58,15 @@ pub(crate) struct Chain {
     purpose: std::sync::Arc<dyn Purpose>,
     current: Current,
     depot: PerProcess<Staffed>,
-    /// What shows the counts of each process that uses it.
+    /// The source that shows the counts of each process.
     shown_by: Option<std::sync::Weak<dyn Source>>,
     mark: Mark,
     closed: AtomicBool,
 }
 
-/// How long the first numbers are waited for where an empty chain is refused at once.
+/// The longest wait for the first numbers where an empty chain is refused at once.
 const OPEN: Duration = Duration::from_secs(5);
-/// When to come back to numbers that are still on their way.
+/// The pause before a caller looks again for numbers that are on their way.
 const SOON: Duration = Duration::from_millis(10);
 
 impl Chain {
@@ -75,12 +75,12 @@ impl Chain {
         Chain { purpose, current: Current::new(), depot: PerProcess::new(), shown_by: None, mark: fork::mark(), closed }
     }
 
-    /// The same, with what shows its counts.
+    /// Adds the source that shows the chain's counts.
     pub(crate) fn shown_by(self, source: std::sync::Weak<dyn Source>) -> Self {
         Chain { shown_by: Some(source), ..self }
     }
 
-    /// What this process has counted, if it has used it.
+    /// Returns the counts of this process, if it has used the chain.
     pub(crate) fn counts(&self) -> Option<Counts> {
         let depot = &self.depot.get(|| Err(Error::closed())).ok()?.0;
         let state = depot.lock();
@@ -244,12 +244,12 @@ impl Chain {
         self.depot()?.wait_for_rest(wait, patience)
     }
 
-    /// How many numbers lie ready behind the range being used.
+    /// Returns how many numbers are prefetched, without the range being used.
     pub(crate) fn prepared(&self) -> Result<u64> {
         Ok(self.depot()?.lock_open()?.prepared)
     }
 
-    /// What the thread met last, if it did not go well.
+    /// Returns the failure of the last attempt, if it failed.
     pub(crate) fn trouble(&self) -> Result<Option<Error>> {
         Ok(self.depot()?.lock_open()?.trouble.clone())
     }

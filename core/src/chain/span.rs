@@ -7,9 +7,9 @@ pub(crate) struct Span {
     /// The distance from one number to the next.
     pub(crate) stride: u64,
     pub(crate) count: u64,
-    /// Whoever takes the number at this place looks whether more have to be prepared.
+    /// The place of the number whose taker checks whether more have to be prepared.
     pub(crate) low: u64,
-    /// What the clock showed (Unix ms) when they were prepared; the least of all times for numbers without one.
+    /// The clock's time (Unix ms) when they were prepared; `i64::MIN` for numbers without one.
     pub(crate) made_ms: i64,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Taken {
     pub(crate) first: u64,
     pub(crate) stride: u64,
     pub(crate) count: u64,
-    /// Whether the place `low` is among them.
+    /// True if the place `low` is among them.
     pub(crate) low: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What the thread does and leaves, told by hand.
+//! The thread's work, driven step by step.
 
 use super::depot::{Depot, Next};
 use super::filling::Filling;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// What the thread comes back with, one after the other; it waits for the next.
+/// The thread's results, one after the other; it waits for the next.
 type Answer = Result<Span>;
 
 struct Told {

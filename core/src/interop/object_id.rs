@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-/// How many values the counter has.
+/// The number of values that the counter has.
 const COUNTERS: u32 = 1 << 24;
 const LAST_SECOND: i64 = u32::MAX as i64;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -183,7 +183,7 @@ fn expired(unix_ms: i64) -> Error {
     Error::new(ErrorKind::LayoutExpired, format!("{} is after the last second of an ObjectId, {last}", show_instant(unix_ms)))
 }
 
-/// What a process makes its ObjectIds of.
+/// The state from which a process makes its ObjectIds.
 ///
 /// While the counter goes around once, no two IDs have the same one, whatever the clock says. For the next round the
 /// seconds begin above all that were used.
@@ -191,7 +191,7 @@ struct Maker {
     now: Millisecond,
     random: u64,
     counter: u32,
-    /// How many the round still has.
+    /// The number of values left in this round.
     left: u32,
     /// The first second of the round: above every one of the rounds before.
     floor: u32,

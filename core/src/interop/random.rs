@@ -33,7 +33,7 @@ pub(super) struct Ahead {
     /// Those from `at` to `end` are to be used.
     at: usize,
     end: usize,
-    /// How many are fetched next: what a single call needs, and more for each further call in a millisecond.
+    /// The number of bytes to fetch next: enough for one call, and more for each further call in a millisecond.
     next: usize,
 }
 

@@ -22,7 +22,7 @@ const LAST_STAMP: i64 = (1 << 48) - 1;
 
 static MAKER: PerProcess<Mutex<Maker>> = PerProcess::new();
 
-/// What a process makes its version 7 UUIDs of.
+/// The state from which a process makes its version 7 UUIDs.
 struct Maker {
     /// The last one, without its fixed bits.
     last: u128,
@@ -30,7 +30,7 @@ struct Maker {
 }
 
 thread_local! {
-    /// What a thread makes its version 4 UUIDs of: without a lock.
+    /// The bytes from which a thread makes its version 4 UUIDs, without a lock.
     static AHEAD: RefCell<Option<Box<Ahead>>> = const { RefCell::new(None) };
 }
 
@@ -173,7 +173,7 @@ fn after_the_last(unix_ms: i64) -> Error {
     Error::new(ErrorKind::LayoutExpired, why)
 }
 
-/// Whether the clock shows a later millisecond than the last UUID's.
+/// Returns whether the clock shows a later millisecond than the last UUID's.
 fn is_later(now_ms: i64, last: u128) -> bool {
     now_ms as u128 > last >> FREE_BITS
 }

@@ -154,7 +154,7 @@ fn no_secret_is_shown_anywhere() {
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 
-/// What has a colon in it is not taken for an address, and what has an @ in it not for the rest of a password.
+/// A value with a colon is not taken for an address, and one with an @ not for the rest of a password.
 #[test]
 fn other_values_may_be_followed_by_an_at() {
     for line in [

@@ -1,4 +1,4 @@
-//! What an operator says of a tag: from where on its numbers were not given out.
+//! An operator's statement about a tag: the first number that was not issued.
 
 use super::plan::parse_number;
 use super::record::{LAST, Lattice, Origin, Record};
@@ -37,7 +37,7 @@ pub(crate) fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&st
     Ok((after, swap))
 }
 
-/// What is not said is as the record has it.
+/// Completes the operator's statement from the record.
 fn lattice(before: Option<&Record>, increment: Option<&str>, offset: Option<&str>) -> Result<Lattice> {
     let known = before.map_or(Lattice { increment: 1, offset: 0 }, |before| before.lattice);
     let increment = increment.map_or(Ok(known.increment), |text| parse_number("increment", text, 1, LAST))?;

@@ -1,4 +1,4 @@
-//! What a segment's spec line asks for.
+//! The plan of a segment: its checked spec line.
 
 use super::record::{LAST, Lattice};
 use super::source::{Contest, Source, Tagged};
@@ -14,11 +14,11 @@ use crate::time;
 use std::time::Duration;
 
 const KEYS: &[&str] = &["store", "namespace", "table", "step", "start", "increment", "offset", "wait"];
-/// What a process that takes few numbers loses at most when it ends, and what one that takes many begins with.
+/// The default step: the most that a process loses when it ends, unless it takes many numbers.
 const STEP: u64 = 1_000;
 /// The widest column of a store holds this much of `NAMESPACE~TAG`.
 const LONGEST: usize = 64;
-/// How long one call of a store may take.
+/// The time limit of one call of a store.
 const CALL: Duration = Duration::from_secs(2);
 
 /// Ranges of a tag, or single tickets of one.
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     patience: Duration,
 }
 
-/// What the stores have of a tag; they stand in the plan.
+/// The kind of records in which the plan's stores keep a tag.
 enum Kept {
     /// frazil's own record.
     Own {

@@ -38,7 +38,7 @@ impl fmt::Display for Lattice {
     }
 }
 
-/// Who began a history.
+/// The author of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A process that found no record.
@@ -83,7 +83,7 @@ impl Record {
         Swap::of_meta(loaded.server, loaded.meta, self.to_string(), i64::MAX)
     }
 
-    /// Whether one is left.
+    /// Returns whether a number is left.
     pub(crate) fn has_numbers(&self) -> bool {
         self.next <= LAST
     }

@@ -1,4 +1,4 @@
-//! How far this process has seen each tag come.
+//! The highest number of each tag that this process has seen.
 //!
 //! Kept for the process and not for a handle, so that one which is opened after a store went back knows of it.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 static SEEN: Entries<(Address, String), ArcSwap<Known>> = Entries::new();
 
-/// What is known of a tag in a store.
+/// The process's knowledge of a tag in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// The history that handed out the most, by its nonce, and its `next`.
@@ -26,7 +26,7 @@ impl Seen {
         Seen(SEEN.get(&(address.clone(), place.to_owned())))
     }
 
-    /// What is known before a question leaves; by the time of the answer others may have come further.
+    /// Returns what is known before a call of the store; others may have come further by its end.
     pub(super) fn known(&self) -> Known {
         **self.0.load()
     }

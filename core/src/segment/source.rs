@@ -1,4 +1,4 @@
-//! Where ranges come from: one store, and in it the tag's record.
+//! The source of ranges: one store, and the tag's record in it.
 
 use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
@@ -9,9 +9,9 @@ use crate::store::{Loaded, Swapped, Which};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a write is tried anew when another process wrote in between.
+/// The number of attempts to write when other processes write in between.
 const ATTEMPTS: u64 = 64;
-/// What two processes that write at once keep apart by, at most, for each time that they met.
+/// The longest pause, per collision, between two processes that write at once.
 const BREATH_MS: u64 = 2;
 
 /// Numbers that a store handed out.
@@ -23,7 +23,7 @@ pub(crate) struct Piece {
     pub(crate) count: u64,
 }
 
-/// What came of taking numbers.
+/// The outcome of taking numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Taken(Piece),
@@ -33,7 +33,7 @@ pub(crate) enum Outcome {
 
 /// A store that hands out ranges of a tag.
 pub(crate) trait Source: Send {
-    /// Whether the tag is there.
+    /// Returns whether the tag is there.
     ///
     /// # Errors
     /// As [`take`](Source::take).
@@ -79,12 +79,12 @@ pub(crate) fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 
-/// How often other writers were first, one time after the other.
+/// The number of writes in a row that lost to another writer.
 #[derive(Default)]
 pub(crate) struct Contest(u64);
 
 impl Contest {
-    /// How long to let them go first; `None` when that was done often enough.
+    /// Returns how long to let the others go first; `None` after too many losses.
     pub(super) fn lost(&mut self) -> Option<Duration> {
         self.0 += 1;
         if self.0 >= ATTEMPTS {
@@ -152,7 +152,7 @@ impl Tagged {
         Seen::of(self.line.address(), &self.place())
     }
 
-    /// What the store holds, and the record to go on from; `None` where there is none.
+    /// Loads the record, and parses it; `None` where there is none.
     fn load(&self) -> Result<(Loaded, Option<Record>)> {
         let known = self.seen().known();
         let loaded = self.line.call_for_tag(&self.place(), self.timeout, |store| store.load(&self.place(), Which::One(0)))?;
@@ -208,7 +208,7 @@ impl Tagged {
         Ok(Record { nonce, origin: Origin::Start, server: loaded.server.clone(), lattice: self.lattice, next })
     }
 
-    /// What an operator says.
+    /// Returns the operator's command.
     fn command(&self) -> String {
         let Tagged { line, namespace, tag, lattice, .. } = self;
         let (address, shown) = (line.address().to_string(), lattice.to_string().replace(' ', " --"));

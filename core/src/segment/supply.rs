@@ -18,7 +18,7 @@ const TENTH: u64 = 10;
 /// A store that failed is not asked again before this, while another one answers.
 const REST: Duration = Duration::from_secs(5);
 
-/// Where ranges come from, and how many.
+/// The supply of ranges: the stores of a tag, and the pace of fetching.
 ///
 /// A tag that no store has is begun in all of them at once, when all answer. After that a store without it is one that lost it,
 /// or one that was added: what it would hand out, others may have. A spec that is wrong about one store is
@@ -26,7 +26,7 @@ const REST: Duration = Duration::from_secs(5);
 pub(super) struct Supply {
     stores: Vec<Stock>,
     turn: usize,
-    /// Whether some store has the tag, and no one says that the spec is wrong.
+    /// True if some store has the tag, and none says that the spec is wrong.
     begun: bool,
     pace: Option<Pace>,
     trouble: Option<Error>,
@@ -34,13 +34,13 @@ pub(super) struct Supply {
 
 struct Stock {
     source: Box<dyn Source>,
-    /// When it failed last, if it has not answered since.
+    /// The time of its last failure, if it has not answered since.
     failed: Option<Instant>,
-    /// Whether the tag is to be begun here.
+    /// True if the tag is to be begun here.
     begins: bool,
 }
 
-/// How much is fetched, and how far ahead.
+/// The amount that is fetched, and how far ahead.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
     step: u64,
@@ -75,7 +75,7 @@ impl Pace {
         self.step
     }
 
-    /// What a store gave although less was asked for: as with Leaf, its table's step is the least.
+    /// Raises the step to what a store gave although less was asked for: as with Leaf, its table's step is the least.
     fn learn(&mut self, count: u64) {
         if count > self.step {
             self.step = count;
@@ -166,7 +166,7 @@ impl Stock {
     }
 }
 
-/// Whether an error says that the spec is wrong, and not that something happened to a store.
+/// Returns whether an error says that the spec is wrong, rather than that a store failed.
 fn is_mistaken(error: &Error) -> bool {
     use ErrorKind::{OutOfRange, SegmentMismatch, Spec, StoreNotBuilt};
     matches!(error.kind(), Spec | OutOfRange | StoreNotBuilt | SegmentMismatch)

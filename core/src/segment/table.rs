@@ -38,7 +38,7 @@ pub(super) struct Foreign {
 /// The databases that serve one tag, which must not hand out the same numbers.
 struct Peers {
     addresses: Vec<Address>,
-    /// What each one's row said about its numbers, once it was read.
+    /// The residue class of each store's row, once it was read.
     rests: Mutex<Vec<Option<Rest>>>,
 }
 
@@ -90,7 +90,7 @@ impl Foreign {
         Ok(row)
     }
 
-    /// How far this process has seen the row come. No place of frazil's own record has a `/`.
+    /// The highest number of the row that this process has seen. No key of frazil's own record has a `/`.
     fn seen(&self) -> Seen {
         Seen::of(self.line.address(), &format!("{}/{}", self.table.name(), self.tag))
     }
@@ -143,7 +143,7 @@ impl Foreign {
 }
 
 impl Rest {
-    /// Whether there are numbers that belong to both.
+    /// Returns whether there are numbers that belong to both.
     fn meets(&self, other: &Rest) -> bool {
         let (mut a, mut b) = (self.delta, other.delta);
         while b > 0 {
@@ -189,7 +189,7 @@ mod tests {
         (0..piece.count).map(|n| (piece.first + n * piece.stride).cast_signed()).collect()
     }
 
-    /// What Tinyid's client hands out of a range: SegmentId.init, then nextId until it is over.
+    /// Returns the numbers that Tinyid's client issues from a range: SegmentId.init, then nextId until it is over.
     fn theirs(old: i64, max_id: i64, delta: i64, remainder: i64) -> Vec<i64> {
         let (mut current, mut ids) = (old, Vec::new());
         if current % delta != remainder {
