@@ -70,6 +70,10 @@ impl Spec {
                 rest = left.trim_start();
             } else if spec.preset.is_none() && spec.pairs.is_empty() {
                 check_end(word, "", after)?;
+                if word.contains("://") {
+                    let url = secret::misplaced(word);
+                    return Err(spec_error(format!("{url} is a URL where a preset or a segment's tag stands: write store={url}")));
+                }
                 spec.preset = Some(word.to_owned());
                 rest = after.trim_start();
             } else {

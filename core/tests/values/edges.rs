@@ -170,6 +170,16 @@ fn a_canonical_line_has_one_order() {
     assert!(line("standard store=memory epoch=2025-01-01").starts_with("standard epoch="));
 }
 
+/// Its secret would be hidden in the canonical line, which then opens nothing.
+#[test]
+fn a_url_is_no_first_word() {
+    for (text, shown) in [("oredr://s", "oredr://***"), ("redis://:hushhush@host/0 node=1", "redis://***"), ("Ä://hushhush", "***")] {
+        let error = Spec::parse(text).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Spec);
+        assert!(error.to_string().ends_with(&format!("write store={shown}")) && !error.to_string().contains("hushhush"), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_child_of_the_same_tick_is_refused() {
