@@ -222,6 +222,31 @@ fn lines_of_csv_are_counted_behind_empty_ones() {
     assert_eq!(lines, [6, 10], "{told}");
 }
 
+#[test]
+fn the_last_line_of_csv_is_counted_without_its_end() {
+    let folder = Folder::new("no-end");
+    for (content, line) in [("id\n\n1", 3), ("id\n1", 2), ("id\n\n\n1", 4), ("id\n1\n\n", 2), ("id\n\n1\n", 3)] {
+        folder.write("a.csv", content);
+        let (_, told) = folder.json(&["game", "a.csv"]);
+        assert_eq!(told["findings"][0]["examples"][0]["line"], line, "{content:?}: {told}");
+    }
+}
+
+/// Several exports in one file have a byte order mark in the middle: it means the same wherever reading begins.
+#[test]
+fn a_row_with_a_byte_order_mark_is_read_alike_after_a_resume() {
+    let folder = Folder::new("mark");
+    let begin = format!("id\n{}\n", id(1, 7, 0));
+    folder.write("a.csv", format!("{begin}\u{feff}{}\n{}\noops\n", id(2, 7, 0), id(3, 7, 0)));
+    let (status, whole) = folder.json(&["game", "a.csv", "--out", "whole"]);
+    assert_eq!((status, &whole["sources"][0]["ids"], whole["sources"][0]["broken_lines"][0]["line"].as_u64()), (3, &2.into(), Some(3)));
+    // Under --strict a resume begins at the row that was refused: with the mark, and behind it.
+    for _ in 0..2 {
+        let (status, _, err) = folder.audit(&["game", "a.csv", "--strict"]);
+        assert!(status == 1 && err.contains("frazil: ID_INVALID: a.csv, line 3: "), "{err}");
+    }
+}
+
 /// Files that are no audit's, in a folder that is given by mistake, stay as they are.
 #[test]
 fn a_folder_with_something_else_is_refused() {

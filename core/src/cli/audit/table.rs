@@ -36,13 +36,16 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
     let headers = reader.byte_headers().map_err(|error| at(error, 1))?.clone();
     check_quotes(file, &headers, (0, reader.position().byte()), (name, 1))?;
     let column = find(name, column, &headers)?;
-    if from != Place::default() {
-        let mut position = Position::new();
-        position.set_byte(from.byte).set_line(from.line).set_record(from.row);
-        reader.seek(position).map_err(|error| at(error, from.line))?;
-    }
-    let mut row = ByteRecord::new();
     let mut behind = Place { byte: reader.position().byte(), line: reader.position().line(), row: reader.position().record() };
+    if from != Place::default() {
+        // At the end of the line before: the library drops a byte order mark where it begins to read, and a row may begin with one.
+        let mut position = Position::new();
+        position.set_byte(from.byte - 1).set_line(from.line - 1).set_record(from.row);
+        reader.seek(position).map_err(|error| at(error, from.line))?;
+        behind = from;
+    }
+    let bytes = file.metadata().map_err(Failure::input(name))?.len();
+    let mut row = ByteRecord::new();
     loop {
         left.set(LONGEST);
         let before = behind;
@@ -51,8 +54,8 @@ pub(super) fn read(file: &File, delimiter: u8, column: &str, from: Place, intake
         }
         let next = reader.position();
         behind = Place { byte: next.byte(), line: next.line(), row: next.record() };
-        // The library passes empty lines, and some texts have several lines: both are rare.
-        let line = if behind.line - before.line > 1 || row.as_slice().contains(&b'\n') {
+        // The library passes empty lines, some texts have several lines, and the last line may have no end: all three are rare.
+        let line = if behind.line - before.line > 1 || behind.byte == bytes || row.as_slice().contains(&b'\n') {
             check_quotes(file, &row, (before.byte, behind.byte), (name, before.line))?
         } else {
             before.line
