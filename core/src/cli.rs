@@ -29,6 +29,7 @@ use screen::{Outcome, Screen, Stop};
 use std::env;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const DONE: i32 = 0;
@@ -171,9 +172,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: 
 
 /// [`main`] as a program: it writes to the standard output, in colour and as wide as the terminal if that is one, and streams.
 ///
-/// `NO_COLOR` and `TERM=dumb` are heeded. An output that is closed, as by `head`, ends it quietly.
+/// `NO_COLOR` and `TERM=dumb` are heeded. A reader that has left, as `head` does, ends it quietly; an output that was never open (`>&-`) is
+/// an error.
 pub fn program(args: impl IntoIterator<Item = OsString>) -> i32 {
     let (out, err) = (io::stdout(), io::stderr());
+    look_at_output();
+    if OUTPUT_IS_CLOSED.load(Ordering::Relaxed) {
+        return finish(args, &mut Screen::plain(&mut Closed, &mut err.lock()));
+    }
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     let terminal = out.is_terminal();
     let colour = terminal && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb");
@@ -183,6 +189,31 @@ pub fn program(args: impl IntoIterator<Item = OsString>) -> i32 {
     // What could not be written is not tried again when it is dropped.
     let _ = out.into_parts();
     status
+}
+
+static OUTPUT_IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes a standard output that is closed. [`program`] looks by itself; a binary looks earlier, because Rust's runtime opens `/dev/null`
+/// in the place of a closed output.
+#[doc(hidden)]
+pub fn look_at_output() {
+    #[cfg(unix)]
+    if rustix::io::fcntl_getfd(rustix::stdio::stdout()).is_err() {
+        OUTPUT_IS_CLOSED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Stands for a closed output, whose number the next file that is opened may get. Rust's own output takes everything there, and says nothing.
+struct Closed;
+
+impl Write for Closed {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("it is closed"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn finish(args: impl IntoIterator<Item = OsString>, screen: &mut Screen<'_>) -> i32 {

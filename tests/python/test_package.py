@@ -1,6 +1,7 @@
 """The wheel: its stubs, its metadata, and that it is what these tests run against."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -70,3 +71,21 @@ def test_the_command(tmp_path):
         assert run("sql", "postgresql", "twitter").stdout.startswith(f"-- frazil {frazil.__version__}: functions for PostgreSQL")
         assert run("nodes").returncode == 2
         assert run("--version").stdout == f"frazil {frazil.__version__}\n"
+
+
+def test_the_command_without_an_output_or_with_a_directory_as_input(tmp_path):
+    """Python leaves a closed output closed. A directory as input is refused by Python itself, whatever it runs."""
+    script = Path(sys.executable).with_name("frazil")
+    for command in ([script], [sys.executable, "-m", "frazil"]):
+        closed = subprocess.run(
+            ["sh", "-c", 'exec "$@" >&-', "sh", *command, "layouts"], check=False, stderr=subprocess.PIPE, text=True, timeout=60
+        )  # fmt: skip
+        assert (closed.returncode, closed.stderr) == (1, "frazil: OUTPUT: the output cannot be written: it is closed\n")
+    folder = os.open(tmp_path, os.O_RDONLY)
+    told = [
+        subprocess.run([*command], check=False, capture_output=True, text=True, stdin=folder, timeout=60)
+        for command in ([script, "decode", "twitter"], [sys.executable, "-c", "pass"])
+    ]
+    os.close(folder)
+    assert [done.returncode for done in told] == [1, 1]
+    assert all("<stdin> is a directory, cannot continue" in done.stderr for done in told), told

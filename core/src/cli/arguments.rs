@@ -13,6 +13,7 @@ pub(super) struct Decode {
     /// A preset's name, the fields ("time:41@1ms node:10 sequence:12 epoch:2025-01-01"), or a whole spec
     pub(super) layout: String,
     /// The IDs; without any, or with -, the lines of the input are decoded
+    #[arg(allow_negative_numbers = true)]
     pub(super) ids: Vec<String>,
     /// How the IDs are written
     #[arg(long, value_name = "FORM", default_value = "decimal", value_parser = forms())]

@@ -161,7 +161,8 @@ impl Decoder {
         }
         let text = String::from_utf8_lossy(&line[place]).into_owned();
         let parsed = Id::parse(&text, self.format).and_then(|id| self.layout.decode(id));
-        let looks_meant = self.strict || text.bytes().all(|b| b.is_ascii_digit());
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        let looks_meant = self.strict || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
         match parsed {
             // In no range that was asked for.
             Ok(_) => None,
@@ -279,10 +280,13 @@ fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Whether a run of digits is a number of its own: no part of a fraction, and not the last group of a UUID.
+/// Whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
 fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
     let before = word.start.checked_sub(1).map(|at| line[at]);
+    if before == Some(b'-') && !word.start.checked_sub(2).is_some_and(|at| joins(line[at])) {
+        return false;
+    }
     if before == Some(b'.') && digit_at(word.start.checked_sub(2)) {
         return false;
     }
@@ -296,6 +300,11 @@ fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     !ends_uuid
 }
 
+/// Whether a hyphen after this byte joins two words, and is no sign of a number.
+fn joins(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +312,8 @@ mod tests {
     #[test]
     fn numbers_of_their_own() {
         for (line, numbers) in [
+            ("-1541815603606036480 id=-7 (-8) [-9] \"-10\" /-11", vec![]),
+            ("a-1 2-3 ä-4 a_-5 --6 (x)-7 - 8", vec!["1", "2", "3", "4", "5", "6", "7", "8"]),
             ("id=1541815603606036480, 7", vec!["1541815603606036480", "7"]),
             ("order-90339695967350784 item_12", vec!["90339695967350784", "12"]),
             ("0.1541815603606036480 1.5 v1.2.3 3.", vec!["3"]),

@@ -8,6 +8,7 @@ use crate::clock::{Counter, system_ms};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::spec::{DEFAULT_NAMESPACE, Source, Spec};
+use crate::store::Address;
 use crate::time::{show_instant, show_span};
 use serde_json::{Value, json};
 use std::env;
@@ -210,8 +211,7 @@ fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings:
     } else {
         findings.good("store", text);
     }
-    let looked = if namespace.address().is_near() { "the folder's file system, owner and rights" } else { "the server's settings" };
-    findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at"));
+    durable(namespace.address(), findings);
     match offsets.get(offsets.len() / 2) {
         None => findings.good("skew", "the store has no clock: leases go by this machine's"),
         Some(offset) if offset.abs() > SKEW_MS => {
@@ -225,6 +225,18 @@ fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings:
     }
     if let Some(listing) = listing {
         health(&listing.health(), name, layout, findings);
+    }
+}
+
+fn durable(address: &Address, findings: &mut Findings) {
+    let looked = if address.is_near() { "the folder's file system, owner and rights" } else { "the server's settings" };
+    match address.passing() {
+        Some(place) => findings.warn(
+            "durable",
+            format!("the records are on {place}: after that, IDs are unique only if no clock went back"),
+            "name a folder on a disk or a volume that lasts, store=file:/var/lib/frazil, or a store on the network",
+        ),
+        None => findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at")),
     }
 }
 

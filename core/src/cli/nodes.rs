@@ -35,7 +35,7 @@ impl<'a> Namespace<'a> {
     pub(super) fn connect(given: &str, name: &'a str, written: bool) -> Result<Self> {
         let address = Address::parse(&resolve("store", given)?)?;
         check_namespace(name)?;
-        if let Some(folder) = address.missing_folder() {
+        if let Some(folder) = address.missing_folder()? {
             return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
         }
         let store = if written { Some(address.connect(TIMEOUT)?) } else { address.look(TIMEOUT)? };

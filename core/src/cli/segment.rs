@@ -48,7 +48,7 @@ impl<'a> Tag<'a> {
     pub(super) fn connect(store: &str, namespace: &'a str, name: &'a str, written: bool) -> Result<Self> {
         let address = Address::parse(&resolve("store", store)?)?;
         check_name(namespace, name)?;
-        if let Some(folder) = address.missing_folder().filter(|_| !written) {
+        if let Some(folder) = address.missing_folder()?.filter(|_| !written) {
             return Err(Error::new(ErrorKind::StoreUnsuitable, format!("store={address}: there is no folder {folder}")));
         }
         let store = if written { Some(address.connect(TIMEOUT)?) } else { address.look(TIMEOUT)? };

@@ -246,9 +246,28 @@ impl Address {
     }
 
     /// The folder of `file:DIR`, if it is not there yet: a listing must not make it.
+    ///
+    /// # Errors
+    /// `STORE_UNSUITABLE` for a missing folder that would be on a file system that keeps no lease.
     #[cfg(feature = "cli")]
-    pub(crate) fn missing_folder(&self) -> Option<&str> {
-        self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists())
+    pub(crate) fn missing_folder(&self) -> Result<Option<&str>> {
+        let folder = self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists());
+        #[cfg(unix)]
+        folder.map_or(Ok(()), |folder| file::check_place(folder.as_ref()))?;
+        Ok(folder)
+    }
+
+    /// The place of the records, if they end with this process, the container or the machine's uptime.
+    #[cfg(feature = "cli")]
+    pub(crate) fn passing(&self) -> Option<&'static str> {
+        match self.kind().ok()? {
+            Kind::Memory => Some("memory, which ends with this process"),
+            #[cfg(unix)]
+            Kind::Local => file::passing(&file::local_dir().ok()?),
+            #[cfg(unix)]
+            Kind::File => file::passing(self.0.expose()["file:".len()..].as_ref()),
+            _ => None,
+        }
     }
 
     /// Whether the store is this process's own.

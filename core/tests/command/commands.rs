@@ -158,6 +158,13 @@ fn broken_lines_are_told_with_their_numbers() {
     assert_eq!((status, out.lines().count()), (1, 5));
     let told: Vec<_> = err.lines().map(|line| line.split(": ").nth(2).unwrap()).collect();
     assert_eq!(told, ["line 3", "line 4"], "{err}");
+    // A negative number is none, alone in its line or within a text.
+    let negative = format!("-{TWITTER}\nid=-{TWITTER}\nitem-{TWITTER}\n");
+    let (status, out, err) = piped(&["decode", "twitter"], negative.as_bytes());
+    assert!(status == 1 && err.starts_with("frazil: ID_INVALID: line 1: \"-1541") && err.lines().count() == 1, "{err}");
+    assert!(out.starts_with(&negative[..negative.find("item").unwrap()]) && out.contains("worker=26"), "{out}");
+    let (status, out, err) = frazil(&["decode", "twitter", &format!("-{TWITTER}")]);
+    assert!(status == 1 && out.is_empty() && err.starts_with("frazil: ID_INVALID: \"-1541"), "{err}");
     // Strictly, every line has an ID.
     let (status, out, err) = piped(&["decode", "twitter", "--strict"], lines.as_bytes());
     assert_eq!((status, out.lines().count()), (1, 1));
@@ -203,6 +210,25 @@ fn a_reader_that_leaves_is_no_panic() {
         assert_eq!((status, err.as_str()), (1, ""), "{arguments:?}");
         writer.join().unwrap();
     }
+}
+
+/// A shell's `>&-`: Rust's runtime puts /dev/null there, and its output says nothing of an error.
+#[cfg(unix)]
+#[test]
+fn an_output_that_was_never_open_is_told() {
+    for arguments in [&["layouts"][..], &["next", "standard", "node=1"], &["--help"], &["completions", "bash"]] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" >&-", env!("CARGO_BIN_EXE_frazil")]).args(arguments);
+        let (status, _, err) = told(shell.stderr(Stdio::piped()).output().unwrap());
+        assert_eq!((status, err.as_str()), (1, "frazil: OUTPUT: the output cannot be written: it is closed\n"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_directory_as_input_is_told() {
+    let folder = fs::File::open(std::env::temp_dir()).unwrap();
+    let (status, out, err) = told(command(&["decode", "twitter"]).stdin(folder).output().unwrap());
+    assert!(status == 1 && out.is_empty() && err.starts_with("frazil: INPUT: the input cannot be read: "), "{err}");
 }
 
 #[cfg(target_os = "linux")]
@@ -330,6 +356,28 @@ fn what_is_wrong_is_found() {
     let (status, out, _) = frazil(&["doctor", "standard", "store=redis://me:secret@127.0.0.1:1"]);
     assert!(status == 1 && out.contains("STORE_") && !out.contains("secret"), "{out}");
     assert_eq!(frazil(&["doctor", "nonsense"]).0, 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_store_that_does_not_last_is_not_called_durable() {
+    let finding = |store: &str, area: &str| {
+        let (status, out, _) = frazil(&["doctor", "standard", &format!("store={store}"), "--json"]);
+        let told: Value = serde_json::from_str(&out).unwrap();
+        (status, told.as_array().unwrap().iter().find(|finding| finding["area"] == area).cloned().unwrap_or_default())
+    };
+    for store in ["file:/proc", "file:/sys", "file:/proc/none/at/all"] {
+        let (status, told) = finding(store, "store");
+        let says = told["text"].as_str().unwrap();
+        assert!(status == 1 && told["level"] == "bad" && says.contains("which keeps no lease: give store=file:DIR"), "{store}: {told}");
+        assert_eq!(finding(store, "durable").1, Value::Null);
+    }
+    let on_tmpfs = Path::new("/dev/shm").join(format!("frazil-doctor-{}", std::process::id()));
+    fs::create_dir(&on_tmpfs).unwrap();
+    let (status, told) = finding(&format!("file:{}", on_tmpfs.display()), "durable");
+    fs::remove_dir(&on_tmpfs).unwrap();
+    assert!(status == 0 && told["level"] == "warn" && told["text"].as_str().unwrap().contains("a tmpfs, which ends"), "{told}");
+    assert_eq!(finding("memory", "durable").1["level"], "warn");
 }
 
 #[test]

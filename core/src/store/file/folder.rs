@@ -185,14 +185,52 @@ const PASSING: &[(u32, &str)] = &[
     (0x8584_58f6, "a ramfs, which ends at the next boot"),
 ];
 
+/// The kernel's own file systems, which keep no file of a program.
+const KERNEL: &[(u32, &str)] = &[
+    (0x9fa0, "procfs"),
+    (0x6265_6572, "sysfs"),
+    (0x1cd1, "devpts"),
+    (0x0027_e0eb, "cgroup"),
+    (0x6367_7270, "cgroup"),
+    (0x6462_6720, "debugfs"),
+    (0x7472_6163, "tracefs"),
+    (0x7363_6673, "securityfs"),
+    (0x6265_6570, "configfs"),
+    (0xcafe_4a11, "bpf"),
+];
+
+fn name_in(table: &[(u32, &'static str)], kind: u32) -> Option<&'static str> {
+    table.iter().find(|row| row.0 == kind).map(|row| row.1)
+}
+
 fn judge(dir: &Path, explicit: bool, kind: u32) -> Result<()> {
-    let named = |table: &[(u32, &'static str)]| table.iter().find(|row| row.0 == kind).map(|row| row.1);
-    let why = match (named(REMOTE), named(PASSING)) {
+    let why = match (name_in(REMOTE, kind).or(name_in(KERNEL, kind)), name_in(PASSING, kind)) {
         (Some(name), _) => format!("the folder is on {name}, which keeps no lease: {ELSEWHERE}"),
         (_, Some(name)) if !explicit => format!("the folder is on {name}: {WAYS_OUT}"),
         _ => return Ok(()),
     };
     Err(refusal::error(dir, ErrorKind::StoreUnsuitable, why))
+}
+
+/// The file system of a folder, if its files end with the container or the machine's uptime.
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub(in crate::store) fn passing(dir: &Path) -> Option<&'static str> {
+    rustix::fs::statfs(dir).ok().and_then(|found| name_in(PASSING, found.f_type as u32))
+}
+
+#[cfg(all(feature = "cli", not(target_os = "linux")))]
+pub(in crate::store) fn passing(_: &Path) -> Option<&'static str> {
+    None
+}
+
+/// Checks the file system on which a missing folder would be made.
+///
+/// # Errors
+/// `STORE_UNSUITABLE` for one that keeps no lease.
+#[cfg(feature = "cli")]
+pub(in crate::store) fn check_place(dir: &Path) -> Result<()> {
+    let existing = dir.ancestors().find(|folder| folder.exists()).unwrap_or(dir);
+    check_file_system(dir, existing, true)
 }
 
 #[cfg(test)]
@@ -230,7 +268,7 @@ mod tests {
     #[test]
     fn what_a_network_or_a_daemon_stands_behind_is_refused() {
         let dir = Path::new("/d");
-        for (kind, name) in REMOTE {
+        for (kind, name) in REMOTE.iter().chain(KERNEL) {
             for explicit in [true, false] {
                 let error = judge(dir, explicit, *kind).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::StoreUnsuitable);

@@ -39,6 +39,8 @@ mod refusal;
 mod tests;
 
 pub(super) use folder::local_dir;
+#[cfg(feature = "cli")]
+pub(super) use folder::{check_place, passing};
 
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
