@@ -300,7 +300,7 @@ fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     !ends_uuid
 }
 
-/// Whether a hyphen after this byte joins two words, and is no sign of a number.
+/// Tells a hyphen between two words from the sign of a number, by the byte before it.
 fn joins(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 #![cfg(not(loom))]
 
-use frazil::Layout;
+use frazil::{Layout, Snowflake};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -168,6 +168,125 @@ fn rounded_by_javascript() {
     // They do not fit a layout with fewer bits.
     let (_, told) = folder.json(&["js53", "good.txt", "--out", "3"]);
     assert_eq!(told["sources"][0]["too_wide"], 2000);
+}
+
+/// IDs that generators of several node numbers have made, one after the other or many in a tick, as their policies have it.
+fn minted(spec: &str, nodes: u64, at_once: usize) -> Vec<u64> {
+    let layout = Snowflake::open(&format!("{spec} clock=manual detached=true {}", node(spec, 0))).unwrap().layout().clone();
+    let ticks = 2_000 / (nodes as usize * at_once);
+    let mut ids = Vec::new();
+    for number in 0..nodes {
+        // Spread over the range, and odd.
+        let made =
+            Snowflake::open(&format!("{spec} clock=manual detached=true {}", node(spec, (number * 40503 % layout.nodes()) | 1))).unwrap();
+        for tick in 0..ticks {
+            made.set_time(BEGIN_MS + tick as i64 * 97_000).unwrap();
+            ids.extend(made.batch(at_once).unwrap().iter().map(|id| id.get() as u64));
+        }
+    }
+    ids.sort_unstable();
+    ids
+}
+
+/// A node number in the words of a spec.
+fn node(spec: &str, mut number: u64) -> String {
+    let name = spec.split(' ').next().unwrap();
+    let layout = Layout::parse(name).unwrap();
+    let fields = layout.node_fields().iter().rev().map(|field| {
+        let value = number & field.max();
+        number >>= field.bits();
+        format!("{}={value}", field.name())
+    });
+    fields.collect::<Vec<_>>().join(" ")
+}
+
+const SPECS: [(&str, &str, bool); 14] = [
+    // Whether a source that was rounded while each tick held one ID is told from one that was not.
+    ("standard", "standard", true),
+    // As in years to come, when more bits are lost than a tick's first sequence has.
+    ("standard epoch=2015-01-01", "standard epoch=2015-01-01", true),
+    ("twitter", "twitter", false),
+    ("simple", "simple", false),
+    ("leaf", "leaf", true),
+    ("shardingsphere", "shardingsphere", false),
+    ("baidu epoch=2025-01-01", "baidu epoch=2025-01-01", false),
+    ("sonyflake", "sonyflake", true),
+    ("discord", "discord", false),
+    ("instagram", "instagram", false),
+    ("game", "game", true),
+    ("game16", "game16", true),
+    // The fields alone, whose generators nobody knows.
+    ("leaf", "time:41@1ms worker:10 sequence:12 epoch:1288834974657", false),
+    ("leaf", "leaf start=zero", false),
+];
+
+/// pandas, Lua, C# and SQL's DOUBLE print all digits, unlike JavaScript.
+#[test]
+fn rounded_by_a_double_and_printed_as_an_integer() {
+    let folder = Folder::new("doubles");
+    for (at, (spec, layout, is_told)) in SPECS.into_iter().enumerate() {
+        for at_once in [1, 1_000] {
+            let ids = minted(spec, if spec == "sonyflake" { 20 } else { 2 }, if spec == "sonyflake" { 1 } else { at_once });
+            let (honest, rounded) = (format!("{at}-{at_once}.txt"), format!("{at}-{at_once}-rounded.txt"));
+            folder.write(&honest, lines(ids.iter().copied())).write(&rounded, lines(ids.iter().map(|id| *id as f64 as u64)));
+            let (status, told) = folder.json(&[layout, &honest, "--out", "honest"]);
+            assert_eq!((status, kinds(&told)), (0, BTreeSet::new()), "{layout}, {at_once} at once: {told}");
+            let (status, told) = folder.json(&[layout, &rounded, "--out", "rounded"]);
+            if is_told || at_once > 1 {
+                assert!(status == 3 && kinds(&told).contains("rounded"), "{layout}, {at_once} at once: {told}");
+                assert_eq!((&told["sources"][0]["doubles"], &told["notes"]), (&ids.len().into(), &serde_json::json!([])));
+            } else {
+                let says = told["notes"][0]["says"].as_str().unwrap();
+                assert!(
+                    status == 0 && says.starts_with(&format!("whether {rounded} was rounded cannot be told: all ")),
+                    "{layout}: {told}"
+                );
+            }
+        }
+    }
+    // IDs below 2^53 lose nothing.
+    folder.write("js53.txt", lines(minted("js53", 2, 1)));
+    let (status, told) = folder.json(&["js53", "js53.txt", "--out", "js53"]);
+    assert_eq!((status, &told["sources"][0]["doubles"], &told["notes"]), (0, &0.into(), &serde_json::json!([])));
+}
+
+/// A part that a program has rounded, blocks that threads take of a tick, and node numbers that are round.
+#[test]
+fn part_of_a_source_is_rounded_and_round_numbers_are_not() {
+    let folder = Folder::new("partly");
+    let ids = minted("twitter", 2, 200);
+    let part = |every: usize| lines(ids.iter().enumerate().map(|(at, id)| if at % every == 0 { *id as f64 as u64 } else { *id }));
+    folder.write("third.txt", part(3)).write("hundredth.txt", part(100));
+    assert!(kinds(&folder.json(&["twitter", "third.txt", "--out", "1"]).1).contains("rounded"));
+    assert!(!kinds(&folder.json(&["twitter", "hundredth.txt", "--out", "2"]).1).contains("rounded"));
+
+    let layout = Layout::parse("twitter").unwrap();
+    let block = |n: u64| layout.compose(BEGIN_MS + n as i64 / 8, &[("datacenter", 1), ("worker", 1)], n % 8 * 64).unwrap().get() as u64;
+    folder.write("blocks.txt", lines((0..2_000).map(block)));
+    assert_eq!(folder.audit(&["twitter", "blocks.txt", "--out", "3"]).0, 0);
+
+    let layout = Layout::parse("sonyflake").unwrap();
+    let of = |machine: &dyn Fn(u64) -> u64| {
+        let id = |n| layout.compose(BEGIN_MS + n as i64 * 97_000, &[("machine", machine(n))], n % 256).unwrap().get() as u64;
+        lines((0..2_000).map(id))
+    };
+    folder.write("one.txt", of(&|_| 48)).write("regions.txt", of(&|n| (n % 20) << 8));
+    for name in ["one.txt", "regions.txt"] {
+        let (status, out, err) = folder.audit(&["sonyflake", name, "--out", name.trim_end_matches(".txt")]);
+        let says = format!("note: whether {name} was rounded cannot be told: all 2,000 IDs have a multiple of 4 as machine");
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(status == 0 && err.is_empty() && words.contains("No findings") && words.contains(&says), "{out}");
+    }
+    assert!(folder.read("one/report.html").contains("was rounded cannot be told"));
+}
+
+#[test]
+fn a_spreadsheet_is_named() {
+    let folder = Folder::new("spreadsheet");
+    folder.write("a.csv", format!("id;\n\"1.7E+17\"\n1,54182E+18\n{}\noops\n", id(1, 7, 0)).replace("id;", "id"));
+    let (status, out, err) = folder.audit(&["game", "a.csv"]);
+    assert_eq!((status, err.as_str()), (3, ""), "{out}");
+    assert!(out.contains("1.7E+17") && out.contains("spreadsheet"), "{out}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ From other formats:
 Exit status: 0 nothing found, 1 an error, 2 arguments that cannot be understood, 3 findings, 130 interrupted.
 After Ctrl-C, a crash or a full disk the same command goes on from what was read.")]
 pub(in super::super) struct MergeAudit {
-    /// The IDs' layout: a preset's name, or the fields: "time:41@1ms node:10 sequence:12 epoch:2025-01-01"
+    /// The IDs' layout: a preset's name, the fields ("time:41@1ms node:10 sequence:12 epoch:2025-01-01"), or a whole spec
     pub(super) layout: String,
     /// Two or more: a file with one ID a line; a .csv or .tsv file; postgresql://..., mysql://..., or env:NAME, the
     /// variable that holds the URL. One alone is audited for itself

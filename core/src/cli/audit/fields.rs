@@ -1,12 +1,17 @@
 //! A layout made ready for a hundred million IDs: shifts and masks, and no allocation.
 
 use crate::layout::{Field, Layout};
+use crate::policy::Start;
 
 pub(super) struct Fields {
     layout: Layout,
+    /// The first sequence of a tick, where the policy is known.
+    pub(super) start: Option<Start>,
     time_shift: u32,
     last_tick: u64,
     node_fields: Vec<Field>,
+    /// The bits of the lowest field.
+    lowest: u64,
     early_ms: i64,
     late_ms: i64,
 }
@@ -34,13 +39,15 @@ pub(super) struct Taken {
 }
 
 impl Fields {
-    pub(super) fn new(layout: &Layout, now_ms: i64) -> Self {
+    pub(super) fn new(layout: &Layout, start: Option<Start>, now_ms: i64) -> Self {
         // Time that the field can hold and a date cannot is no time: such an ID is of another layout.
         let last_tick = layout.last_tick();
         Fields {
+            start,
             time_shift: layout.time_shift(),
             last_tick,
             node_fields: layout.node_fields().to_vec(),
+            lowest: layout.node_fields().iter().chain([layout.sequence()]).find(|field| field.shift() == 0).map_or(0, Field::max),
             early_ms: layout.epoch_ms().saturating_add(EARLY_MS),
             late_ms: now_ms.saturating_add(LATE_MS),
             layout: layout.clone(),
@@ -49,6 +56,26 @@ impl Fields {
 
     pub(super) fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    #[inline]
+    pub(super) fn lowest(&self) -> u64 {
+        self.lowest
+    }
+
+    /// The width of the sequence, if that is the lowest field; else 0.
+    pub(super) fn lowest_sequence_bits(&self) -> u32 {
+        if self.layout.sequence().shift() == 0 { self.layout.sequence().bits() } else { 0 }
+    }
+
+    /// The value of the lowest node field in a node number.
+    pub(super) fn lowest_node_field(&self, node: u64) -> u64 {
+        node & self.node_fields.last().map_or(0, Field::max)
+    }
+
+    /// The name of that field.
+    pub(super) fn lowest_node_name(&self) -> &str {
+        self.node_fields.last().map_or("no field", Field::name)
     }
 
     #[inline]
@@ -100,7 +127,7 @@ mod tests {
                 let expected = parts.map(|parts| Taken {
                     tick: parts.tick(), unix_ms: parts.unix_ms(), node: parts.node(), sequence: parts.sequence(),
                 });
-                prop_assert_eq!(Fields::new(&layout, 0).take(number as u64), expected);
+                prop_assert_eq!(Fields::new(&layout, None, 0).take(number as u64), expected);
             }
         }
     }

@@ -1,9 +1,11 @@
 //! What an audit finds: in words that say what it means and what mends it.
 
 use super::fields::Fields;
+use super::number::Broken;
 use super::order::Says;
 use super::progress::{counted, grouped};
 use super::reading::Reading;
+use super::rounding::Rounding;
 use super::tally::{Example, Sample, Tally, Use};
 use crate::id::Id;
 use crate::layout::Layout;
@@ -11,6 +13,9 @@ use crate::time::{show_instant, show_span};
 
 /// Below this share, numbers that look rounded may do so by chance.
 const ROUNDED_SHARE: u64 = 10;
+
+/// The kind of a note: what cannot be told is no finding.
+pub(super) const UNKNOWN: &str = "rounding_unknown";
 
 /// So many overlaps are listed outside of a terminal.
 pub(super) const MOST_OVERLAPS: usize = 1000;
@@ -106,14 +111,31 @@ pub(super) fn of(
             format!("{} of {name} from the first hour of the epoch", ids(&part.early)),
             "numbers of a counter, another layout, or a clock that was not set",
         );
+        let mend = "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt";
+        let share = |sample: &Sample| format!("{} of {} IDs of {name}", grouped(sample.count), grouped(part.roundable));
         if part.rounded.count >= 3 && part.rounded.count * 100 > part.roundable * ROUNDED_SHARE {
-            add(
-                "rounded",
-                &part.rounded,
-                format!("{} of {} IDs of {name} look rounded by JavaScript", grouped(part.rounded.count), grouped(part.roundable)),
-                "export them again as text; where the database itself holds them, the IDs are lost: pass IDs as strings or BigInt",
-            );
+            let says = format!("{} look rounded by JavaScript or a spreadsheet", share(&part.rounded));
+            add("rounded", &part.rounded, says, mend);
+            continue;
         }
+        let sample = &part.doubles.sample;
+        let nodes = tally.nodes.keys().filter(|(_, of)| *of == source).map(|(node, _)| *node);
+        let (kind, says, mend) = match part.doubles.says(fields, nodes) {
+            Rounding::No => continue,
+            Rounding::Yes => {
+                let by = "a float column, Lua, C# or SQL's DOUBLE has rounded the source";
+                ("rounded", format!("{} are what a double leaves of an ID: {by}", share(sample)), mend)
+            }
+            Rounding::SequenceIsZero => {
+                let why = "have sequence 0, as a double leaves it, and as a tick has it that begins at 0 and holds one ID";
+                (UNKNOWN, unknown(name, sample, why), COMPARE)
+            }
+            Rounding::NodeIsMultipleOf(number) => {
+                let why = format!("have a multiple of {number} as {}, as a double leaves it", fields.lowest_node_name());
+                (UNKNOWN, unknown(name, sample, &why), COMPARE)
+            }
+        };
+        add(kind, sample, says, mend);
     }
     for (source, reading) in readings.iter().enumerate() {
         let name = names[source];
@@ -127,7 +149,14 @@ pub(super) fn of(
         }
         if reading.broken_lines() > 0 {
             let lines = counted(reading.broken_lines(), "line");
-            add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID"), "export the column alone, as text");
+            let (of_a_spreadsheet, mend) = match reading.broken.get(&Broken::Spreadsheet) {
+                None => (String::new(), "export the column alone, as text"),
+                Some(count) => (
+                    format!(", {} of them as a spreadsheet shows large numbers (1.7E+17)", grouped(*count)),
+                    "the digits are lost there: export the column again, and have the spreadsheet read it as text",
+                ),
+            };
+            add("broken", reading.broken_lines(), format!("{lines} of {name} without an ID{of_a_spreadsheet}"), mend);
         }
         if reading.ids == 0 {
             add("empty", 0, format!("{name} holds no ID"), "look whether the export failed");
@@ -150,6 +179,12 @@ pub(super) fn of(
         });
     }
     found
+}
+
+const COMPARE: &str = "compare some of them with the database";
+
+fn unknown(name: &str, sample: &Sample, why: &str) -> String {
+    format!("whether {name} was rounded cannot be told: all {} IDs {why}", grouped(sample.count))
 }
 
 fn instant(fields: &Fields, sample: &Sample) -> String {

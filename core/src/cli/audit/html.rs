@@ -63,6 +63,9 @@ impl Audit<'_> {
             }
             page.push_str("</div>\n");
         }
+        for note in &self.notes {
+            let _ = writeln!(page, "<p class=\"soft\">{}<br>{}</p>", escaped(&note.says), escaped(note.mend));
+        }
         if let Some(remap) = &self.remap {
             let files: Vec<_> = remap.files.iter().map(|file| format!("<code>{}</code>", escaped(&file.display().to_string()))).collect();
             let _ = writeln!(

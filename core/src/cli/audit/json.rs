@@ -32,6 +32,7 @@ impl Audit<'_> {
                     "future": part.future.count,
                     "early": part.early.count,
                     "rounded": part.rounded.count,
+                    "doubles": part.doubles.sample.count,
                     "order": says,
                     "back": steps,
                 })
@@ -45,6 +46,11 @@ impl Audit<'_> {
                 let source = finding.source.map(|source| self.names[source]);
                 json!({ "kind": finding.kind, "source": source, "count": finding.count, "says": finding.says, "examples": examples })
             })
+            .collect();
+        let notes: Vec<_> = self
+            .notes
+            .iter()
+            .map(|note| json!({ "kind": note.kind, "source": note.source.map(|source| self.names[source]), "says": note.says }))
             .collect();
         let duplicates: Vec<_> = self
             .tally
@@ -76,6 +82,7 @@ impl Audit<'_> {
             "clean": self.is_clean(),
             "sources": sources,
             "findings": findings,
+            "notes": notes,
             "duplicates": { "ids": self.tally.duplicated, "in_several_sources": self.tally.in_several, "examples": duplicates },
             "overlaps": overlaps,
             "remap": remap,

@@ -22,6 +22,7 @@ mod reading;
 mod record;
 mod remap;
 mod result;
+mod rounding;
 mod rows;
 mod run;
 mod source;
@@ -35,9 +36,12 @@ mod work;
 
 pub(super) use arguments::MergeAudit;
 
-use super::sql::parse_layout;
 use crate::clock::system_ms;
-use crate::error::{Error, ErrorKind, shown};
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::layout::Layout;
+use crate::policy::Start;
+use crate::preset;
+use crate::spec::Spec;
 use failure::{Failure, Outcome};
 use fields::Fields;
 use progress::{Progress, counted, grouped};
@@ -78,7 +82,8 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
 
 /// Whether nothing was found.
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
-    let fields = Fields::new(&parse_layout(&arguments.layout)?, system_ms());
+    let (layout, start) = parse_layout(&arguments.layout)?;
+    let fields = Fields::new(&layout, start, system_ms());
     let memory = parse_memory(&arguments.memory)?;
     let sources = arguments.sources.iter().map(|given| Source::parse(given)).collect::<Outcome<Vec<_>>>()?;
     check_count(&sources)?;
@@ -164,6 +169,15 @@ fn interruptible<T>(work: &Work, done: Outcome<T>) -> Outcome<T> {
         Failure::Interrupted(_) => Failure::Interrupted(read::kept(work)),
         other => other,
     })
+}
+
+/// The layout of a spec, and where a tick begins, if the spec or its preset says so. A preset that leaves it open may be another system's.
+fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
+    let (layout, policies) = Spec::of_layout(text)?;
+    let named = |name: &str| preset::find(name).is_ok_and(|preset| preset.policies.iter().any(|(key, _)| *key == "start"));
+    let is_known = |spec: &Spec| spec.first_word().is_some_and(named) || spec.value("start").is_ok_and(|start| start.is_some());
+    let start = Spec::parse(text).ok().filter(is_known).map(|_| policies.start);
+    Ok((layout, start))
 }
 
 fn check_count(sources: &[Source]) -> Outcome<()> {

@@ -10,6 +10,7 @@ pub(super) enum Broken {
     Negative,
     Above63Bits,
     Fraction,
+    Spreadsheet,
     LeadingZeros,
     NotUtf8,
     TooLong,
@@ -23,7 +24,8 @@ impl Broken {
             Broken::NotANumber => "not a number",
             Broken::Negative => "negative",
             Broken::Above63Bits => "above 63 bits: no ID of any layout",
-            Broken::Fraction => "written with a point or an exponent, as a spreadsheet or a float column does: its digits are lost",
+            Broken::Fraction => "written with a point or an exponent, as a float column does: its digits are lost",
+            Broken::Spreadsheet => "written as a spreadsheet shows large numbers: its digits are lost",
             Broken::LeadingZeros => "leading zeros, and not 19 digits",
             Broken::NotUtf8 => "not UTF-8",
             Broken::TooLong => "longer than 4096 bytes",
@@ -70,9 +72,15 @@ fn why(bytes: &[u8]) -> Broken {
         _ if digits(bytes) => Broken::Above63Bits,
         Some(rest) if digits(rest.as_bytes()) => Broken::Negative,
         _ if text.eq_ignore_ascii_case("null") || text == "\\N" => Broken::Null,
+        _ if is_of_a_spreadsheet(text) => Broken::Spreadsheet,
         _ if text.contains(['.', 'e', 'E']) && text.parse::<f64>().is_ok() => Broken::Fraction,
         _ => Broken::NotANumber,
     }
+}
+
+/// `1.7E+17`, with the point or the comma of a language.
+fn is_of_a_spreadsheet(text: &str) -> bool {
+    text.split_once("E+").is_some_and(|(number, _)| !number.is_empty()) && text.replacen(',', ".", 1).parse::<f64>().is_ok()
 }
 
 #[cfg(test)]
@@ -96,6 +104,11 @@ mod tests {
             ("042", Err(Broken::LeadingZeros)),
             ("1.5418156036060365e+18", Err(Broken::Fraction)),
             ("1541815603606036480.0", Err(Broken::Fraction)),
+            ("1.7E+17", Err(Broken::Spreadsheet)),
+            ("1,54182E+18", Err(Broken::Spreadsheet)),
+            ("2E+18", Err(Broken::Spreadsheet)),
+            ("E+18", Err(Broken::NotANumber)),
+            ("1,7", Err(Broken::NotANumber)),
             ("NULL", Err(Broken::Null)),
             ("\\N", Err(Broken::Null)),
             ("id", Err(Broken::NotANumber)),

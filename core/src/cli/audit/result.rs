@@ -16,6 +16,8 @@ pub(super) struct Audit<'a> {
     pub(super) tally: &'a Tally<'a>,
     pub(super) overlaps: Vec<Overlap>,
     pub(super) findings: Vec<Finding>,
+    /// Questions that the IDs leave open; they are no findings.
+    pub(super) notes: Vec<Finding>,
     pub(super) remap: Option<Remap>,
     /// The folder of the report.
     pub(super) out: PathBuf,
@@ -32,8 +34,9 @@ impl<'a> Audit<'a> {
         out: PathBuf,
     ) -> Self {
         let overlaps = findings::overlaps(tally);
-        let findings = findings::of(tally, fields, &overlaps, &readings, &names, shared_nodes);
-        Audit { fields, at_ms, names, readings, tally, overlaps, findings, remap: None, out }
+        let mut findings = findings::of(tally, fields, &overlaps, &readings, &names, shared_nodes);
+        let notes = findings.extract_if(.., |finding| finding.kind == findings::UNKNOWN).collect();
+        Audit { fields, at_ms, names, readings, tally, overlaps, findings, notes, remap: None, out }
     }
 
     /// Name, what was read, what all IDs in order say.

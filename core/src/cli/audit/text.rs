@@ -58,6 +58,9 @@ impl Display for Told<'_> {
                 }
             }
         }
+        for note in &audit.notes {
+            write!(f, "{}{}", wrapped(&format!("note: {}", note.says), 0, 2), wrapped(note.mend, 2, 2))?;
+        }
         if audit.tally.duplicated > 0 {
             writeln!(f, "\n{} in several rows, for example:", counted(audit.tally.duplicated, "different ID"))?;
             for duplicate in audit.tally.examples.iter().take(SHOWN) {
