@@ -18,7 +18,7 @@ OURS, FLOOR, PEER = "#1f6f8b", "#b8b8b8", "#d9a441"
 
 
 def group(case):
-    """What a case is, by how the benches name it; C's table sets ours in bold."""
+    """The kind of a case, by its name in the benches; C's table sets ours in bold."""
     if "floor: " in case:
         return "floor"
     return "frazil" if case.startswith("frazil") or "**" in case else "peer"

@@ -39,7 +39,7 @@ def show_what_a_user_gets(ports):
 
 
 class Story:
-    """What happens, line by line; on a terminal with a last line that counts."""
+    """The report, line by line; on a terminal with a last line that counts."""
 
     def __init__(self):
         self.since = None

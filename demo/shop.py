@@ -59,7 +59,7 @@ def serve(path, ids, until, minted):
 
 
 def orders_since(shop, layout, instant):
-    """How many orders were placed since an instant: no column for the time, no index on it."""
+    """The number of orders since an instant: no column for the time, no index on it."""
     (count,) = shop.execute("SELECT count(*) FROM orders WHERE id >= ?", (layout.min_id(instant),)).fetchone()
     return count
 

@@ -1,4 +1,4 @@
-"""What a row costs by its key: frazil's IDs beside the database's own sequence and beside UUIDs of version 7, in inserts of 1,000 rows.
+"""The cost of a row by its key: frazil's IDs beside the database's own sequence and beside UUIDs of version 7, in inserts of 1,000 rows.
 
 Every number is the median of rounds that take turns, each with a transaction that is on disk when it ends. A row's key is made
 within the measured time.
@@ -51,7 +51,7 @@ class Case:
         assert len(known) == ROWS
 
     def megabytes(self):
-        """What a million rows take: the key's index, and the table with both indexes; from FILLED rows."""
+        """The size of a million rows: the key's index, and the table with both indexes; from FILLED rows."""
         with self.engine.begin() as connection:
             connection.execute(sa.text(f"{'TRUNCATE TABLE' if self.engine.name == 'mariadb' else 'TRUNCATE'} {self.table}"))
             for _ in range(FILLED // ROWS):

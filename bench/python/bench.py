@@ -1,4 +1,4 @@
-"""What an ID costs in Python: frazil beside the floors of the language and beside its peers, in one run.
+"""The cost of an ID in Python: frazil beside the floors of the language and beside its peers, in one run.
 
 Every number is the median of rounds that take turns, so that a slow second of the machine hits all cases alike.
 """

@@ -1,4 +1,4 @@
-"""How long each wait takes to end, once something ends it, the worst of five: `.venv/bin/python bench/python/waits.py`.
+"""The time that each wait takes to end, once something ends it, the worst of five: `.venv/bin/python bench/python/waits.py`.
 
 The figures are measured, not asserted: tests/python/test_waits.py holds the limits that also hold on a busy machine.
 """
@@ -110,7 +110,7 @@ def by_timeout_in_a_loop(name, folder):
 
 
 def held_by(count):
-    """How long a loop stands still, and until all have their IDs, where so many tasks meet a tick that is used up."""
+    """Measures how long a loop is blocked, and until all have their IDs, when so many tasks meet a used-up tick."""
 
     async def main():
         ids = await frazil.Snowflake.open("layout='time:31@100ms node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=7)
@@ -129,7 +129,7 @@ def held_by(count):
 
 
 def told_within(count):
-    """Until when all calls are told that stores which never answer give them nothing within 1 s."""
+    """Measures when the last call learns that stores which never answer give it nothing within 1 s."""
 
     async def main(store):
         tickets = frazil.Tickets("photos", store=store, wait="1s")
@@ -142,7 +142,7 @@ def told_within(count):
 
 
 def worst(way, name):
-    """How a wait ended, and the longest time that it took."""
+    """The end of a wait, and the longest time that it took."""
     told = []
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:

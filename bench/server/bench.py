@@ -118,7 +118,7 @@ def speed(program, tools, folder):
 
 
 def at_rate(title, tools, rate, ports, request):
-    """How long answers take at a steady rate, whoever is late: of the server and its peer in turn."""
+    """Latency at a steady rate, whichever side is late: of the server and its peer in turn."""
 
     def ask(port):
         return json.loads(load(tools / "pace", port, 16, SECONDS, rate, request))

@@ -64,7 +64,7 @@ class Server:
         return 1024 * int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{self.running.pid}/status").read_text())[1])
 
     def measure(self, ask):
-        """What `ask` has counted, for a second, and for a second of the server's processor time."""
+        """The counts of `ask`, for a second, and for a second of the server's processor time."""
         since, used = time.monotonic(), self.cpu_seconds()
         count = ask(self)
         return count / (time.monotonic() - since), count / (self.cpu_seconds() - used)

@@ -1,4 +1,4 @@
-"""What a request costs in instructions and in system calls, beside redis-server and hyper alone: count.py SERVER TOOLS.
+"""The cost of a request in instructions and in system calls, beside redis-server and hyper alone: count.py SERVER TOOLS.
 
 Times differ from run to run; these counts do not. Instructions are those outside the kernel, as callgrind counts them. Under it a
 reading of the clock is a system call, so the 60 or so instructions that one takes are not among them.
@@ -19,7 +19,7 @@ FEW, MANY = 3_000, 13_000
 
 
 def ask(port, request, depth, count):
-    """As many requests on one connection, each time so many at once; each answer ends as `request`'s do."""
+    """Sends that many requests on one connection, `at_once` at a time; each answer ends as `request`'s do."""
     text, end = request
     wire = text.replace("\\r", "\r").replace("\\n", "\n").encode() * depth
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as connection:

@@ -67,7 +67,7 @@ def loads(tools, folder, plain, tls):
 
 
 def requests(server, cert=None):
-    """How many it has answered, refusals too."""
+    """The number of answers, refusals included."""
     context = ssl.create_default_context(cafile=cert) if cert else None
     scheme = "https" if cert else "http"
     with urllib.request.urlopen(f"{scheme}://127.0.0.1:{server.ports[2]}/metrics", timeout=PATIENCE_S, context=context) as answer:

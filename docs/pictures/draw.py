@@ -324,7 +324,7 @@ def lifetime():
 
 
 def shards():
-    """Where the IDs of a slow generator fall, for each start policy."""
+    """The shards of a slow generator's IDs, for each start policy."""
     counted = json.loads((HERE / "shards.json").read_text())
     policies = counted["policies"]
     p = Picture(860, 92 + 116 * ((len(policies) + 1) // 2), "The share of each of 16 shards, for every start policy")

@@ -70,7 +70,7 @@ class Message(BaseModel):
 
 
 def show(row: models.Message) -> Message:
-    """What the API tells of a message; the time and the node number are in the ID."""
+    """A message in the API; the time and the node number are in the ID."""
     parts = ids.layout.decode(row.id)
     return Message(id=row.id, topic=row.topic_id, author=row.author, text=row.text, created=parts.time, node=parts.node)
 

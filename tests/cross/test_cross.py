@@ -53,7 +53,7 @@ def test_three_languages_mint_at_once(tmp_path):
 
 
 def test_one_language_reads_what_another_wrote(tmp_path):
-    """The same layout text, the same ID, the same parts and texts in Python and in Node."""
+    """Python and Node agree on layouts, IDs, parts and texts."""
     layout = "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01"
     ids = frazil.Snowflake(layout=layout, business=3, machine=5, detached=True)
     minted = ids.batch(100)

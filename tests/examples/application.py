@@ -113,7 +113,7 @@ class Application:
         assert ended and self.running.poll() is None, f"it does not start; it has said:\n{self.said()}"
 
     def serves(self):
-        """Whether one of its processes listens."""
+        """Returns whether one of its processes listens."""
         return process.listens(self.running.pid, self.port)
 
     def said(self):

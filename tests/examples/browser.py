@@ -158,7 +158,7 @@ class Page:
         )
 
     def one(self):
-        """What the page shows of the one message that was asked for: a dict; empty while nothing is shown."""
+        """The one message that the page shows: a dict; empty while nothing is shown."""
         return self.evaluate(
             "document.getElementById('one').hidden ? {} :"
             " Object.fromEntries([...document.querySelectorAll('#one [data-field]')].map(cell => [cell.dataset.field, cell.textContent]))"

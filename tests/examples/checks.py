@@ -1,4 +1,4 @@
-"""What must hold of IDs from the database to the browser. Each raises an AssertionError that says what does not."""
+"""Checks of IDs from the database to the browser. Each raises an AssertionError that names what is wrong."""
 
 import collections
 import re

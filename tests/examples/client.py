@@ -98,13 +98,13 @@ class Client:
 
 @dataclasses.dataclass
 class Driven:
-    """What clients have been told."""
+    """The answers that clients have received."""
 
     topic: str
     acknowledged: list = dataclasses.field(default_factory=list)
     """(ID, text) of each message that was acknowledged."""
     doubtful: int = 0
-    """How many requests had no answer: there may be a row for each."""
+    """The number of requests without an answer: there may be a row for each."""
     made_by: dict = dataclasses.field(default_factory=dict)
     """The node numbers that worker processes have used, by their process IDs; a sample."""
 

@@ -27,7 +27,7 @@ def listed(application, query=""):
 
 @pytest.fixture(scope="module")
 def driven(running):
-    """What clients were told, from whom a worker was taken meanwhile."""
+    """The answers to clients whose worker was killed in between."""
     return drive(running, ROWS, workers=WORKERS)
 
 

@@ -14,7 +14,7 @@ SHOWN = 20
 
 @dataclasses.dataclass
 class Found:
-    """What is in a folder of a run."""
+    """The files of a run."""
 
     total: int
     duplicates: int
@@ -48,7 +48,7 @@ def read(file):
 
 
 def describe(id, files, minted, layout):
-    """Where an ID stands, and what it says."""
+    """The place of an ID, and its parts."""
     where = [
         f"{file.name} at byte {8 * int(index)}" for file, ids in zip(files, minted, strict=True) for index in numpy.flatnonzero(ids == id)
     ]

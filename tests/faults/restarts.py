@@ -1,4 +1,4 @@
-"""What Redis may forget under processes that only mint: restarts without persistence, and a fail-over with a way back.
+"""Redis may forget writes under processes that only mint: restarts without persistence, and a fail-over with a way back.
 
 docs/stores.md, "What each store promises", says what each of them costs, and whom.
 """
@@ -52,7 +52,7 @@ class SteadyRun(Run):
             self.sleep(0.02)
 
     def expect_ids_beyond_a_window(self):
-        """Until then IDs may come from what the store had confirmed before now."""
+        """The time until which IDs may come from what the store had confirmed before now."""
         bound = datetime.now(UTC) + timedelta(seconds=self.window_s + 1)
         self.expect(lambda: all(self.newest(worker) > bound for worker in self.crew), f"not all workers have IDs beyond {bound}")
 
@@ -83,7 +83,7 @@ class RestartRun(SteadyRun):
         self.expect_ids_beyond_a_window()
 
     def forget(self, back):
-        """Until so many workers have come back."""
+        """Waits until that many workers have come back."""
         before = self.proxy.counts["connections"]
         self.server.wipe()
         self.expect(lambda: self.proxy.counts["connections"] >= before + back, f"{back} workers do not come back")

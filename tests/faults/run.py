@@ -36,7 +36,7 @@ def setting(name, usual):
 
 @dataclasses.dataclass
 class Report:
-    """What came of a run. It is a good one when `problems` is empty."""
+    """The outcome of a run, which is good when `problems` is empty."""
 
     name: str
     seed: int
@@ -66,12 +66,12 @@ class Run:
     """The store, the workers, and the faults that are in the making."""
 
     kind = "Snowflake"
-    """What the workers open."""
+    """The line that the workers open."""
     pace = 1000, 32
     """Each of the rare things that a worker does comes about once in so many steps; and how many IDs a step takes."""
     layout = frazil.Layout(LAYOUT)
     deeds = tuple(workers.DEEDS)
-    """What each worker must have done in the end."""
+    """The deeds that each worker must have done in the end."""
     faults_usual, ids_usual, pace_usual = 25, 1_000_000, 1.7
 
     def __init__(self, name, folder, seed=None):
@@ -129,7 +129,7 @@ class Run:
         workers.destroy_children(self.folder)
 
     def spec(self, number):
-        """What a worker opens. From sequence 0 in every tick, and in every tick: two owners of a number could not miss each other."""
+        """The line that a worker opens. From sequence 0 in every tick, and in every tick: two owners of a number could not miss each other."""
         common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms"
         if self.store == "fixed":
             return f"{common} node={number}"
@@ -150,7 +150,7 @@ class Run:
         worker.start()
 
     def freeze_worker(self):
-        """For longer than its lease lasts: it wakes up with a number that others may have."""
+        """Freezes a worker for longer than its lease lasts: it wakes up with a number that others may have."""
         go_on = self.random.choice(self.crew).stop()
         return self.window_ms / 1000 * self.random.uniform(1.1, 2.5), go_on
 
@@ -185,11 +185,11 @@ class Run:
         self.proxy.cut(or_next=True)
 
     def lose_answers(self):
-        """What was asked is done, and nobody learns it."""
+        """Loses answers: the request is done, and nobody learns it."""
         self.proxy.lose_answers(self.random.randrange(1, 7))
 
     def lose_requests(self):
-        """What was asked is not done, which looks the same."""
+        """Loses requests: the request is not done, which looks the same."""
         self.proxy.lose_requests(self.random.randrange(1, 7))
 
     def hold_answers(self):
@@ -210,7 +210,7 @@ class Run:
         self.server.promote_replica(self.random.uniform(0.2, 1.2), meanwhile=self.sleep)
 
     def kinds(self):
-        """What can be broken here."""
+        """The faults that are possible here."""
         kinds = [self.kill_worker, self.freeze_worker]
         if self.store != "fixed":
             # A fixed number that is opened again while the clock is back may repeat, as is known.
@@ -271,7 +271,7 @@ class Run:
     # From start to report.
 
     def begin(self):
-        """What is to happen before the first ID."""
+        """The step before the first ID."""
 
     def expected(self):
         """The errors that belong."""
@@ -287,7 +287,7 @@ class Run:
             self.sleep(0.1)
 
     def missing(self):
-        """What has not come about yet: a fault that nobody has felt is none."""
+        """The events that have not happened yet: a fault that nobody has felt is none."""
         happened = {"forked children that minted": self.forked()} if self.store != "fixed" else {}
         happened |= {f"{deed} by {worker.name}": worker.done(deed) for deed in self.deeds for worker in self.crew}
         if self.proxy:

@@ -65,7 +65,7 @@ class SegmentRun(Run):
 
     @property
     def waits_for_a_word(self):
-        """Whether nobody gets a number before somebody has begun the tag."""
+        """True if nobody gets a number before somebody has begun the tag."""
         return self.table or self.store == "redis"
 
     def start_store(self):

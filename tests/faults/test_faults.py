@@ -43,7 +43,7 @@ def test_fixed_numbers_stand_it_too(tmp_path):
 
 
 def test_two_owners_of_one_number_are_caught(tmp_path):
-    """What the run is for: were two workers to hold the same number at once, it would see it."""
+    """The run's purpose: if two workers held one number at once, it would see it."""
 
     class Careless(Run):
         def spec(self, number):

@@ -90,7 +90,7 @@ class Worker:
         clock.turn(seconds, self.clock)
 
     def minted(self):
-        """How many IDs the process that runs now has written down."""
+        """The number of IDs that the current process has written down."""
         path = self.folder / f"{self.name}.{self.running.pid}.ids"
         return path.stat().st_size // 8 if path.exists() else 0
 
@@ -107,12 +107,12 @@ class Worker:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def forked(self):
-        """How many forked children have minted."""
+        """The number of forked children that have minted."""
         minted = {path.name.split(".")[1] for path in self.folder.glob(f"{self.name}.*.ids") if path.stat().st_size > 0}
         return len(minted - set(map(str, self.started)))
 
     def done(self, deed):
-        """How often it, or a forked child, has done one of the DEEDS: files of IDs count once each, other files by the byte."""
+        """The number of times that it, or a forked child, has done one of the DEEDS: files of IDs count once each, other files by the byte."""
         sizes = [path.stat().st_size for path in self.folder.glob(f"{self.name}.*.{DEEDS[deed]}")]
         return sum(sizes) if deed == "IDs observed" else sum(size > 0 for size in sizes)
 
@@ -155,7 +155,7 @@ def signal_group(group, number):
 
 
 def threads_of(pid):
-    """What the threads of a process wait for, as far as the kernel tells."""
+    """The calls in which a process's threads wait, as far as the kernel tells."""
     told = []
     for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
         try:

@@ -1,4 +1,4 @@
-"""What other processes do with a store."""
+"""Other processes that use a store."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def elsewhere(spec, *commands, **env):
-    """What a process of its own prints for each command, as JSON; its clock is `ahead` seconds wrong."""
+    """Runs commands in another process, whose clock is `ahead` seconds wrong, and returns the JSON that it prints for each."""
     script = f"import frazil, json, time, sys\nids = None\nspec = {spec!r}\n" + "\n".join(commands)
     ahead = env.pop("ahead", None)
     if ahead is not None:

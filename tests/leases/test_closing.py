@@ -18,7 +18,7 @@ PATIENCE_S = 60
 
 
 def nodes(url, namespace, *options):
-    """What `frazil nodes` prints."""
+    """The output of `frazil nodes`."""
     command = [sys.executable, "-m", "frazil", "nodes", url, "--namespace", namespace, *options]
     listing = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert listing.returncode == 0, listing.stderr

@@ -1,4 +1,4 @@
-"""The same behaviour on every store, with real servers: leasing, giving back, refusing, and what goes wrong in the open."""
+"""One behaviour on every store, with real servers: leasing, releasing, refusing, and failures that are reported."""
 
 import base64
 import contextlib

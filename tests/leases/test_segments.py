@@ -164,7 +164,7 @@ def test_nobody_listens(scheme, path):
 
 
 class OfTwoStores:
-    """What is taken of a tag that a server and a folder serve: the server's numbers are odd."""
+    """The numbers of a tag that a server and a folder serve: the server's numbers are odd."""
 
     def __init__(self, segment):
         self.segment, self.numbers = segment, []

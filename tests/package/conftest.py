@@ -1,4 +1,4 @@
-"""What a user installs, in clean environments away from the source tree.
+"""The packages that a user installs, in clean environments away from the source tree.
 
 `make package` names the folder of its release artefacts in FRAZIL_PACKAGES: the full form. Without it the artefacts are those
 that `make test` has built before: the short form.

@@ -37,7 +37,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def browse(folder, page):
-    """What a page reports that a browser has opened."""
+    """The report of a page that a browser has opened."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     assert browser, f"a browser is missing: install one of {', '.join(BROWSERS)}"
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as server:

@@ -138,7 +138,7 @@ def test_command(run, installed):
 
 
 def refusal(run, folder, *flags):
-    """What require('frazil') throws: its code and its message."""
+    """The code and the message that require('frazil') throws."""
     program = "try { require('frazil') } catch (error) { console.log(error.code + '\\n' + error.message) }"
     code, _, message = run(folder, "node", *flags, "--eval", program).partition("\n")
     return code, message
@@ -151,7 +151,14 @@ def test_tarballs_install_offline_and_the_loader_says_which_is_missing(run, tarb
     code, message = refusal(run, tmp_path)
     assert code == "ADDON_NOT_FOUND"
     both = f'"npm install ./{tarballs[0].name} ./{tarballs[1].name}"'
-    for part in (both, platform["name"].removeprefix("frazil-"), "Node 2", '"npm install" again', "--omit=optional", "leave frazil external"):
+    for part in (
+        both,
+        platform["name"].removeprefix("frazil-"),
+        "Node 2",
+        '"npm install" again',
+        "--omit=optional",
+        "leave frazil external",
+    ):
         assert part in message
     assert run(tmp_path, "npx", "--no-install", "frazil", "--version", fails=True) == f"frazil: {message}"
     assert message.splitlines()[0] in run(tmp_path, "node", "--input-type=module", "--eval", "import 'frazil'", fails=True)

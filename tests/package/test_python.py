@@ -50,7 +50,7 @@ def run(*command, **options):
 
 
 def told(*command, **options):
-    """What a command prints, which must succeed."""
+    """The output of a command, which must succeed."""
     done = run(*command, **options)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout

@@ -1,4 +1,4 @@
-"""What all tests share. They run against the wheel that is installed in .venv (python/build.sh)."""
+"""The parts that all tests share. They run against the wheel that is installed in .venv (python/build.sh)."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ def open_manual(line="standard node=1", unix_ms=STANDARD_EPOCH_MS, **options):
 
 
 def ascends(numbers):
-    """Whether each number is above the one before it."""
+    """Returns whether each number is above the one before it."""
     return all(a < b for a, b in itertools.pairwise(numbers))
 
 

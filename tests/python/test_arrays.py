@@ -127,7 +127,7 @@ def test_what_holds_no_ids():
 
 
 def test_missing_values_of_a_table():
-    """As the guide has it."""
+    """The guide's example runs."""
     table = pandas.DataFrame({"id": pandas.array([KNOWN, None, KNOWN + 4096], dtype="Int64")})
     known = table["id"].dropna()
     parts = pandas.DataFrame(TWITTER.decode_many(known), index=known.index)

@@ -1,4 +1,4 @@
-"""What a program does to its interpreter: subinterpreters, purged modules, frozen clocks, its end."""
+"""Programs that strain their interpreter: subinterpreters, purged modules, frozen clocks, its end."""
 
 import array
 import ctypes

@@ -1,4 +1,4 @@
-"""What a generator does."""
+"""Generators."""
 
 import array
 import asyncio

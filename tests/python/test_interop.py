@@ -21,7 +21,7 @@ NOT_AN_INSTANT = [None, 0, 1.5, "2025-01-01", datetime(2025, 1, 1)]
 
 
 def by_threads(make):
-    """What threads make at once: each one's in its order."""
+    """The IDs that threads make at once, each thread's in its order."""
     made = []
     threads = [threading.Thread(target=lambda: made.append([make() for _ in range(5000)])) for _ in range(4)]
     for thread in threads:

@@ -30,7 +30,7 @@ TWO = "layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01'"
 
 
 def slots(folder, namespace="default"):
-    """What a file store says of each node number: "held" or "free"."""
+    """The state of each node number in a file store: "held" or "free"."""
     told = {}
     for path in (folder / namespace).iterdir():
         if path.name.isdigit():
@@ -42,7 +42,7 @@ def slots(folder, namespace="default"):
 
 
 def in_time(condition, seconds=60):
-    """Whether a condition comes true."""
+    """Waits for a condition, and returns whether it came true."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.01)

@@ -23,7 +23,7 @@ FOUR = "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01'"
 
 
 def in_time(condition, seconds=60):
-    """Whether a condition comes true."""
+    """Waits for a condition, and returns whether it came true."""
     until = time.monotonic() + seconds
     while not condition() and time.monotonic() < until:
         time.sleep(0.005)

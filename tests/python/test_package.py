@@ -28,7 +28,7 @@ def test_stubs(tmp_path):
 
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_types_in_use(checker, tmp_path):
-    """What each checker must accept: a program for it, and the examples of all documents."""
+    """The program that each checker must accept, and the examples of all documents."""
     shutil.copy(Path(__file__).with_name("typed_usage.py"), tmp_path)
     for document in DOCUMENTS:
         name = "_".join(document.relative_to(ROOT).with_suffix("").parts).lower()

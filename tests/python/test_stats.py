@@ -1,4 +1,4 @@
-"""What is counted, and what the log is told."""
+"""Statistics, and events in the log."""
 
 import os
 import signal

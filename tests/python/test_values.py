@@ -1,4 +1,4 @@
-"""What a value is: equal, ordered, taken apart, copied, pickled; IDs and times in the forms that people have."""
+"""Values: equal, ordered, taken apart, copied, pickled; IDs and times in the forms that people have."""
 
 import copy
 import itertools

@@ -129,7 +129,7 @@ def main(name, folder):
 
 
 def ended(program, *signals):
-    """What a program says that was waiting, and is sent signals; and after how long."""
+    """Sends signals to a program that waits, and returns what it prints, and after how long."""
     assert program.stdout.readline() == "ready\n"
     time.sleep(0.3)
     since = time.monotonic()
@@ -431,7 +431,7 @@ print('ready', flush=True)
 
 
 def terminated(folder, before="", after="time.sleep(60)"):
-    """How a program ends that is sent SIGTERM, what it says, and what the store says then."""
+    """Sends SIGTERM to a program, and returns its status, its output, and the store's state."""
     code = SIGTERM.format(before=before, after=after).replace("sys.argv[1]", f"'file:{folder}'")
     program = start(code, stderr=subprocess.PIPE)
     said, took = ended(program, signal.SIGTERM)
@@ -575,7 +575,7 @@ print(len({*made, *theirs}))
 
 @pytest.mark.parametrize("name", ["batch", "fill", "segment"])
 def test_a_signals_handler_may_fork_within_a_batch(name, tmp_path):
-    """What was there before is the parent's, also what the call had found before it began to wait."""
+    """Numbers from before a fork are the parent's, also those that the call had found before it began to wait."""
     program = start(f"name, folder = {name!r}, {str(tmp_path)!r}\n{FORKS}")
     assert program.communicate(timeout=90)[0] == "120\n"
 

@@ -1,4 +1,4 @@
-"""What mypy must accept; each line with an ignore must not pass (an ignore that is not needed is an error)."""
+"""Code that mypy must accept; each line with an ignore must not pass (an ignore that is not needed is an error)."""
 
 import array
 import datetime

@@ -1,4 +1,4 @@
-"""What is written twice says the same: versions, case names, generated files."""
+"""Things that are written twice agree: versions, case names, generated files."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What only a release runs: its workflows, as far as they can be checked before, and the command that sets the version."""
+"""A release's workflows, as far as they can be checked before it, and the command that sets the version."""
 
 import io
 import json

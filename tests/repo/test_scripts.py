@@ -1,4 +1,4 @@
-"""What the scripts promise: steps with their times, one run at a time, an end that leaves nothing, and what is missing named first."""
+"""The promises of the scripts: steps with their times, one run at a time, an end that leaves nothing, and what is missing named first."""
 
 import fcntl
 import os
@@ -61,7 +61,7 @@ def test_a_step_that_fails_is_named_and_the_last(start, tmp_path):
 
 @pytest.mark.parametrize("status", [0, 7])
 def test_servers_write_into_memory_which_is_given_back(status, start, tmp_path):
-    """Where there is plenty; what is left of them is kept with the rest after a failure."""
+    """Servers write into memory where there is plenty; their files are kept with the rest after a failure."""
     script = 'echo "$FRAZIL_TEST_SERVERS"; touch "${FRAZIL_TEST_SERVERS:-$TMPDIR}/left"'
     told, _ = start(f"servers_in_memory\nstep servers\nrun sh -c '{script}'\nexit {status}").communicate(timeout=PATIENCE_S)
     memory = told.partition("== servers\n")[2].splitlines()[0]
@@ -176,7 +176,7 @@ def test_a_terminal_ends_a_run(last, key, status, start, tmp_path):
 
 
 def test_a_reader_that_goes_ends_a_run(start, tmp_path):
-    """As `head` does."""
+    """A reader that ends early, as `head` does."""
     program = start("step it\nbeside more sleep 600\necho begun\nrun sh -c 'read -r _ < ../go; echo on'\nrun sleep 600")
     os.mkfifo(tmp_path / "go")
     while program.stdout.readline() != "begun\n":
@@ -198,7 +198,7 @@ def test_a_step_that_has_ended_leaves_no_process(start):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_second_run_that_is_interrupted_while_it_waits_leaves_nothing(number, start):
-    """Of a signal that it gets alone, as from make."""
+    """A signal that the script gets alone, as from make."""
     first = start("echo begun\nrun sleep 600")
     assert first.stdout.readline() == "begun\n"
     second = start("echo begun too")

@@ -98,7 +98,7 @@ class Balancer:
 
 
 async def copy(reader, writer):
-    """What comes on one side goes out on the other, until the end of one of them."""
+    """Copies bytes from each side to the other, until one of them ends."""
     with contextlib.suppress(OSError):
         while data := await reader.read(1 << 16):
             writer.write(data)

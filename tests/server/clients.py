@@ -51,7 +51,7 @@ class Client:
         self._thread.join()
 
     def count(self):
-        """How many IDs it was given."""
+        """The number of IDs that it was given."""
         return sum(map(len, self.batches))
 
     def ids(self):

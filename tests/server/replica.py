@@ -78,7 +78,7 @@ class Replica:
         return self.running.wait(PATIENCE_S)
 
     def events(self):
-        """What it has logged."""
+        """The lines that it has logged."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def connection(self, port="http"):
@@ -97,7 +97,7 @@ class Replica:
             connection.close()
 
     def json(self, method, path, **options):
-        """The same, for an answer in JSON."""
+        """Sends a request, and parses the answer as JSON."""
         status, _, body = self.ask(method, path, **options)
         return status, json.loads(body)
 
@@ -112,7 +112,7 @@ class Replica:
         return redis.Redis(port=self.ports["resp"], socket_timeout=PATIENCE_S, **({"retry": None} | options))
 
     def raw(self, data, port="resp"):
-        """What comes back for bytes, until the server closes the connection."""
+        """Sends bytes, and returns what comes back until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.ports[port]), timeout=PATIENCE_S) as connection:
             try:
                 connection.sendall(data)

@@ -60,7 +60,7 @@ class Show:
         return self.stack.__exit__(*exception)
 
     def await_answers(self, count=2):
-        """Until each client was given so many more."""
+        """Waits until each client was given that many more."""
         wanted = [len(client.batches) + count for client in self.clients]
 
         def reached():
@@ -135,7 +135,7 @@ class Show:
         assert [replica.end() for replica in self.replicas] == [0, 0, 0]
 
     def duplicates(self):
-        """Of each name: how many IDs, and how many of them were there before."""
+        """The IDs of each name, and how many of them were there before."""
         found = {}
         for name in sorted({client.name for client in self.clients}):
             ids = numpy.sort(numpy.concatenate([client.ids() for client in self.clients if client.name == name]))
@@ -148,7 +148,7 @@ class Show:
         return {int(node) for nodes in used for node in nodes}
 
     def report(self):
-        """What came of it, line by line."""
+        """The outcome, line by line."""
         faults = ", ".join(f"{name} {count}" for name, count in self.faults.items())
         rolling = f"{self.rolling['requests']:,} requests, {self.rolling['retries']} sent twice, {self.rolling['failed']} failed"
         clients = [

@@ -1,4 +1,4 @@
-"""What an enemy, or a careless client, sends; each was a defect once."""
+"""Requests of enemies and careless clients; each was a defect once."""
 
 import collections
 import contextlib
@@ -42,7 +42,7 @@ def test_a_page_in_a_browser_mints_nothing_over_resp(server):
 
 
 def test_two_requests_in_one_are_one(server):
-    """Where a proxy and the server disagree about a request's end, its body is a request to the second."""
+    """If a proxy and the server disagree about a request's end, its body is a request to the second."""
     hidden = b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n\r\n"
     for head in (b"Content-Length: 0\r\nTransfer-Encoding: chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"):
         answer = server.raw(b"POST /v1/orders/next HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + hidden, port="http")
@@ -54,7 +54,7 @@ def resident_kib(server):
 
 
 def requests(server):
-    """How many were answered over HTTP."""
+    """The number of requests answered over HTTP."""
     text = server.ask("GET", "/metrics", port="admin")[2].decode()
     return int(re.search(r'^frazil_server_requests_total{protocol="http",code="OK"} (\d+)$', text, re.MULTILINE)[1])
 
@@ -93,7 +93,7 @@ def test_an_upgrade_that_is_not_made_loses_no_answer(server):
 
 @pytest.mark.parametrize("count", [20, 10_000])
 def test_who_has_ended_its_side_is_answered(server, count):
-    """As `nc -N` does, and some proxies: also where the answer has to be waited for, and where it is more than a socket holds."""
+    """A client that half-closes, as `nc -N` and some proxies do: also where the answer has to be waited for, and where it is more than a socket holds."""
     name = "slow" if count == 20 else "orders"
     data = f"POST /v1/{name}/next?n={count} HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n".encode()
     with socket.socket() as connection:
@@ -122,7 +122,7 @@ def test_answers_before_a_broken_request_reach_who_goes_on_sending(server):
 
 
 def test_the_end_amid_a_command(tmp_path):
-    """As above: what the client has not read when the server ends, it reads while it sends the rest."""
+    """A client that has not read everything when the server ends reads it while it sends the rest."""
     ask = b"*4\r\n$11\r\nFRAZIL.NEXT\r\n$6\r\norders\r\n$5\r\nCOUNT\r\n$5\r\n10000\r\n"
     with Replica(tmp_path, "orders=standard node=1") as server, socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -175,7 +175,7 @@ def test_a_client_of_http_2_that_takes_nothing(server):
 
 
 def test_forms_of_requests_that_wait_are_small(server):
-    """Of a form of 64 KB with 32,000 keys no more is kept than it had."""
+    """A form of 64 KB with 32,000 keys takes no more memory than it has bytes."""
     count, form = 50, 32_000 * b"a&" + b"bizType=orders&batchSize=10000"
     client = h2.connection.H2Connection()
     client.initiate_connection()

@@ -230,7 +230,7 @@ def test_tinyid_to_the_byte(server):
 
 
 def test_requests_as_spring_reads_them(server):
-    """What Leaf's and Tinyid's servers make of a request is Spring's affair, and their clients rely on it."""
+    """Spring decides how Leaf's and Tinyid's servers read a request, and their clients rely on it."""
     form = {"Content-Type": "application/x-www-form-urlencoded; charset=UTF-8"}
 
     def asked(path, headers=None, body=None, method="POST"):

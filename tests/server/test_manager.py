@@ -123,7 +123,7 @@ def test_sockets_that_do_not_fit(tmp_path, name, address, arguments, told):
 
 @pytest.mark.parametrize("kind", ["datagrams", "nobody listens", "a connection"])
 def test_sockets_of_another_kind(tmp_path, kind):
-    """As with ListenDatagram= and Accept=yes: no client could ever come there."""
+    """Sockets of ListenDatagram= and Accept=yes are refused: no client could ever come there."""
     with contextlib.ExitStack() as stack:
         if kind == "a connection":
             listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))

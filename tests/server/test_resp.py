@@ -24,7 +24,7 @@ def test_ids(client):
 
 
 def test_a_row_of_a_segment(client):
-    """As after INCRBY: the last n numbers up to the answer are the client's, also where a range ends."""
+    """The last n numbers up to the answer are the client's, as after INCRBY, also where a range ends."""
     last = client.incr("invoice")
     for count in (1, 10, 90, 100):
         now = client.incrby("invoice", count)

@@ -407,7 +407,7 @@ def test_two_replicas_and_kill_9(tmp_path):
 
 
 def test_the_guide(tmp_path):
-    """What it shows runs in its order, on ports of our own."""
+    """The guide's commands run in their order, on our own ports."""
     guide = (ROOT / "docs/server.md").read_text()
     reserved = [process.reserve_port() for _ in range(4)]
     for port, ours in zip((8080, 6390, 9090, 8443), reserved, strict=True):

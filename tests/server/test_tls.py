@@ -30,7 +30,7 @@ def files(folder, name="server"):
 
 
 def knowing(folder, client=None):
-    """What a client of HTTP knows."""
+    """The TLS context of an HTTP client."""
     context = ssl.create_default_context(cafile=folder / "ca.crt")
     if client:
         context.load_cert_chain(folder / f"{client}.crt", folder / f"{client}.key")

@@ -93,7 +93,7 @@ def parent_of(pid):
 
 
 def status(folder):
-    """What the kernel tells of a process or of a thread after its name: the state, the parent, and more."""
+    """The kernel's fields of a process or a thread after its name: the state, the parent, and more."""
     # The name in parentheses may hold anything.
     return pathlib.Path(folder, "stat").read_text().rpartition(")")[2].split()
 
@@ -117,7 +117,7 @@ def freeze(pids, seconds):
 
 
 def stands(pid):
-    """Whether no thread of a process runs: it is stopped, or has ended."""
+    """Returns whether no thread of a process runs: it is stopped, or has ended."""
     try:
         return all(status(task)[0] in "TZX" for task in os.scandir(f"/proc/{pid}/task"))
     except (FileNotFoundError, ProcessLookupError):
@@ -125,7 +125,7 @@ def stands(pid):
 
 
 def gone(pid):
-    """Whether a process has ended, waited for or not."""
+    """Returns whether a process has ended, waited for or not."""
     try:
         return status(f"/proc/{pid}")[0] in "ZX"
     except (OSError, IndexError):
@@ -143,7 +143,7 @@ def await_true(holds, seconds, pause=0.02):
 
 
 def listens(pid, port):
-    """Whether a process, or a descendant of it, listens on a port: that it is this server which answers there, not another."""
+    """Returns whether a process, or a descendant of it, listens on a port: that it is this server which answers there, not another."""
     wanted = f":{port:04X}"
     inodes = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):

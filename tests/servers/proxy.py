@@ -75,7 +75,7 @@ class Proxy:
 
     @property
     def losses_left(self):
-        """How many answers are still to be lost."""
+        """The number of answers that are still to be lost."""
         return self._losses
 
     def hold(self):

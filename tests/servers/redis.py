@@ -78,7 +78,7 @@ class Redis(Server):
         self.wait()
 
     def in_step(self, port):
-        """Whether a replica has all that its primary has, on disk too: it rewrites its log first, and would lose writes until then."""
+        """Returns whether a replica has all that its primary has, on disk too: it rewrites its log first, and would lose writes until then."""
         try:
             follows = "master_link_status:up" in self.call("INFO", "replication", port=port)
             disk = self.call("INFO", "persistence", port=port)

@@ -1,4 +1,4 @@
-"""What all servers share: a folder, a port, a process, and the ways in which these may fail."""
+"""The parts that all servers share: a folder, a port, a process, and the ways in which these may fail."""
 
 import os
 import pathlib
@@ -26,13 +26,13 @@ class Server:
     """A server of one kind. Its `url` stays the same over restarts."""
 
     name: str
-    """What the tests call it."""
+    """The name of the server in the tests."""
     package: str
     """Debian's package."""
     program: str
     """The file to run: a name on the PATH, or a pattern."""
     account: str | None = None
-    """Who runs it when we are root and it refuses root."""
+    """The account that runs it when we are root and it refuses root."""
 
     def __init__(self):
         self.running = None
@@ -60,7 +60,7 @@ class Server:
         raise NotImplementedError
 
     def answers(self, connection):
-        """Whether it serves; the connection is a fresh socket."""
+        """Returns whether it serves; the connection is a fresh socket."""
         raise NotImplementedError
 
     @property
@@ -115,11 +115,11 @@ class Server:
             time.sleep(0.05)
 
     def runs(self):
-        """Whether there is a process of ours: after its end the kernel may give its number to any other."""
+        """Returns whether there is a process of ours: after its end the kernel may give its number to any other."""
         return self.running is not None and self.running.poll() is None
 
     def serves(self):
-        """Whether it serves at this moment."""
+        """Returns whether it serves at this moment."""
         if not process.listens(self.running.pid, self.port):
             return False
         try:

@@ -17,7 +17,7 @@ ROWS = 200
 
 @functools.cache
 def frazil(*arguments):
-    """What the command prints."""
+    """The output of the command."""
     done = subprocess.run([sys.executable, "-m", "frazil", *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
@@ -29,7 +29,7 @@ def text_of(unix_us):
 
 
 class Refused(Exception):
-    """What the database said, in its own words."""
+    """An error of the database, in its own words."""
 
 
 class Database:
@@ -45,7 +45,7 @@ class Database:
         raise NotImplementedError
 
     def tried(self, text):
-        """As `query`, with the database's own errors as one."""
+        """Runs a query like `query`, and raises the database's errors as one type."""
         try:
             return self.query(text)
         except self.errors as error:
@@ -84,7 +84,7 @@ class Database:
         return f"CREATE TABLE v (n INTEGER, x {self.types[kind]})"
 
     def column(self, function, kind, values):
-        """What a function makes of a column of values."""
+        """A function's results for a column of values."""
         self.query("DROP TABLE IF EXISTS v")
         self.query(self.create(kind))
         for start in range(0, len(values), ROWS):
@@ -94,7 +94,7 @@ class Database:
         return [row[0] for row in self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}, n FROM v ORDER BY n")]
 
     def one(self, function, kind, value):
-        """What a function makes of a literal."""
+        """A function's result for a literal."""
         call = self.call(function, self.literal(kind, value))
         return self.tried(f"SELECT {self.as_text(call) if function == 'time' else call}")[0][0]
 

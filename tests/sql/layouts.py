@@ -1,4 +1,4 @@
-"""What the functions must give, computed from tests/vectors and independently of frazil, for layouts of every kind."""
+"""The results that the functions must give, computed from tests/vectors and independently of frazil, for layouts of every kind."""
 
 import json
 import random

@@ -78,7 +78,7 @@ def test_sections(section, kind, tables, tmp_path):
 
 
 def test_partitions_of_the_guide_are_pruned():
-    """What the guide says of its monthly partitions, by EXPLAIN."""
+    """The guide's claims about its monthly partitions, by EXPLAIN."""
     for kind, section in [(databases.Postgresql, "PostgreSQL"), (databases.Mariadb, "MariaDB")]:
         database = opened(kind)
         database.install("twitter")

@@ -75,7 +75,7 @@ def test_a_sessions_settings_change_nothing(session, setting):
 
 
 def test_no_other_schemas_names_are_taken(session):
-    """What somebody creates where a search_path comes by, with types that fit nearly, is neither called nor bound."""
+    """Objects that somebody creates on the search_path, with types that nearly fit, are neither called nor bound."""
     for name, arguments in [
         ("substr", "text, bigint, integer"),
         ("strpos", "varchar, varchar"),

@@ -1,4 +1,4 @@
-"""What `frazil merge-audit --remap` writes, run by each database's own program as docs/merge-audit.md has it."""
+"""The output of `frazil merge-audit --remap`, run by each database's own program as docs/merge-audit.md has it."""
 
 import os
 import sqlite3
