@@ -10,24 +10,26 @@ mod per_process;
 
 pub(crate) use per_process::PerProcess;
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use crate::sync::StaticU64;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// The number of this process among its ancestors; read it with [`Mark::current`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark(&'static AtomicU64);
+pub(crate) struct Mark(&'static StaticU64);
 
 /// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
-static MARK: AtomicPtr<AtomicU64> = AtomicPtr::new(std::ptr::null_mut());
+static MARK: AtomicPtr<StaticU64> = AtomicPtr::new(std::ptr::null_mut());
 /// Copied by fork, so that a child's next number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Whether the kernel wipes the page; then no process IDs need comparing.
 static WIPED: AtomicBool = AtomicBool::new(false);
-static PID: AtomicU32 = AtomicU32::new(0);
+/// The process ID when the number was last compared with it.
+static PID: StaticU64 = StaticU64::new(0);
 
 /// The mark of this process.
 pub(crate) fn mark() -> Mark {
     marked().unwrap_or_else(|| {
-        PID.store(std::process::id(), Ordering::Relaxed);
+        PID.store(std::process::id().into(), Ordering::Relaxed);
         let page = page::wiped_on_fork();
         // Of two threads that are here at once, one leaves its page unused.
         if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -71,17 +73,24 @@ impl Mark {
     pub(crate) fn simulated(number: u64) -> Self {
         // Process IDs are compared until it is known that the kernel wipes pages.
         mark();
-        Mark(Box::leak(Box::new(AtomicU64::new(number))))
+        Mark(Box::leak(Box::new(StaticU64::new(number))))
     }
 
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
-        if WIPED.load(Ordering::Relaxed) {
-            return;
+        if !WIPED.load(Ordering::Relaxed) {
+            self.compare(&PID, std::process::id().into());
         }
-        let pid = std::process::id();
-        if PID.swap(pid, Ordering::Relaxed) != pid {
-            self.0.store(0, Ordering::Release);
+    }
+
+    /// Wipes the number if the process ID is not the last one.
+    fn compare(self, last: &StaticU64, pid: u64) {
+        // Before the ID, and only this one is wiped: another thread of the child may have taken the child's number since.
+        let number = self.0.load(Ordering::Acquire);
+        if last.load(Ordering::Acquire) != pid {
+            let _ = self.0.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
+            // After the number: a thread that finds its own ID here must not find its parent's number there.
+            last.store(pid, Ordering::Release);
         }
     }
 }
@@ -173,13 +182,13 @@ pub(crate) fn seed() -> u64 {
 
 #[cfg(unix)]
 mod page {
-    use super::{AtomicU64, Ordering, WIPED, marked};
+    use super::{Ordering, StaticU64, WIPED, marked};
 
     /// Used where a page cannot be mapped.
-    static PLAIN: AtomicU64 = AtomicU64::new(0);
+    static PLAIN: StaticU64 = StaticU64::new(0);
 
     #[cfg(target_os = "linux")]
-    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
+    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
         let size = 4096;
         // SAFETY: a new private mapping of our own; nothing else points into it.
         let page = unsafe {
@@ -193,12 +202,14 @@ mod page {
         // SAFETY: the range is the mapping above.
         let advised = unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) };
         WIPED.store(advised == 0, Ordering::Relaxed);
-        // It is zeroed, aligned, never unmapped, and only used as this atomic.
-        page.cast::<AtomicU64>()
+        let page = page.cast::<StaticU64>();
+        // SAFETY: it is writable, aligned, never unmapped, and nobody else has it yet. In a child it reads as this 0 does.
+        unsafe { page.write(StaticU64::new(0)) };
+        page
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
+    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
         (&raw const PLAIN).cast_mut()
     }
 
@@ -216,15 +227,53 @@ mod page {
 
 #[cfg(not(unix))]
 mod page {
-    use super::AtomicU64;
+    use super::StaticU64;
 
-    static PLAIN: AtomicU64 = AtomicU64::new(0);
+    static PLAIN: StaticU64 = StaticU64::new(0);
 
-    pub(super) fn wiped_on_fork() -> *mut AtomicU64 {
+    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
         (&raw const PLAIN).cast_mut()
     }
 
     pub(super) fn wipe_after_fork() {}
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::thread;
+
+    fn modelled(number: u64) -> Mark {
+        Mark(Box::leak(Box::new(StaticU64::modelled(number))))
+    }
+
+    #[test]
+    fn loom_threads_of_a_child_take_one_number() {
+        loom::model(|| {
+            let mark = modelled(0);
+            let thread = thread::spawn(move || mark.current());
+            let mine = mark.current();
+            assert_eq!(thread.join().unwrap(), mine);
+            assert!(mine != 0 && mark.is(mine));
+        });
+    }
+
+    /// The parent had the number `u64::MAX` and the process ID 1; the child has 2.
+    #[test]
+    fn loom_no_thread_of_a_child_takes_its_parents_number_for_its_own() {
+        loom::model(|| {
+            let (mark, last): (_, &StaticU64) = (modelled(u64::MAX), Box::leak(Box::new(StaticU64::modelled(1))));
+            let look = move || {
+                mark.compare(last, 2);
+                assert!(!mark.is(u64::MAX));
+                mark.current()
+            };
+            let thread = thread::spawn(look);
+            let mine = look();
+            assert_eq!(thread.join().unwrap(), mine);
+            assert!(mark.is(mine));
+        });
+    }
 }
 
 #[cfg(all(test, unix, not(loom)))]

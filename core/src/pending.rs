@@ -5,19 +5,19 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, PerProcess};
+use crate::sync::{self, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::wait::{Later, Polls, Wait};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Where nobody knows how long it takes, a call is looked at again after this long, and after twice as long each time ...
-const FIRST: Duration = Duration::from_millis(1);
+const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_millis(1) };
 /// ... up to this; a longer wait is looked at this often too, because the clock may be set.
 const LONGEST: Duration = Duration::from_millis(20);
-/// How long the thread waits for another call.
-const LINGER: Duration = Duration::from_secs(1);
+/// The time for which the thread waits for another call. Under loom no time passes: it leaves at once.
+const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_secs(1) };
 
 /// A call that goes on without a thread that waits for it.
 ///
@@ -84,6 +84,26 @@ impl Pending {
     /// `INTERNAL` where no thread can be started.
     pub fn start<T>(
         max_wait: Duration,
+        call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
+        done: impl FnOnce(Result<T>) + Send + 'static,
+    ) -> Result<Pending> {
+        CALLS.get(|| Ok(Calls::default()))?.start(max_wait, call, done)
+    }
+
+    /// Gives the call up; `done` is not told, unless that is under way.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+}
+
+impl Calls {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start<T>(
+        &'static self,
+        max_wait: Duration,
         mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<Pending> {
@@ -101,29 +121,18 @@ impl Pending {
             }
             None
         };
-        let pending = Pending { cancelled: Arc::default() };
+        let pending = Pending { cancelled: Arc::new(AtomicBool::new(false)) };
         let (until, cancelled) = (since.checked_add(max_wait), Arc::clone(&pending.cancelled));
         let call = Call { at: since, until, soon: FIRST, cancelled, look: Box::new(look) };
-        CALLS.get(|| Ok(Calls::default()))?.add(call)?;
+        self.add(call)?;
         Ok(pending)
-    }
-
-    /// Gives the call up; `done` is not told, unless that is under way.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-    }
-}
-
-impl Calls {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&'static self, call: Call) -> Result<()> {
         let mut state = self.lock();
         if !state.staffed {
-            let thread = std::thread::Builder::new().name("frazil-waits".to_owned()).spawn(|| self.run());
-            thread.map_err(|error| Error::new(ErrorKind::Internal, format!("no thread can be started that waits: {error}")))?;
+            let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started that waits: {error}"));
+            sync::start("frazil-waits", || self.run()).map_err(why)?;
             state.staffed = true;
         }
         state.calls.push(call);
@@ -185,5 +194,45 @@ impl Call {
         self.at = Instant::now() + wait;
         self.at = self.until.map_or(self.at, |until| self.at.min(until));
         Some(self)
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::mpsc::channel;
+    use loom::thread;
+
+    const FOR_EVER: Duration = Duration::MAX;
+
+    fn calls() -> &'static Calls {
+        Box::leak(Box::new(Calls::default()))
+    }
+
+    #[test]
+    fn loom_a_call_that_comes_as_the_thread_leaves_is_looked_at() {
+        loom::model(|| {
+            let calls = calls();
+            let (tell, told) = channel();
+            for number in [1, 2] {
+                let tell = tell.clone();
+                let _pending = calls.start(FOR_EVER, |_| Ok(()), move |_| tell.send(number).expect("somebody listens"));
+            }
+            let mut numbers = [told.recv().unwrap(), told.recv().unwrap()];
+            numbers.sort_unstable();
+            assert_eq!(numbers, [1, 2]);
+        });
+    }
+
+    #[test]
+    fn loom_a_call_that_is_given_up_is_not_looked_at_for_ever() {
+        loom::model(|| {
+            let later = |wait: Wait<'_>| {
+                thread::yield_now();
+                wait.piece(Later::Soon)
+            };
+            let pending = calls().start(FOR_EVER, later, |_| panic!("it was never over")).unwrap();
+            pending.cancel();
+        });
     }
 }

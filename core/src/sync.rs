@@ -1,4 +1,4 @@
-//! Atomics and locks: the standard ones, or loom's while it explores the interleavings.
+//! Atomics, locks and threads: the standard ones, or loom's while it explores the interleavings.
 
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
@@ -16,3 +16,82 @@ pub(crate) use loom::sync::{
 };
 #[cfg(loom)]
 pub(crate) use loom::thread::yield_now;
+
+/// Atomics that a static can hold. loom explores those that a model makes with `modelled`; the others are the standard ones, because the models
+/// of everything else would explore them too.
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicPtr as StaticPtr, AtomicU64 as StaticU64};
+
+#[cfg(loom)]
+pub(crate) use modelled::{StaticPtr, StaticU64};
+
+/// Starts a thread that nobody joins.
+#[cfg(not(loom))]
+pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+#[cfg(loom)]
+pub(crate) fn start(_name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    drop(loom::thread::spawn(work));
+    Ok(())
+}
+
+#[cfg(loom)]
+mod modelled {
+    use super::{AtomicPtr, AtomicU64, Ordering};
+    use std::sync::atomic;
+
+    #[derive(Debug)]
+    pub(crate) enum Static<S, M> {
+        Standard(S),
+        Modelled(M),
+    }
+
+    pub(crate) type StaticU64 = Static<atomic::AtomicU64, AtomicU64>;
+    pub(crate) type StaticPtr<T> = Static<atomic::AtomicPtr<T>, AtomicPtr<T>>;
+
+    macro_rules! calls {
+        ($($call:ident($($name:ident: $argument:ty),*) $(-> $result:ty)?;)*) => {
+            $(pub(crate) fn $call(&self, $($name: $argument),*) $(-> $result)? {
+                match self {
+                    Static::Standard(atomic) => atomic.$call($($name),*),
+                    Static::Modelled(atomic) => atomic.$call($($name),*),
+                }
+            })*
+        };
+    }
+
+    impl StaticU64 {
+        pub(crate) const fn new(value: u64) -> Self {
+            Static::Standard(atomic::AtomicU64::new(value))
+        }
+
+        #[cfg(test)]
+        pub(crate) fn modelled(value: u64) -> Self {
+            Static::Modelled(AtomicU64::new(value))
+        }
+
+        calls! {
+            load(order: Ordering) -> u64;
+            store(value: u64, order: Ordering);
+            compare_exchange(old: u64, new: u64, done: Ordering, failed: Ordering) -> Result<u64, u64>;
+        }
+    }
+
+    impl<T> StaticPtr<T> {
+        pub(crate) const fn new(value: *mut T) -> Self {
+            Static::Standard(atomic::AtomicPtr::new(value))
+        }
+
+        #[cfg(test)]
+        pub(crate) fn modelled(value: *mut T) -> Self {
+            Static::Modelled(AtomicPtr::new(value))
+        }
+
+        calls! {
+            load(order: Ordering) -> *mut T;
+            compare_exchange(old: *mut T, new: *mut T, done: Ordering, failed: Ordering) -> Result<*mut T, *mut T>;
+        }
+    }
+}

@@ -23,7 +23,7 @@ use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
 use crate::stats::{self, Source};
 use crate::store::Address;
-use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::sync::{self, Arc, AtomicBool, Ordering};
 use crate::wait::Wait;
 use current::{Current, Step};
 use depot::{Depot, Staffed};
@@ -297,7 +297,8 @@ impl Chain {
         if stores.is_empty() {
             let depot = Arc::new(Depot::new(process, None));
             let filling = Filling { depot: Arc::clone(&depot), filler };
-            start(move || filling.run())?;
+            let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
+            sync::start("frazil-ahead", move || filling.run()).map_err(why)?;
             return Ok(Staffed(depot));
         }
         lease::engage(stores, |bell| {
@@ -305,19 +306,6 @@ impl Chain {
             (Box::new(Filling { depot: Arc::clone(&depot), filler }), Staffed(depot))
         })
     }
-}
-
-#[cfg(not(loom))]
-fn start(work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let thread = std::thread::Builder::new().name("frazil-ahead".to_owned()).spawn(work);
-    let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
-    thread.map(drop).map_err(why)
-}
-
-#[cfg(loom)]
-fn start(work: impl FnOnce() + Send + 'static) -> Result<()> {
-    drop(loom::thread::spawn(work));
-    Ok(())
 }
 
 fn would_block(trouble: Option<Error>) -> Error {

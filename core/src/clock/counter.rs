@@ -8,8 +8,8 @@
 use super::stretch::Stretch;
 use crate::cancel::Uncancelled;
 use crate::fork::PerProcess;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Mutex, Ordering};
+use std::sync::atomic::AtomicU8;
 use std::time::{Duration, Instant};
 
 /// The longest time for which the counter extends one reading of the wall clock.
@@ -307,6 +307,30 @@ fn time_is_faked() -> bool {
     ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
         .iter()
         .any(|name| std::env::var_os(name).is_some_and(|libraries| libraries.to_string_lossy().contains("faketime")))
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    #[test]
+    fn loom_a_rate_that_was_found_wrong_is_not_used_with_a_later_time() {
+        loom::model(|| {
+            let shared = Arc::new(Shared::new());
+            let pair = |count, ms| Pair { count, off: 0, at: shared.begin + Duration::from_millis(ms) };
+            let known = [0, 1, 2].map(|ms| shared.look(|| pair(1_000_000 * ms, ms)));
+            assert_eq!(known, [0, 0, 1_000_000]);
+            // The counter goes back; and then the rate from before that is too old.
+            let (back, late) = (pair(0, 3), shared.begin + Duration::from_millis(3) + LONGEST_MEASUREMENT);
+            let other = Arc::clone(&shared);
+            let thread = thread::spawn(move || other.look(|| back));
+            // As `look` does while the other thread measures, which loom does not try.
+            assert_eq!(shared.said(late), 0);
+            assert_eq!(thread.join().unwrap(), 0);
+        });
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,8 +2,8 @@
 
 use super::mark;
 use crate::error::Result;
+use crate::sync::{Ordering, StaticPtr};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A cell that holds one T for each process; a forked child makes its own and never touches its parent's.
 ///
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 /// neither read nor dropped: a lock in it may be held by a thread that the child does not have.
 pub(crate) struct PerProcess<T: Send + Sync> {
     /// Null, or a box that is never replaced within a process.
-    made: AtomicPtr<Made<T>>,
+    made: StaticPtr<Made<T>>,
 }
 
 struct Made<T> {
@@ -22,7 +22,7 @@ struct Made<T> {
 
 impl<T: Send + Sync> PerProcess<T> {
     pub(crate) const fn new() -> Self {
-        PerProcess { made: AtomicPtr::new(ptr::null_mut()) }
+        PerProcess { made: StaticPtr::new(ptr::null_mut()) }
     }
 
     /// This process's value. Of threads that are here first at once each makes one, and one is kept.
@@ -62,11 +62,53 @@ impl<T: Send + Sync> PerProcess<T> {
 
 impl<T: Send + Sync> Drop for PerProcess<T> {
     fn drop(&mut self) {
-        let made = *self.made.get_mut();
+        let made = self.made.load(Ordering::Acquire);
         if self.made(made).is_some_and(|made| mark().is(made.process)) {
             // SAFETY: it came from `Box::into_raw` in this process, and nobody else has the cell any more.
             drop(unsafe { Box::from_raw(made) });
         }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::AtomicU64;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// Threads of a process that are first at once, after a parent that left its own value, or none.
+    fn first_at_once(inherited: *mut Made<AtomicU64>) {
+        let cell = Arc::new(PerProcess { made: StaticPtr::modelled(inherited) });
+        let first = |cell: &PerProcess<AtomicU64>| {
+            let value = cell.get(|| {
+                let value = AtomicU64::new(0);
+                value.store(7, Ordering::Relaxed);
+                Ok(value)
+            });
+            let value = value.expect("it can be made");
+            (ptr::from_ref(value).addr(), value.load(Ordering::Relaxed))
+        };
+        let other = Arc::clone(&cell);
+        let thread = thread::spawn(move || first(&other));
+        let mine = first(&cell);
+        assert_eq!(thread.join().expect("it does not panic"), mine);
+        assert_eq!(mine.1, 7, "it is there as it was made");
+    }
+
+    #[test]
+    fn loom_threads_that_are_first_at_once_get_one_value() {
+        loom::model(|| first_at_once(ptr::null_mut()));
+    }
+
+    #[test]
+    fn loom_threads_of_a_child_get_one_value_which_is_not_their_parents() {
+        loom::model(|| {
+            let parents = Box::into_raw(Box::new(Made { process: u64::MAX, value: AtomicU64::new(0) }));
+            first_at_once(parents);
+            // SAFETY: it came from `Box::into_raw`, and a cell drops no value of another process.
+            drop(unsafe { Box::from_raw(parents) });
+        });
     }
 }
 
