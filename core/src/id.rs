@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::{self, TextFormat};
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
@@ -110,6 +111,13 @@ impl FromStr for Id {
 impl From<Id> for i64 {
     fn from(id: Id) -> i64 {
         id.0
+    }
+}
+
+/// An ID as an element of memory that is not initialised, which [`Snowflake::fill`](crate::Snowflake::fill) takes too.
+impl From<Id> for MaybeUninit<i64> {
+    fn from(id: Id) -> Self {
+        MaybeUninit::new(id.0)
     }
 }
 

@@ -11,6 +11,7 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
 use pyo3::{Borrowed, IntoPyObjectExt, PyClass, ffi};
 use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ const AT_ONCE: usize = 4096;
 /// What the core's handles have in common.
 pub(crate) trait Ids: Send + Sync + 'static {
     fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id>;
-    fn try_fill<'a>(&self, buffer: &mut [i64], wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
+    fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
     fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> frazil::Result<Vec<Id>>;
     fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
     fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
@@ -37,7 +38,7 @@ macro_rules! ids {
                 self.try_next_id(wait)
             }
 
-            fn try_fill<'a>(&self, buffer: &mut [i64], wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
+            fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
                 self.try_fill(buffer, wait)
             }
 
@@ -155,15 +156,21 @@ fn fill_memory<I: Ids>(
     let max = timeout(max)?;
     let view = convert::buffer(buffer)?;
     let (start, count) = convert::int64s(&view, buffer)?;
-    // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `view` is
+    // SAFETY: `start` is aligned and points to `count` writable i64, initialised or not, that stay where they are while `view` is
     // held; that nobody else uses them meanwhile is the caller's part, as documented.
-    let memory = unsafe { std::slice::from_raw_parts_mut(start, count) };
+    let memory = unsafe { std::slice::from_raw_parts_mut(start.cast::<MaybeUninit<i64>>(), count) };
     fill(buffer.py(), ids, memory, max, counted)?;
     Ok(count)
 }
 
 /// Fills memory with IDs; `counted` is how many of those that are there the exception's `written` counts.
-fn fill<I: Ids>(py: Python<'_>, ids: &I, buffer: &mut [i64], timeout: Option<Duration>, counted: impl Fn(usize) -> usize) -> PyResult<()> {
+fn fill<I: Ids, T: From<Id> + Send>(
+    py: Python<'_>,
+    ids: &I,
+    buffer: &mut [T],
+    timeout: Option<Duration>,
+    counted: impl Fn(usize) -> usize,
+) -> PyResult<()> {
     let raise = |raised: PyErr, written| {
         let counted = raised.value(py).setattr("written", counted(written));
         counted.err().unwrap_or(raised)

@@ -5,6 +5,7 @@ use crate::error::{frazil_status, guard, guard_short};
 use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result, Uncancelled, Wait};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// A handle that gives out numbers.
@@ -12,7 +13,7 @@ pub(crate) trait Handle {
     /// The names of the handle, and of the number that it writes, in the header.
     const NAMES: (&str, &str);
     fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>;
-    fn try_fill(&self, buffer: &mut [i64], max_wait: Duration) -> Result<()>;
+    fn try_fill(&self, buffer: &mut [MaybeUninit<i64>], max_wait: Duration) -> Result<()>;
     fn batch(&self, count: usize) -> Result<Vec<Id>>;
     fn try_renew(&self, max_wait: Duration) -> Result<()>;
     fn try_close(&self, max_wait: Duration) -> Result<()>;
@@ -30,7 +31,7 @@ macro_rules! handle {
                 self.$field.try_next_id(wait)
             }
 
-            fn try_fill(&self, buffer: &mut [i64], max_wait: std::time::Duration) -> frazil_core::Result<()> {
+            fn try_fill(&self, buffer: &mut [std::mem::MaybeUninit<i64>], max_wait: std::time::Duration) -> frazil_core::Result<()> {
                 self.$field.try_fill(buffer, max_wait)
             }
 
@@ -183,16 +184,16 @@ pub(crate) fn uncancelled<T>(max: Duration, call: impl FnOnce(Patience<'_>) -> T
     call(Patience { max, uncancelled: &Cell::new(None) })
 }
 
-/// A buffer as a slice.
+/// A buffer as a slice of numbers that the caller need not have initialised.
 ///
 /// # Safety
 /// It is NULL, or valid for `count` numbers and nobody else's while the slice is used.
-unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [i64]> {
+unsafe fn slice<'a>(buffer: *mut i64, count: usize) -> Result<&'a mut [MaybeUninit<i64>]> {
     check_buffer(buffer, count)?;
     match count {
         0 => Ok(&mut []),
         // SAFETY: not NULL, aligned, no longer than a slice may be, and ours as the caller says.
-        _ => Ok(unsafe { std::slice::from_raw_parts_mut(buffer, count) }),
+        _ => Ok(unsafe { std::slice::from_raw_parts_mut(buffer.cast(), count) }),
     }
 }
 
