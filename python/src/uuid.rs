@@ -90,7 +90,9 @@ impl Maker {
     fn new(py: Python<'_>) -> PyResult<Option<Self>> {
         let class = class(py)?;
         let slots = class.getattr_opt("__slots__")?.and_then(|slots| slots.extract::<Vec<String>>().ok());
-        if slots.is_none_or(|slots| slots != ["int", "is_safe", "__weakref__"]) {
+        // An object of another base is not made by allocating it alone.
+        let is_plain = class.bases().eq([py.get_type::<PyAny>()])?;
+        if !is_plain || slots.is_none_or(|slots| slots != ["int", "is_safe", "__weakref__"]) {
             return Ok(None);
         }
         // SAFETY: the class is a type object, and a slot of this number holds a function of this type, or null.

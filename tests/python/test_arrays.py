@@ -165,6 +165,16 @@ def test_fill_takes_unsigned_memory(node):
     assert ascends([*unsigned.tolist(), *words])
 
 
+@pytest.mark.parametrize("count", [3, 2])
+def test_no_array_is_two_columns(monkeypatch, count):
+    """The memory of a column is nobody else's, whoever has replaced numpy.empty."""
+    one = numpy.zeros(count, dtype=numpy.int64)
+    monkeypatch.setattr(numpy, "empty", lambda *_: one)
+    with pytest.raises(frazil.WrongTypeError, match="numpy.empty must return a new array of 3 numbers at each call"):
+        TWITTER.decode_many([KNOWN] * 3)
+    assert not one.any()
+
+
 def test_without_numpy():
     code = """
 import sys

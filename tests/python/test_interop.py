@@ -148,6 +148,29 @@ def test_a_uuid_class_with_other_slots_is_constructed():
     subprocess.run([sys.executable, "-c", CHANGED_CLASS], check=True)
 
 
+POSING_CLASS = """
+import uuid
+import frazil
+
+class Posing(frazil.Numbers):
+    int = is_safe = property(lambda self: 7, lambda self, value: None)
+
+Posing.__slots__ = ("int", "is_safe", "__weakref__")
+uuid.UUID = Posing
+try:
+    print(frazil.uuid7().spec)
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_an_object_of_another_library_is_not_made_as_a_uuid():
+    """One of a class with another base is more than its slots: this one would have no numbers behind it."""
+    done = subprocess.run([sys.executable, "-c", POSING_CLASS], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "No constructor defined" in done.stdout or "cannot create" in done.stdout, done.stdout
+
+
 def test_uuid_bad_input():
     for bad in [*INTEROP["uuids_invalid"], "\ud800", "f" * (1 << 20), frazil.uuid4(), str(frazil.uuid4())]:
         with pytest.raises(frazil.IdInvalidError) as raised:

@@ -7,6 +7,7 @@ use pyo3::buffer::{Element, PyBuffer, PyUntypedBuffer};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyString};
+use std::mem::MaybeUninit;
 
 /// The times, the node fields, the sequences and the ticks of many IDs: an array of each, by its name.
 pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
@@ -15,22 +16,27 @@ pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyRe
     let fields = layout.node_fields().iter().chain([layout.sequence()]);
     let arrays: Vec<_> = (0..layout.node_fields().len() + 3).map(|_| convert::new_array(py, ids.len())).collect::<PyResult<_>>()?;
     let views: Vec<_> = arrays.iter().map(convert::buffer).collect::<PyResult<_>>()?;
-    let column = |(view, array)| {
-        let (start, count) = convert::int64s(view, array)?;
-        // SAFETY: `start` is aligned and points to `count` writable i64 that stay where they are while `views` holds their memory; each array
-        // is new, its own memory, and nobody else's.
-        Ok(unsafe { std::slice::from_raw_parts_mut(start, count) })
+    let memory: Vec<_> = views.iter().zip(&arrays).map(|(view, array)| convert::int64s(view, array)).collect::<PyResult<_>>()?;
+    if !are_apart(&memory, ids.len()) {
+        let why = format!("numpy.empty must return a new array of {} numbers at each call, and was replaced by something else", ids.len());
+        return refuse(py, ErrorKind::WrongType, why);
+    }
+    let column = |(start, count): &(*mut i64, usize)| {
+        // SAFETY: `start` is aligned and points to `count` writable i64, initialised or not, that stay where they are while `views` holds their
+        // memory. They are in one column alone, and nobody else uses an array that is new.
+        unsafe { std::slice::from_raw_parts_mut(start.cast::<MaybeUninit<i64>>(), *count) }
     };
-    let mut columns: Vec<&mut [i64]> = views.iter().zip(&arrays).map(column).collect::<PyResult<_>>()?;
+    let mut columns: Vec<_> = memory.iter().map(column).collect();
     py.detach(|| {
         let [times, ticks, values @ ..] = &mut columns[..] else { unreachable!("there are a time, a tick and a sequence") };
         for (at, id) in ids.iter().enumerate() {
             let (tick, unix_ms) = layout.time_of(*id)?;
-            (times[at], ticks[at]) = (unix_ms, tick as i64);
+            times[at].write(unix_ms);
+            ticks[at].write(tick as i64);
         }
         for (field, column) in fields.clone().zip(values) {
             for (value, id) in column.iter_mut().zip(&ids) {
-                *value = field.of(*id) as i64;
+                value.write(field.of(*id) as i64);
             }
         }
         Ok(())
@@ -45,6 +51,13 @@ pub(crate) fn decode_many<'py>(layout: &Layout, ids: &Bound<'py, PyAny>) -> PyRe
     }
     parts.set_item("tick", &arrays[1])?;
     Ok(parts)
+}
+
+/// Tells whether arrays have this many numbers each, and none in common.
+fn are_apart(memory: &[(*mut i64, usize)], count: usize) -> bool {
+    let mut starts: Vec<_> = memory.iter().map(|(start, _)| start.addr()).collect();
+    starts.sort_unstable();
+    memory.iter().all(|(_, numbers)| *numbers == count) && starts.windows(2).all(|two| two[1] - two[0] >= count * size_of::<i64>())
 }
 
 /// The IDs of whatever `decode_many` takes, as a new array: where the adapters learn what is an ID.
