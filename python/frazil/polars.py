@@ -1,6 +1,6 @@
 """polars: columns of IDs, exact also where values are missing."""
 
-from typing import Any
+from typing import Any, overload
 
 import frazil
 from frazil import _frazil
@@ -16,26 +16,44 @@ except ModuleNotFoundError as error:
 __all__ = ["decode", "ids"]
 
 
-def ids(column: polars.Series) -> polars.Series:
+@overload
+def ids(column: polars.Series) -> polars.Series: ...
+@overload
+def ids(column: polars.Expr) -> polars.Expr: ...
+def ids(column: polars.Series | polars.Expr) -> polars.Series | polars.Expr:
     """The column of IDs as Int64: from integers of any type, or their decimal text; null stays null.
 
-    `ids(column).cast(polars.String)` writes text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats,
-    which have rounded, and for what is no ID; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
+    An expression is one of the query, also of a lazy one, and raises when the query runs. `ids(column).cast(polars.String)` writes text, for
+    JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats, which have rounded, and for values that are not
+    IDs; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
 
     >>> ids(polars.Series("id", ["1541815603606036481", None])).to_list()
     [1541815603606036481, None]
+    >>> table.with_columns(ids(polars.col("id", "parent")))
     """
+    if isinstance(column, polars.Expr):
+        return column.map_batches(ids, polars.Int64, is_elementwise=True)
     numbers, known = _parts(column)
     return polars.select(polars.when(known).then(polars.Series(column.name, numbers))).to_series()
 
 
-def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame:
+@overload
+def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame: ...
+@overload
+def decode(column: polars.Expr, layout: frazil.Layout) -> polars.Expr: ...
+def decode(column: polars.Series | polars.Expr, layout: frazil.Layout) -> polars.DataFrame | polars.Expr:
     """A table of what the IDs are made of: `time` in UTC, and each node field, `sequence` and `tick` as Int64.
 
-    Where an ID is null, all is. The column is as `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the layout has.
+    For an expression it is a struct of these, so that the parts of several columns stay apart. Where an ID is null, all is. The column is as
+    `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the layout has.
 
     >>> table = table.hstack(decode(table["id"], layout))
+    >>> parent = decode(polars.col("parent"), layout).alias("parts").name.prefix_fields("parent_")
+    >>> table.with_columns(parent).unnest("parts")
     """
+    if isinstance(column, polars.Expr):
+        parts = decode(polars.Series([], dtype=polars.Int64), layout).schema
+        return column.map_batches(lambda part: decode(part, layout).to_struct(part.name), polars.Struct(parts), is_elementwise=True)
     numbers, known = _parts(column)
     frame = polars.DataFrame(dict(layout.decode_many(numbers))).with_columns(polars.col("time").dt.replace_time_zone("UTC"))
     return frame.select(polars.when(known).then(polars.all()))
@@ -44,7 +62,9 @@ def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame:
 def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
     """The IDs, with 0 where one is null, and where one is known."""
     if not isinstance(column, polars.Series):
-        raise frazil.WrongTypeError(f"the column is a {type(column).__name__}, and must be a Series: table['id'], or polars.Series(values)")
+        raise frazil.WrongTypeError(
+            f"the column is a {type(column).__name__}, and must be a Series or an expression: table['id'], polars.col('id') or polars.Series(values)"
+        )
     if column.dtype.is_float() and column.null_count() < len(column):
         raise frazil.WrongTypeError(
             f"the column is {column.dtype}, and floats have rounded its IDs: read it as integers, such as read_csv(..., schema_overrides={{'id': polars.Int64}})"

@@ -240,6 +240,37 @@ def test_a_new_column_of_polars():
     assert frazil.polars.ids(table["id"]).to_list() == table["id"].to_list()
 
 
+@pytest.mark.parametrize("lazy", [False, True], ids=["eager", "lazy"])
+def test_expressions_of_polars(lazy):
+    texts = polars.DataFrame({"id": [str(A), str(LARGEST)], "parent": [None, str(B)]})
+    table = texts.lazy() if lazy else texts
+
+    def run(query):
+        return query.collect() if lazy else query
+
+    numbers = run(table.with_columns(frazil.polars.ids(polars.col("id", "parent"))))
+    assert numbers.schema == {"id": polars.Int64, "parent": polars.Int64}
+    assert numbers.rows() == [(A, None), (LARGEST, B)]
+    # The parts of two columns in one table.
+    query = table.with_columns(
+        frazil.polars.decode(polars.col("id"), LAYOUT).alias("parts"),
+        frazil.polars.decode(polars.col("parent"), LAYOUT).alias("parts_of_parent").name.prefix_fields("parent_"),
+    ).unnest("parts", "parts_of_parent")
+    expected = frazil.polars.decode(texts["parent"], LAYOUT)
+    expected = texts.hstack(frazil.polars.decode(texts["id"], LAYOUT)).hstack(expected.rename(lambda name: f"parent_{name}"))
+    assert query.collect_schema() == expected.schema and run(query).equals(expected)
+    recent = table.filter(frazil.polars.decode(polars.col("id"), LAYOUT).struct.field("time") <= TIME)
+    assert run(recent.select("id")).to_series().to_list() == [str(A)]
+    assert run(table.head(0).select(frazil.polars.decode(polars.col("id"), LAYOUT))).height == 0
+
+
+@pytest.mark.parametrize("call", [frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT)], ids=["ids", "decode"])
+@pytest.mark.parametrize("values, error", [([float(A)], frazil.WrongTypeError), (["007"], frazil.IdInvalidError)], ids=["float", "text"])
+def test_an_expression_that_holds_no_ids(call, values, error):
+    with pytest.raises((error, polars.exceptions.ComputeError), match="floats have rounded its IDs|leading zeros"):
+        polars.DataFrame({"id": values}).select(call(polars.col("id")))
+
+
 @pytest.mark.parametrize("dtype", [polars.Float64, polars.Float32])
 def test_floats_of_polars_are_refused_with_the_mend(dtype):
     for values in [float(A)], [float(A), None], [float("nan")]:
@@ -282,12 +313,10 @@ def test_what_holds_no_ids_in_polars(column, error):
     assert type(refused.value) is error
 
 
-@pytest.mark.parametrize(
-    "column", [[A], numpy.array([A]), polars.col("id"), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__
-)
+@pytest.mark.parametrize("column", [[A], numpy.array([A]), polars.DataFrame({"id": [A]}), None], ids=lambda value: type(value).__name__)
 def test_what_is_no_series_of_polars(column):
     for call in frazil.polars.ids, lambda column: frazil.polars.decode(column, LAYOUT):
-        with pytest.raises(frazil.WrongTypeError, match=r"must be a Series: table\['id'\]"):
+        with pytest.raises(frazil.WrongTypeError, match=r"must be a Series or an expression: table\['id'\], polars\.col\('id'\)"):
             call(column)
 
 

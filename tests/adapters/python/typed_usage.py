@@ -43,4 +43,6 @@ check_columns(create_engine("sqlite://").connect(), Base.metadata)
 assert_type(frazil.numpy.ids(["5", 5]), numpy.ndarray[tuple[Any, ...], numpy.dtype[numpy.int64]])
 assert_type(frazil.polars.ids(polars.Series(["5"])), polars.Series)
 assert_type(frazil.polars.decode(polars.Series(["5"]), ids.layout), polars.DataFrame)
+assert_type(frazil.polars.ids(polars.col("id")), polars.Expr)
+assert_type(frazil.polars.decode(polars.col("id"), ids.layout), polars.Expr)
 frazil.pandas.decode(["5"], ids)  # type: ignore[arg-type]
