@@ -12,6 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 import frazil
 
+from ._exact import EXACT_IN_JAVASCRIPT, parse_canonical
+
 try:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import PydanticCustomError, PydanticSerializationUnexpectedValue, core_schema
@@ -21,8 +23,6 @@ except ModuleNotFoundError as error:
     raise ImportError("frazil.pydantic needs Pydantic: pip install 'frazil[pydantic]'", name=error.name) from error
 
 __all__ = ["SnowflakeId", "SnowflakeIdIn"]
-
-_EXACT_IN_JAVASCRIPT = 2**53 - 1
 
 
 def _refuse(why: str) -> PydanticCustomError:
@@ -47,52 +47,56 @@ def _from_python(value: Any) -> int:
 
 def _from_text(text: str) -> int:
     try:
-        number = frazil.parse_id(text)
+        return parse_canonical(text)
     except frazil.FrazilError as error:
         raise _refuse(str(error)) from None
-    if str(number) != text:  # the form with 19 digits
-        raise _refuse(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
-    return number
 
 
-def _from_json(value: Any) -> int:
+def _from_outside(value: Any) -> int:
     number = _from_python(value)
-    if number > _EXACT_IN_JAVASCRIPT and not isinstance(value, str):
+    if number > EXACT_IN_JAVASCRIPT and not isinstance(value, str | _Exact):
         raise _refuse(f"{number} is a number above 2^53 - 1, which JavaScript rounds: send the ID as a decimal string")
     return number
 
 
-def _to_json(value: Any) -> str:
+class _Exact(int):
+    """An ID that a SnowflakeIdIn has taken, so that no JSON number rounded it: it is taken again, as after `model_dump()`."""
+
+
+def _serialize(value: Any, info: core_schema.SerializationInfo) -> Any:
     # In a union the next member is tried.
     if not isinstance(value, int) or isinstance(value, bool):
         raise PydanticSerializationUnexpectedValue(f"an ID is an int, not {type(value).__name__}")
-    return str(value)
+    # django-ninja writes its JSON from a dump for Python.
+    if info.mode == "json" or isinstance(info.context, dict) and "response_status" in info.context:
+        return str(value)
+    return value
 
 
 class _Id:
-    """What Pydantic asks of an annotation."""
+    """An annotation for Pydantic. `outside` says which values may be JSON numbers that JavaScript rounded."""
 
-    def __init__(self, from_python: Callable[[Any], int]) -> None:
-        self._from_python = from_python
+    def __init__(self, outside: Callable[[core_schema.ValidationInfo], bool], type_: Callable[[int], int] = int) -> None:
+        self._outside = outside
+        self._type = type_
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         def validate(value: Any, info: core_schema.ValidationInfo) -> int:
-            return _from_json(value) if info.mode == "json" else self._from_python(value)
+            return _from_outside(value) if self._outside(info) else _from_python(value)
 
-        # The int that follows makes no difference, but takes Field(strict=True).
-        return core_schema.with_info_before_validator_function(
-            validate,
-            core_schema.int_schema(),
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                _to_json, when_used="json", return_schema=core_schema.str_schema()
-            ),
+        # The int in the middle makes no difference, but takes Field(strict=True).
+        number = core_schema.with_info_before_validator_function(validate, core_schema.int_schema())
+        return core_schema.no_info_after_validator_function(
+            self._type,
+            number,
+            serialization=core_schema.plain_serializer_function_ser_schema(_serialize, info_arg=True),
         )
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"type": "string", "pattern": "^(0|[1-9][0-9]{0,18})$", "examples": ["1541815603606036480"]}
 
 
-SnowflakeId: TypeAlias = Annotated[int, _Id(_from_python)]
+SnowflakeId: TypeAlias = Annotated[int, _Id(lambda info: info.mode == "json")]
 """An ID in a model, a parameter, a list, a key of a dict: an `int` in Python, a decimal string in JSON and in JSON Schema.
 
 It takes an integer from 0 to 2^63 - 1, or its canonical decimal string, also where a model is strict. A float, a bool, leading zeros, signs,
@@ -100,9 +104,10 @@ spaces and anything else is a validation error (422 in FastAPI) of the type `sno
 JSON is one, too: JavaScript may have rounded it.
 """
 
-SnowflakeIdIn: TypeAlias = Annotated[int, _Id(_from_json)]
+SnowflakeIdIn: TypeAlias = Annotated[int, _Id(lambda info: True, _Exact)]
 """A SnowflakeId that refuses numbers above 2^53 - 1 also when they come from Python: for the bodies of requests.
 
-FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program. A model that
-also goes out, or that the program fills, has a SnowflakeId instead.
+FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program. An ID
+that such a field has taken is known to be exact: the `model_dump()` of one model is good for another. A model that the program fills with
+other `int`s has a SnowflakeId instead.
 """

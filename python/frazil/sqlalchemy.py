@@ -74,7 +74,8 @@ def _integer(value: Any) -> int:
         raise frazil.WrongTypeError(f"a column of IDs takes an int, not the str {value[:60]!r}: frazil.parse_id(text) is its int")
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise frazil.WrongTypeError(f"a column of IDs takes an int, not {type(value).__name__}: {_rounded(value)}")
-    return operator.index(value)
+    # Of this type exactly, because some drivers quote what a subclass is.
+    return int(operator.index(value))
 
 
 def _rounded(value: object) -> str:

@@ -51,7 +51,7 @@ def read(
 
 @app.post("/items")
 def make(item: ItemIn) -> Item:
-    assert type(item.parent) is int
+    assert isinstance(item.parent, int)
     return Item(id=ID, parent=item.parent, tags=item.tags)
 
 

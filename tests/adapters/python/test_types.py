@@ -16,7 +16,10 @@ def test_types(tmp_path):
     usage = ["typed_usage.py", "typed_usage_django.py"]
     for name in usage:
         (tmp_path / name).write_text(Path(__file__).with_name(name).read_text())
-    modules = ["frazil/django", *(f"frazil/{name}.py" for name in ("_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy"))]
+    modules = [
+        "frazil/django",
+        *(f"frazil/{name}.py" for name in ("_exact", "_ranges", "numpy", "pandas", "polars", "pydantic", "sqlalchemy")),
+    ]
     # pandas has no types of its own.
     command = [sys.executable, "-m", "mypy", "--strict", "--disable-error-code=import-untyped", *modules, *usage]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=600)

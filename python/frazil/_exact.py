@@ -1,0 +1,13 @@
+"""Rules that validators share: canonical decimals, and the numbers that JavaScript reads without rounding."""
+
+import frazil
+
+EXACT_IN_JAVASCRIPT = 2**53 - 1
+
+
+def parse_canonical(text: str) -> int:
+    """The ID of a decimal text without leading zeros. Raises IdInvalidError, also for the form with 19 digits."""
+    number = frazil.parse_id(text)
+    if str(number) != text:
+        raise frazil.IdInvalidError(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")
+    return number
