@@ -1,10 +1,15 @@
 """The application: what it registers when Django starts."""
 
+import contextlib
+
 from django.apps import AppConfig, apps
+from django.conf import settings
+
+from .formats import write_digits_alone_in_yaml
 
 
 class FrazilConfig(AppConfig):
-    """`"frazil.django"` in INSTALLED_APPS: the path converter `<snowflake:id>`, and strings in Django REST framework's serializers."""
+    """`"frazil.django"` in INSTALLED_APPS: the path converter `<snowflake:id>`, and strings in REST framework's and django-ninja's models."""
 
     name = "frazil.django"
     label = "frazil"
@@ -15,3 +20,8 @@ class FrazilConfig(AppConfig):
 
         if apps.is_installed("rest_framework"):
             from . import rest_framework  # noqa: F401
+        if settings.USE_THOUSAND_SEPARATOR:
+            write_digits_alone_in_yaml()
+        # django-ninja need not be an application. One that cannot be imported fails again where the project uses it.
+        with contextlib.suppress(Exception):
+            from . import ninja  # noqa: F401

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import importlib
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.apps import AppConfig, apps
 from django.conf import settings
@@ -15,7 +17,7 @@ from django.db import connections, models, router
 
 import frazil
 
-from .fields import SnowflakeAutoField, is_snowflake
+from .fields import SnowflakeAutoField, holds_ids, is_snowflake
 from .generator import get_layout, leases_numbers
 
 _NARROW = (models.SmallIntegerField, models.IntegerField)
@@ -74,6 +76,37 @@ def check_serializers(app_configs: Any, **_: object) -> list[checks.CheckMessage
         return []
     why = "Django REST framework's serializers show IDs as numbers, which JavaScript rounds."
     return [checks.Warning(why, hint="Add 'frazil.django' to INSTALLED_APPS.", id="frazil.W003")]
+
+
+@checks.register(checks.Tags.urls)
+def check_schemas(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
+    """Finds each ModelSchema of django-ninja that shows IDs as numbers."""
+    # The URLconf imports the schemas.
+    if isinstance(urlconf := getattr(settings, "ROOT_URLCONF", None), str):
+        importlib.import_module(urlconf)
+    if (factory := sys.modules.get("ninja.orm.factory")) is None:
+        return []
+    from frazil.pydantic import SnowflakeId
+
+    hint = "Declare the field as frazil.pydantic.SnowflakeId, or import the schema after Django has started: from the URLconf."
+    if not apps.is_installed("frazil.django"):
+        hint = "Add 'frazil.django' to INSTALLED_APPS."
+    exact = type(get_args(SnowflakeId)[1])
+    found: list[checks.CheckMessage] = []
+    for (model, *_), schema in factory.factory.schemas.items():
+        keys = {field.name for field in model._meta.get_fields() if holds_ids(field)}
+        numbers = [name for name, info in schema.model_fields.items() if name in keys and _has_int(info.rebuild_annotation(), exact)]
+        if numbers:
+            why = f"{schema.__module__}.{schema.__name__} shows IDs as numbers, which JavaScript rounds: {', '.join(numbers)}."
+            found.append(checks.Warning(why, hint=hint, obj=model, id="frazil.W008"))
+    return found
+
+
+def _has_int(type_: Any, exact: type) -> bool:
+    """Returns true if a type has an int without the annotation of an ID."""
+    if any(isinstance(each, exact) for each in getattr(type_, "__metadata__", ())):
+        return False
+    return isinstance(type_, type) and issubclass(type_, int) or any(_has_int(each, exact) for each in get_args(type_))
 
 
 @checks.register(checks.Tags.models)

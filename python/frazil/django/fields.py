@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 import frazil
+from frazil._exact import parse_canonical
 
+from .formats import digits_alone
 from .generator import get_snowflake
 
 if TYPE_CHECKING:
@@ -22,7 +25,9 @@ else:
 
 
 def exact(value: Any) -> int:
-    """The ID that an int or a decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
+    """The ID that an int or a canonical decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
+    if isinstance(value, str):
+        return parse_canonical(value)
     text = frazil.format_id(value, "decimal")
     return value if type(value) is int else frazil.parse_id(text)
 
@@ -54,7 +59,11 @@ class SnowflakeAutoField(_BigAutoField):
             _insert_what_is_new(cls)
 
     def get_pk_value_on_save(self, instance: models.Model) -> int:
-        return get_snowflake().next()
+        return digits_alone(get_snowflake().next())
+
+    def get_db_converters(self, connection: Any) -> list[Any]:
+        converters: list[Any] = super().get_db_converters(connection)
+        return [*converters, _from_database] if settings.USE_THOUSAND_SEPARATOR else converters
 
     def to_python(self, value: Any) -> int | None:
         if value is None:
@@ -75,11 +84,21 @@ class SnowflakeAutoField(_BigAutoField):
         return value if value is None or hasattr(value, "as_sql") else exact(value)
 
 
+def _from_database(value: Any, expression: Any, connection: Any) -> int | None:
+    return None if value is None else digits_alone(value)
+
+
 def is_snowflake(field: Any) -> bool:
     """Whether a column holds keys of a SnowflakeAutoField: it is one, or refers to one."""
     while getattr(field, "remote_field", None) and getattr(field, "concrete", False) and not field.many_to_many:
         field = field.target_field
     return isinstance(field, SnowflakeAutoField)
+
+
+def holds_ids(field: Any) -> bool:
+    """Returns true if a field of a model, or a reference to many rows, holds keys of a SnowflakeAutoField."""
+    many = field.many_to_many or field.one_to_many
+    return is_snowflake(field.related_model._meta.pk if many else field)
 
 
 def _insert_what_is_new(model: type[models.Model]) -> None:

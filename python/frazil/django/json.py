@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 
-_MAX_SAFE_INTEGER = 2**53 - 1
+from frazil._exact import EXACT_IN_JAVASCRIPT
 
 
 class SnowflakeJSONEncoder(DjangoJSONEncoder):
@@ -23,7 +23,7 @@ class SnowflakeJSONEncoder(DjangoJSONEncoder):
 
 def _exact(value: Any) -> Any:
     if isinstance(value, int):
-        return value if -_MAX_SAFE_INTEGER <= value <= _MAX_SAFE_INTEGER else str(int(value))
+        return value if -EXACT_IN_JAVASCRIPT <= value <= EXACT_IN_JAVASCRIPT else str(int(value))
     if isinstance(value, dict):
         return {key: _exact(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

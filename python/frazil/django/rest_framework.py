@@ -8,23 +8,31 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 import frazil
+from frazil._exact import EXACT_IN_JAVASCRIPT
 
 from .fields import SnowflakeAutoField, exact, is_snowflake
 
 
 class SnowflakeField(serializers.CharField):
-    """An ID: a decimal string in the output; in the input that, or an integer. Floats and what is outside of 0 to 2^63 - 1 are `invalid`.
+    """An ID: a decimal string in the output; in the input that, or an integer up to 2^53 - 1. A larger one is `rounded`, because JavaScript may
+    have rounded it. Floats, leading zeros and numbers outside of 0 to 2^63 - 1 are `invalid`.
 
     ModelSerializers use it by themselves; elsewhere it is `id = SnowflakeField(read_only=True)`, or a relation's `pk_field=SnowflakeField()`.
     """
 
-    default_error_messages = {"invalid": _("Not an ID: digits only, 0 to 9223372036854775807.")}
+    default_error_messages = {
+        "invalid": _("Not an ID: digits only, 0 to 9223372036854775807."),
+        "rounded": _("{number} is a number above 2^53 - 1, which JavaScript rounds: send the ID as a decimal string."),
+    }
 
     def to_internal_value(self, data: Any) -> Any:
         try:
-            return exact(data)
+            number = exact(data)
         except (frazil.IdInvalidError, frazil.WrongTypeError):
             self.fail("invalid")
+        if number > EXACT_IN_JAVASCRIPT and not isinstance(data, str):
+            self.fail("rounded", number=number)
+        return number
 
     def to_representation(self, value: Any) -> str:
         return str(exact(value))

@@ -9,6 +9,7 @@ from django.urls import register_converter
 import frazil
 
 from .fields import exact
+from .formats import digits_alone
 
 
 class SnowflakeConverter:
@@ -20,7 +21,7 @@ class SnowflakeConverter:
     regex = "(?:0|[1-9][0-9]{0,18})"
 
     def to_python(self, value: str) -> int:
-        return frazil.parse_id(value)
+        return digits_alone(frazil.parse_id(value))
 
     def to_url(self, value: Any) -> str:
         return str(exact(value))

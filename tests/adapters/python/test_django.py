@@ -8,6 +8,9 @@ import itertools
 import json
 import math
 import os
+import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,6 +34,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count
 from django.db.models.functions import TruncDay
 from django.http import JsonResponse
+from django.template import Context, Template
 from django.test import Client, override_settings
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
 from django.utils.functional import lazystr
@@ -503,9 +507,15 @@ def test_rest_framework(database):
     profile = Profile.objects.create(customer=Customer.objects.create_user("somebody"), text="x")
     assert ProfileSerializer(profile).data == {"customer": str(profile.pk), "text": "x"}
     assert ItemSerializer(Item.objects.create(name="none")).data["category"] is None
-    # An integer is as exact as its text; a float, and what is no ID, is refused.
-    assert ItemSerializer(data={"name": "two", "category": category.pk}).is_valid()
-    for value in (float(category.pk), 1.5, "1e18", True, -1, 2**63, "x", "007"):
+    # A small integer is as exact as its text; JavaScript may have rounded a larger one, and a float is no ID.
+    small = Category.objects.create(number=7, name="seven")
+    assert ItemSerializer(data={"name": "two", "category": 7}).is_valid() and small.pk == 7
+    for given in ({"category": category.pk}, {"tags": [tag.pk]}):
+        serializer = ItemSerializer(data={"name": "two", **given})
+        assert not serializer.is_valid()
+        [[why]] = serializer.errors.values()
+        assert why.code == "rounded" and "JavaScript rounds: send the ID as a decimal string" in why and why.startswith("25")
+    for value in (float(category.pk), 1.5, "1e18", True, -1, 2**63, "x", "007", "0000000000000000007"):
         serializer = ItemSerializer(data={"name": "two", "category": value})
         assert not serializer.is_valid()
         assert serializer.errors == {"category": ["Not an ID: digits only, 0 to 9223372036854775807."]}, value
@@ -539,6 +549,115 @@ def test_rest_framework_leaves_other_keys_alone(database):
 
     comment = Comment.objects.create(about=Item.objects.create(name="one"), text="")
     assert CommentSerializer(comment).data == {"kind_id": comment.kind_id}
+
+
+def test_django_ninja(database):
+    client = Client()
+
+    def send(body):
+        return client.post("/ninja/items", data=body, content_type="application/json")
+
+    category, tag = Category.objects.create(name="category"), Tag.objects.create(name="tag")
+    answer = send({"name": "one", "category_id": str(category.pk), "tags": [str(tag.pk)]})
+    item = Item.objects.get(name="one")
+    shown = {"id": str(item.pk), "name": "one", "price": 0, "category": str(category.pk), "tags": [str(tag.pk)]}
+    assert answer.json() == shown and list(item.tags.all()) == [tag]
+    assert client.get(f"/ninja/items/{item.pk}").json() == shown
+    other = send({"name": "without", "category_id": None, "tags": []}).json()
+    assert client.get("/ninja/items").json() == [shown, other] and client.get(f"/ninja/items?after={item.pk}").json() == [other]
+    assert other["category"] is None and Item.objects.get(name="without").pk == int(other["id"])
+    assert client.get(f"/ninja/categories/{category.pk}").json() == {"number": str(category.pk), "items": [str(item.pk)]}
+    book = Book.objects.create(name="book")
+    [shown] = client.get("/ninja/books").json()
+    assert (shown["id"], shown["item_ptr"], shown["pages"]) == (str(book.pk), str(book.pk), 0)
+    profile = Profile.objects.create(customer=Customer.objects.create_user("somebody"), text="x")
+    assert client.get("/ninja/profiles").json() == [{"customer": str(profile.pk)}]
+    # A schema that names the type itself, of a dict and of a model.
+    assert client.get(f"/ninja/handmade/{item.pk}").json() == {"id": str(item.pk), "next": None}
+    assert client.get(f"/ninja/model/{item.pk}").json() == {"id": str(item.pk), "next": str(item.pk)}
+    # In the program they are ints, also when a model is made of a row.
+    from shop.api import ItemSchema
+
+    made = ItemSchema.from_orm(item)
+    assert (
+        made.id == item.pk and made.dict()["id"] == item.pk and ItemSchema.model_validate_json(made.model_dump_json(by_alias=True)) == made
+    )
+    for value, says in (
+        (category.pk, "which JavaScript rounds: send the ID as a decimal string"),
+        (float(category.pk), "floats round"),
+        ("007", "leading zeros"),
+        (True, "not bool"),
+    ):
+        for body in ({"name": "two", "category_id": value, "tags": []}, {"name": "two", "category_id": "1", "tags": [value]}):
+            answer = send(body)
+            [error] = answer.json()["detail"]
+            assert answer.status_code == 422 and error["type"] == "snowflake_id" and says in error["msg"]
+    assert client.get("/ninja/items/007").status_code == 404 and client.get("/ninja/items?after=1e18").status_code == 422
+    schemas = client.get("/ninja/openapi.json").json()["components"]["schemas"]
+    for name, keys in (("ItemSchema", {"id", "category", "tags"}), ("ItemIn", {"category_id", "tags"}), ("ProfileSchema", {"customer"})):
+        properties = schemas[name]["properties"]
+        assert {key for key, told in properties.items() if "^(0|[1-9][0-9]{0,18})$" in json.dumps(told)} == keys
+        assert '"integer"' not in json.dumps([told for key, told in properties.items() if key != "price"])
+
+
+def test_django_ninja_leaves_other_keys_alone(database):
+    from django.contrib.auth.models import Group
+    from ninja.orm import create_schema
+
+    group = Group.objects.create(name="group")
+    assert create_schema(Group, name="Plain").from_orm(group).model_dump() == {"id": group.pk, "name": "group", "permissions": []}
+    nested = create_schema(Item, name="Nested", depth=1, fields=["id", "category"])
+    item = Item.objects.create(name="one", category=Category.objects.create(name="category"))
+    answer = json.loads(nested.from_orm(item).model_dump_json())
+    assert answer == {"id": str(item.pk), "category": {"number": str(item.category_id), "name": "category"}}
+
+
+@pytest.fixture
+def thousands():
+    with override_settings(USE_THOUSAND_SEPARATOR=True, LANGUAGE_CODE="en"):
+        # Again as in a project that starts with these settings.
+        apps.get_app_config("frazil").ready()
+        yield
+
+
+def test_templates_print_digits_alone(thousands, database):
+    category = Category.objects.create(name="category")
+    item = Item.objects.create(name="one", category=category, price=1234567)
+
+    def printed(text, **values):
+        return Template(text).render(Context(values))
+
+    text = "{{ item.pk }} {{ item.id }} {{ item.category_id }} {{ item.category.pk }} {{ item.price }}"
+    digits = f"{item.pk} {item.pk} {category.pk} {category.pk} 1,234,567"
+    for row in (item, Item.objects.get(pk=item.pk), Item.objects.select_related("category").get(), Item.objects.defer("category").get()):
+        assert printed(text, item=row) == digits
+    [made] = Item.objects.bulk_create([Item(name="two")])
+    assert printed("{{ item.pk }}", item=made) == str(made.pk)
+    assert (
+        printed("{% for id in ids %}{{ id }} {% endfor %}", ids=Item.objects.order_by("pk").values_list("pk", flat=True))
+        == f"{item.pk} {made.pk} "
+    )
+    assert printed("{{ row.category_id }}", row=Item.objects.order_by("pk").values("category_id").first()) == str(category.pk)
+    assert printed("{{ id }}", **resolve(f"/items/{item.pk}/").kwargs) == str(item.pk)
+    assert printed("{% if item.pk == id %}yes{% endif %}", item=item, id=int(item.pk)) == "yes"
+    assert printed("{% load l10n %}{{ id|unlocalize }} {{ id }}", id=int(item.pk)) == f"{item.pk} {item.pk:,}", "an int of the program"
+    assert printed("{% load humanize %}{{ item.pk|intcomma }}", item=item) == f"{item.pk:,}", "where it is asked for"
+    # As good an int as any other, to the database and to what writes it.
+    again = Item.objects.get(pk=item.pk)
+    with connections[routing.alias].cursor() as cursor:
+        cursor.execute("SELECT name FROM shop_item WHERE id = %s", [again.pk])
+        assert cursor.fetchone() == ("one",)
+    Item.objects.filter(pk__in=[again.pk]).update(category_id=again.category_id)
+    for form in ("json", "xml", "yaml"):
+        written = serializers.serialize(form, [again])
+        [read] = serializers.deserialize(form, written)
+        assert read.object == item and read.object.category_id == category.pk, form
+    assert json.dumps([again.pk]) == f"[{item.pk}]" and pickle.loads(pickle.dumps(again)) == again and hash(again.pk) == hash(item.pk)
+
+
+def test_keys_are_plain_ints_without_the_setting(database):
+    item = Item.objects.create(name="one")
+    assert {type(item.pk), type(Item.objects.get().pk), type(resolve("/items/7/").kwargs["id"])} == {int}
 
 
 @pytest.fixture
@@ -784,6 +903,64 @@ def test_checks_of_the_setting():
         assert set(messages(include_deployment_checks=True)) == {"frazil.W001", "frazil.W002"}
     with override_settings(FRAZIL="standard nod=1"):
         assert set(messages(include_deployment_checks=True)) == {"frazil.E002"}
+
+
+def test_checks_of_schemas(monkeypatch):
+    from ninja import ModelSchema
+    from ninja.orm.factory import factory
+
+    monkeypatch.setattr(factory, "schemas", {**factory.schemas})
+
+    class Rounding(ModelSchema):
+        id: int
+        category: int | None = None
+
+        class Meta:
+            model = Item
+            fields = ["id", "category", "tags", "price"]
+
+    told = messages()["frazil.W008"]
+    assert told.msg == "test_django.Rounding shows IDs as numbers, which JavaScript rounds: id, category."
+    assert told.obj is Item and "frazil.pydantic.SnowflakeId" in told.hint
+
+
+def test_checks_of_schemas_without_the_application(tmp_path):
+    # A project of one file, whose URLconf imports the schema.
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app/__init__.py").touch()
+    (tmp_path / "app/models.py").write_text(
+        "from django.db import models\nclass Order(models.Model):\n    to = models.ManyToManyField('self')\n    of = models.ForeignKey('self', models.CASCADE)"
+    )
+    (tmp_path / "urls.py").write_text("""
+from app.models import Order
+from ninja import ModelSchema, NinjaAPI
+class OrderOut(ModelSchema):
+    class Meta:
+        model = Order
+        fields = "__all__"
+api = NinjaAPI()
+urlpatterns = []
+""")
+    code = """
+import sys
+from django.conf import settings
+settings.configure(
+    INSTALLED_APPS=["app", *sys.argv[1:]], ROOT_URLCONF="urls", FRAZIL="standard store=local", DEFAULT_AUTO_FIELD="frazil.django.SnowflakeAutoField"
+)
+import django
+from django.core.management import call_command
+django.setup()
+call_command("check")
+"""
+
+    def told(*more):
+        done = subprocess.run([sys.executable, "-c", code, *more], check=True, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        return done.stdout + done.stderr
+
+    without = told()
+    assert "(frazil.W008) urls.OrderOut shows IDs as numbers, which JavaScript rounds: id, of, to." in without
+    assert "Add 'frazil.django' to INSTALLED_APPS." in without
+    assert "frazil." not in told("frazil.django")
 
 
 def test_checks_of_applications(monkeypatch):
