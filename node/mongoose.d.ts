@@ -4,14 +4,18 @@ import type { Ids } from './adapters/source.js'
 export type { Generator, Ids } from './adapters/source.js'
 
 /**
- * A plugin that makes `_id` a string of 19 digits, so that MongoDB has documents in the order of their IDs, and gives new documents theirs.
+ * A plugin that makes `_id` an ID, and gives new documents theirs.
+ *
+ * The database has 19 digits, with zeros in front, so that MongoDB has documents in the order of their IDs. Documents, `toJSON` and `toObject`
+ * have the decimal without the zeros, which validators accept. What Mongoose leaves as the database has it (`lean`, `distinct`, the results of
+ * `aggregate`) has 19 digits: `parseId` of `frazil` takes the zeros away.
  *
  * It acts where Mongoose makes documents (`new`, `create`, `save`, `insertMany`, also with `lean`), and in `bulkWrite` and upserts, for the
  * schemas that it is added to: for subdocuments by choice. `new` has the ID at once; where the generator would wait, or is not open yet, the
  * document has it when it is validated or saved, which waits. What goes past Mongoose gets none: `Model.collection`.
  *
- * Conditions take all that is an ID: text of either form, BigInts. In `aggregate`, which Mongoose leaves as it is, write the 19 digits:
- * `formatId(id, 'decimal')`.
+ * Conditions take all that is an ID: text of either form, BigInts; so does `$match` in the first stages of `aggregate`. In later stages write
+ * the 19 digits: `formatId(id, 'decimal')`.
  *
  * @example
  * const user = new Schema({ _id: String, name: String })
@@ -22,5 +26,9 @@ export type { Generator, Ids } from './adapters/source.js'
  */
 export function snowflakeId(ids: Ids): (schema: Schema<any, any, any, any, any, any, any, any, any, any, any>) => void
 
-/** What a field is that refers to such a document: `author: { ...snowflakeType, ref: 'User' }`. */
-export const snowflakeType: Readonly<{ type: StringConstructor; set: (id: unknown) => string | null | undefined }>
+/**
+ * The type of a field that refers to such a document: `author: { ...snowflakeType, ref: 'User' }`.
+ *
+ * A schema without the plugin needs `{ toJSON: { getters: true } }` for JSON without the zeros.
+ */
+export const snowflakeType: Readonly<{ type: StringConstructor; set: (id: unknown) => string | null | undefined; get: <T>(value: T) => T }>

@@ -6,11 +6,23 @@ const { Source } = require('./adapters/source.js')
 const isAbsent = value => value === null || value === undefined
 const isObject = value => typeof value === 'object' && value !== null
 
-// 19 digits, so that MongoDB, which compares text, has IDs in their order.
-const textOf = id => (isAbsent(id) ? id : formatId(id, 'decimal'))
+// The form in the database: 19 digits, so that MongoDB, which compares text, has IDs in their order.
+const storedOf = id => (isAbsent(id) ? id : formatId(id, 'decimal'))
 
-// Setters run in documents and in conditions.
-const snowflakeType = Object.freeze({ type: String, set: textOf })
+// The form in the program and in JSON: the decimal that validators accept. Other values, such as populated documents, stay as they are.
+const shownOf = value => (typeof value === 'string' ? value.replace(/^0+(?=\d+$)/, '') : value)
+
+// The stages of an aggregation that leave documents as they are.
+const KEEPING = ['$limit', '$match', '$skip', '$sort']
+
+// Marks the transform of this plugin.
+const isOurs = Symbol('frazil.mongoose')
+
+// Setters run in documents and in conditions, getters where the program reads a document.
+const snowflakeType = Object.freeze({ type: String, set: storedOf, get: shownOf })
+
+// A path of IDs, or of lists of them.
+const isSnowflake = type => [type, type.embeddedSchemaType || type.$embeddedSchemaType].some(one => Object(Object(one).options).set === storedOf)
 
 function snowflakeId(ids) {
   const source = new Source(ids)
@@ -20,7 +32,18 @@ function snowflakeId(ids) {
     if (path && !path.options.auto && path.instance !== 'String') {
       throw new FrazilError('WRONG_TYPE', `_id of the schema is a ${path.instance}: it must be a String, or left out`)
     }
-    schema.add({ _id: { ...snowflakeType, required: true, default: mintNow } })
+    // The path's transform runs even where a call of toJSON brings its own. References have none: Mongoose would hand it populated documents.
+    schema.add({ _id: { ...snowflakeType, transform: shownOf, required: true, default: mintNow } })
+    // Mongoose's own virtual reads what the database has.
+    if (schema.get('id') && !schema.path('id') && !schema.virtualpath('id')) {
+      schema.set('id', false)
+      schema.virtual('id').get(function id() {
+        return this._id
+      })
+    }
+    showReferences(schema)
+    // Options that are set after the plugin.
+    schema.on('init', model => showReferences(model.schema))
 
     async function fillDocument() {
       await fill([this])
@@ -37,6 +60,14 @@ function snowflakeId(ids) {
         refuseReplacement(this.getFilter(), this.getUpdate())
       }
     })
+    schema.pre('aggregate', async function storeConditions() {
+      const stages = this.pipeline()
+      // Until a stage gives the documents other fields.
+      for (let at = 0; at < stages.length && KEEPING.includes(Object.keys(stages[at])[0]); at++) {
+        const { $match } = stages[at]
+        stages[at] = $match ? { $match: storedMatch(this.model(), $match) } : stages[at]
+      }
+    })
     schema.pre('insertMany', hook(rows => fill([rows].flat())))
     schema.pre('bulkWrite', hook(fillOperations))
   }
@@ -48,7 +79,7 @@ function snowflakeId(ids) {
       return undefined
     }
     try {
-      return textOf(source.next())
+      return storedOf(source.next())
     } catch (error) {
       if (error.code === 'WOULD_BLOCK') {
         return undefined
@@ -62,7 +93,7 @@ function snowflakeId(ids) {
     if (without.length > 0) {
       const made = await source.batchAsync(without.length)
       without.forEach((row, at) => {
-        row._id = textOf(made[at])
+        row._id = storedOf(made[at])
       })
     }
   }
@@ -85,12 +116,50 @@ function snowflakeId(ids) {
     if (namesId(filter) || setsId(update)) {
       return update
     }
-    const id = textOf(await source.nextAsync())
+    const id = storedOf(await source.nextAsync())
     if (Array.isArray(update)) {
       return [...update, { $set: { _id: { $ifNull: ['$_id', id] } } }]
     }
     return { ...update, $setOnInsert: { ...Object(update).$setOnInsert, _id: id } }
   }
+}
+
+// Gives toJSON and toObject a transform that writes references as the program sees them, and then calls the program's own.
+function showReferences(schema) {
+  for (const name of ['toJSON', 'toObject']) {
+    const options = Object(schema.get(name))
+    if (!Object(options.transform)[isOurs]) {
+      const transform = (document, plain, given) => {
+        showIn(document.$__schema, plain)
+        const own = options.transform || Object(document.constructor.base.options[name]).transform
+        return typeof own === 'function' ? own(document, plain, given) : plain
+      }
+      schema.set(name, { ...options, transform: Object.assign(transform, { [isOurs]: true }) })
+    }
+  }
+}
+
+function showIn(schema, plain) {
+  schema.eachPath((path, type) => {
+    const names = path.split('.')
+    const last = names.pop()
+    const holder = Object(names.reduce((inner, name) => Object(inner)[name], plain))
+    const value = holder[last]
+    if (value !== undefined && isSnowflake(type)) {
+      holder[last] = Array.isArray(value) ? value.map(shownOf) : shownOf(value)
+    }
+  })
+}
+
+// A condition of an aggregation with its IDs as the database has them: Mongoose casts conditions of queries alone.
+function storedMatch(model, condition) {
+  return Object.fromEntries(Object.entries(condition).map(([name, value]) => {
+    if (['$and', '$or', '$nor'].includes(name)) {
+      return [name, value.map(inner => storedMatch(model, inner))]
+    }
+    const type = model.schema.path(name)
+    return type && isSnowflake(type) ? Object.entries(model.find().cast(model, { [name]: value }))[0] : [name, value]
+  }))
 }
 
 // A hook of a model, as all versions call it: the older ones pass a callback first.

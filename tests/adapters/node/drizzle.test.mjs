@@ -9,6 +9,7 @@ import { FrazilError, Snowflake } from 'frazil'
 import { exactIntegers } from 'frazil/better-sqlite3'
 import { parseJson } from 'frazil/json'
 import { serverUrl } from './servers.mjs'
+import { throughEveryValidator } from './validators.mjs'
 import { alsoWithTheOldest } from './versions.mjs'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -283,6 +284,21 @@ for (const { name, dialect, open } of DRIVERS) {
         await assert.rejects(async () => db.select().from(users).where(eq(users.id, id)), refused(code, ...says))
         await assert.rejects(async () => db.insert(users).values({ id, name: 'bad' }), refused(code))
       }
+    })
+
+    // The last one: it empties the tables.
+    test('IDs pass every validator, both ways, as text and as BigInts', async () => {
+      await db.delete(posts)
+      await db.delete(users)
+      await db.delete(events)
+      await throughEveryValidator({
+        write: id => db.insert(users).values({ id, name: 'passed' }),
+        read: async id => (await db.select().from(users).where(eq(users.id, id)))[0],
+      })
+      await throughEveryValidator({
+        write: id => db.insert(events).values({ id: BigInt(id) }),
+        read: async id => (await db.select().from(events).where(eq(events.id, id)))[0],
+      })
     })
   })
 }

@@ -10,6 +10,7 @@ import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import mysql from 'mysql2'
 import pg from 'pg'
 import { serverUrl } from './servers.mjs'
+import { throughEveryValidator } from './validators.mjs'
 
 // Three IDs that one double stands for.
 const NEIGHBOURS = ['1801439850948198401', '1801439850948198402', '1801439850948198403']
@@ -46,6 +47,16 @@ for (const [name, dialect] of Object.entries(DIALECTS)) {
       assert.deepEqual(await found(people().where('id', '>=', ids.layout.minId(Date.now() - 600_000))), made)
       await db.deleteFrom('kysely_people').where('id', '=', made[1]).execute()
       assert.equal((await found(people().where('name', '=', 'made'))).length, 99)
+    })
+
+    test('IDs pass every validator, both ways', async () => {
+      // exactIntegers gives those that a number holds as numbers.
+      const id = name === 'SQLite' ? sql`cast(id as text)`.as('id') : 'id'
+      await throughEveryValidator({
+        write: id => db.insertInto('kysely_people').values({ id, name: 'passed' }).execute(),
+        read: given => db.selectFrom('kysely_people').select(id).where('kysely_people.id', '=', given).executeTakeFirst(),
+      })
+      await db.deleteFrom('kysely_people').where('name', '=', 'passed').execute()
     })
 
     if (name !== 'MariaDB') {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { FrazilError, Snowflake, formatId } from 'frazil'
+import { FrazilError, Snowflake, formatId, parseId } from 'frazil'
 import { snowflakeId, snowflakeType } from 'frazil/mongoose'
 import { startMongodb } from './mongodb.mjs'
+import { throughEveryValidator } from './validators.mjs'
 import { alsoWithTheOldest } from './versions.mjs'
 
 const { default: mongoose } = await import('mongoose')
@@ -22,7 +23,9 @@ function refused(code, ...says) {
   }
 }
 
-const isId = id => typeof id === 'string' && /^\d{19}$/.test(id) && ids.layout.decode(id).node === 7
+const isStored = id => typeof id === 'string' && /^\d{19}$/.test(id) && ids.layout.decode(id).node === 7
+const isId = id => parseId(id) === id && ids.layout.decode(id).node === 7
+const storedOf = id => formatId(id, 'decimal')
 
 describe('with a server', () => {
   let server, connection, Book, Slow
@@ -50,32 +53,40 @@ describe('with a server', () => {
     assert.equal(book.id, book._id)
     await book.save()
     const [raw] = await stored({ name: 'new' })
-    assert.deepEqual(raw, { _id: book._id, name: 'new', pages: 1, chapters: [], plain: [], __v: 0 })
+    assert.deepEqual(raw, { _id: storedOf(book._id), name: 'new', pages: 1, chapters: [], plain: [], __v: 0 })
     assert.equal(JSON.parse(JSON.stringify(await Book.findById(book._id)))._id, book._id)
+    // What Mongoose gives as the database has it.
     assert.deepEqual(await Book.findById(book._id).lean(), raw)
+    assert.equal(parseId(raw._id), book._id)
+    // A second save leaves the form in the database.
+    await (await Book.findById(book._id)).set({ pages: 2, author: book._id }).save()
+    assert.deepEqual((await stored({ name: 'new' })).map(({ _id, author, pages }) => [_id, author, pages]), [[raw._id, raw._id, 2]])
   })
 
   test('subdocuments by choice, in lists and alone', async () => {
     const { _id } = await Book.create({ name: 'sub', chapters: [{ title: 'a' }, { title: 'b' }], plain: [{ n: 1 }], first: { title: 'c' } })
-    const [raw] = await stored({ _id })
+    const [raw] = await stored({ _id: storedOf(_id) })
     const made = [...raw.chapters, raw.first].map(({ _id }) => _id)
-    assert.ok(made.every(isId))
-    assert.equal(new Set([_id, ...made]).size, 4)
+    assert.ok(made.every(isStored))
+    assert.equal(new Set([storedOf(_id), ...made]).size, 4)
     assert.ok(raw.plain[0]._id instanceof mongoose.mongo.ObjectId)
     const book = await Book.findById(_id)
     book.chapters.push({ title: 'd' })
     await book.save()
-    assert.ok(isId((await stored({ _id }))[0].chapters[2]._id))
-    assert.equal((await Book.findById(_id)).chapters.id(made[1]).title, 'b')
+    assert.ok(isStored((await stored({ _id: storedOf(_id) }))[0].chapters[2]._id))
+    assert.equal((await Book.findById(_id)).chapters.id(parseId(made[1])).title, 'b')
+    assert.ok(book.toJSON().chapters.every(({ _id }) => isId(_id)))
   })
 
-  test('an ID that is given is kept, in its 19 digits; references too', async () => {
+  test('an ID that is given is stored in 19 digits; references too', async () => {
     await Book.create([{ _id: '7', name: 'given' }, { _id: 9223372036854775807n, name: 'given', author: 7n }])
     assert.deepEqual((await stored({ name: 'given' })).map(({ _id, author }) => [_id, author]).sort(), [
       ['0000000000000000007', undefined], ['9223372036854775807', '0000000000000000007'],
     ])
     const book = await Book.findById('9223372036854775807').populate('author')
     assert.equal(book.author.name, 'given')
+    assert.deepEqual(book.toObject().author, { _id: '7', name: 'given', pages: 1, chapters: [], plain: [], __v: 0 })
+    assert.equal(book.toObject({ depopulate: true }).author, '7')
     for (const _id of [null, undefined]) {
       assert.ok(isId((await Book.create({ _id, name: 'none' }))._id))
     }
@@ -89,11 +100,11 @@ describe('with a server', () => {
     assert.ok(found.every(({ _id }) => isId(_id)))
     await Book.insertMany([{ name: 'lean' }, { name: 'lean' }], { lean: true })
     await Book.insertMany({ name: 'lean' }, { rawResult: true })
-    assert.deepEqual((await stored({ name: 'lean' })).map(({ _id }) => isId(_id)), [true, true, true])
+    assert.deepEqual((await stored({ name: 'lean' })).map(({ _id }) => isStored(_id)), [true, true, true])
     await Book.insertMany([])
     const documents = [new Book({ name: 'documents' }), new Book({ name: 'documents' })]
     await Book.insertMany(documents)
-    assert.deepEqual((await stored({ name: 'documents' })).map(({ _id }) => _id).sort(), documents.map(({ _id }) => _id))
+    assert.deepEqual((await stored({ name: 'documents' })).map(({ _id }) => _id).sort(), documents.map(({ _id }) => storedOf(_id)))
   })
 
   test('upserts: once an ID, and the same one the second time', async () => {
@@ -110,7 +121,7 @@ describe('with a server', () => {
         await upsert({ name }, pages === 10 ? { pages } : { $set: { pages }, $setOnInsert: { author: '1' } })
         const rows = await stored({ name })
         assert.equal(rows.length, 1, name)
-        assert.ok(isId(rows[0]._id), name)
+        assert.ok(isStored(rows[0]._id), name)
         assert.equal(rows[0].pages, pages, name)
       }
     }
@@ -119,7 +130,7 @@ describe('with a server', () => {
     await Book.updateOne({ name: 'named', pages: 7 }, { $setOnInsert: { _id: '8' } }, { upsert: true })
     assert.deepEqual((await stored({ name: 'named' })).map(({ _id }) => Number(_id)), [5, 6, 8])
     await Book.updateOne({ _id: { $in: [] }, name: 'not named' }, { pages: 5 }, { upsert: true })
-    assert.ok(isId((await stored({ name: 'not named' }))[0]._id))
+    assert.ok(isStored((await stored({ name: 'not named' }))[0]._id))
     // Without upsert nothing is made.
     await Book.updateOne({ name: 'nobody' }, { pages: 1 })
     assert.deepEqual(await stored({ name: 'nobody' }), [])
@@ -131,14 +142,14 @@ describe('with a server', () => {
       await Book.updateOne({ name: 'pipeline' }, [{ $set: { pages } }], options)
     }
     const rows = await stored({ name: 'pipeline' })
-    assert.deepEqual(rows.map(({ _id, pages }) => [isId(_id), pages]), [[true, 2]])
+    assert.deepEqual(rows.map(({ _id, pages }) => [isStored(_id), pages]), [[true, 2]])
   })
 
   test('bulkWrite inserts, bulkSave', async () => {
     await Book.bulkWrite([{ insertOne: { document: { name: 'bulk' } } }, { insertOne: { document: { _id: '9', name: 'bulk' } } }])
-    assert.deepEqual((await stored({ name: 'bulk' })).map(({ _id }) => _id === '0000000000000000009' || isId(_id)), [true, true])
+    assert.deepEqual((await stored({ name: 'bulk' })).map(({ _id }) => _id === '0000000000000000009' || isStored(_id)), [true, true])
     await Book.bulkSave([new Book({ name: 'bulkSave' })])
-    assert.ok(isId((await stored({ name: 'bulkSave' }))[0]._id))
+    assert.ok(isStored((await stored({ name: 'bulkSave' }))[0]._id))
   })
 
   test('a replacement with upsert is refused where MongoDB would make the ID', async () => {
@@ -170,6 +181,26 @@ describe('with a server', () => {
       await assert.rejects(Book.create({ _id, name: 'bad' }), ({ errors }) => errors._id.reason.code === code)
       await assert.rejects(Book.create({ author: _id, name: 'bad' }), ({ errors }) => errors.author.reason.code === code)
       await assert.rejects(async () => Book.findOne({ _id }), ({ name, code: given, reason }) => (name === 'CastError' ? reason.code : given) === code)
+    }
+  })
+
+  test('IDs pass every validator, both ways, as JSON has them and as a program reads them', async () => {
+    const reads = {
+      document: _id => Book.findOne({ _id }),
+      'in a list of conditions': _id => Book.findOne({ $or: [{ _id: { $in: [_id] } }] }),
+      'by a pipeline': async _id => Book.hydrate((await Book.aggregate([{ $match: { _id } }, { $sort: { _id: 1 } }]))[0]),
+      reference: async author => ({ _id: (await Book.findOne({ author })).author }),
+      'with its referred document': async author => (await Book.findOne({ author }).populate('author')).author,
+      JSON: async _id => (await Book.findOne({ _id })).toJSON(),
+      object: async _id => (await Book.findOne({ _id })).toObject({ transform: document => ({ _id: document.id }) }),
+      'reference in JSON': async author => ({ _id: (await Book.findOne({ author })).toJSON().author }),
+    }
+    for (const read of Object.values(reads)) {
+      await Book.deleteMany({})
+      await throughEveryValidator({
+        write: _id => Book.create({ _id, author: _id, name: 'passed' }),
+        read: async _id => ({ id: (await read(_id))._id }),
+      })
     }
   })
 
@@ -218,6 +249,36 @@ describe('with a server', () => {
 describe('without a server', () => {
   const schema = () => new Schema({ name: String })
 
+  test('toJSON and toObject write canonical IDs, and call the transforms of the program', () => {
+    const [id, other] = ['7', '8']
+    const paths = () => ({ name: String, author: { ...snowflakeType, ref: 'Shown' }, others: [{ ...snowflakeType, ref: 'Shown' }], by: { editor: snowflakeType } })
+    const given = { _id: id, name: '007', author: other, others: [id, other], by: { editor: other } }
+    const document = (name, made, row = given) => mongoose.model(name, made).hydrate(JSON.parse(JSON.stringify(row), (_, value) => (/^[78]$/.test(value) ? storedOf(value) : value)))
+    const shown = document('Shown', new Schema(paths()).plugin(snowflakeId(ids)))
+    assert.deepEqual(shown.toJSON(), given)
+    assert.deepEqual(shown.toObject(), given)
+    assert.deepEqual([shown.id, shown.author, [...shown.others], shown.by.editor], [id, other, [id, other], other])
+    assert.deepEqual(shown.toObject({ transform: false })._id, storedOf(id))
+
+    // Transforms of the schema, also when they are set later, of Mongoose, and of a call; the last replaces all others.
+    const rename = (_, plain) => ({ id: plain._id, author: plain.author })
+    const renamed = { id, author: other }
+    assert.deepEqual(document('Before', new Schema(paths(), { toJSON: { transform: rename } }).plugin(snowflakeId(ids))).toJSON(), renamed)
+    assert.deepEqual(document('After', new Schema(paths()).plugin(snowflakeId(ids)).set('toJSON', { transform: rename })).toJSON(), renamed)
+    assert.equal(shown.toJSON({ transform: rename }).id, id)
+    mongoose.set('toJSON', { transform: rename })
+    assert.deepEqual(document('Global', new Schema(paths()).plugin(snowflakeId(ids))).toJSON(), renamed)
+    mongoose.set('toJSON', undefined)
+
+    // Subdocuments have references too.
+    const parts = [new Schema(paths()).plugin(snowflakeId(ids))]
+    assert.deepEqual(document('Post', new Schema({ parts }).plugin(snowflakeId(ids)), { _id: id, parts: [given] }).toObject(), { _id: id, parts: [given] })
+
+    // A schema without the plugin.
+    const plain = toJSON => document(`Plain${Object.keys(toJSON)}`, new Schema({ author: snowflakeType }, { toJSON, id: false }), { author: other }).toJSON()
+    assert.deepEqual([plain({}), plain({ getters: true })], [{ author: storedOf(other) }, { author: other }])
+  })
+
   test('a promise of a generator, and a function that gives one', async () => {
     const { promise: opening, resolve } = Promise.withResolvers()
     const Promised = mongoose.model('Promised', schema().plugin(snowflakeId(opening)))
@@ -226,7 +287,7 @@ describe('without a server', () => {
     resolve(await Snowflake.open('standard', { node: 8, detached: true }))
     await early.validate()
     assert.equal(ids.layout.decode(early._id).node, 8)
-    assert.match(new Promised({ name: 'late' })._id, /^\d{19}$/)
+    assert.equal(ids.layout.decode(new Promised({ name: 'late' })._id).node, 8)
     let calls = 0
     const Lazy = mongoose.model('Lazy', schema().plugin(snowflakeId(() => {
       calls += 1

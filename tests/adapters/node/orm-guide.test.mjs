@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { parseId } from 'frazil'
 import pg from 'pg'
 import { startMongodb } from './mongodb.mjs'
 import { migrationOf } from './prisma/schema-engine.mjs'
@@ -104,7 +105,7 @@ test('Mongoose', async () => {
     const posts = JSON.parse(node('app.ts'))
     const { author } = posts[0]
     assert.deepEqual(posts.map(post => [post.title, post.author.name]), [['Notes', 'Ada'], ['More notes', 'Ada']])
-    assert.ok([author._id, ...posts.flatMap(({ _id, comments }) => [_id, ...comments.map(({ _id }) => _id)])].every(id => /^\d{19}$/.test(id)))
+    assert.ok([author._id, ...posts.flatMap(({ _id, comments }) => [_id, ...comments.map(({ _id }) => _id)])].every(id => parseId(id) === id))
   } finally {
     await server.stop()
   }
