@@ -49,6 +49,7 @@ export const snowflakeColumn: Readonly<{ type: 'bigint'; transformer: ValueTrans
  * @example
  * new DataSource({ type: 'postgres', url, entities: [User], subscribers: [snowflakeSubscriber(ids)] })
  *
- * @throws {FrazilError} `WRONG_TYPE` for what is no generator; an insert is refused with what the generator throws.
+ * @throws {FrazilError} `WRONG_TYPE` for what is no generator; an insert is refused with what the generator throws. Every query is refused with
+ * `ID_INVALID` where the driver would round IDs: better-sqlite3 without `exactIntegers`, MySQL's with `supportBigNumbers: false`.
  */
 export function snowflakeSubscriber(ids: Ids): new () => EntitySubscriberInterface

@@ -4,6 +4,7 @@ import 'reflect-metadata'
 import { FrazilError, Snowflake } from 'frazil'
 import { exactIntegers } from 'frazil/better-sqlite3'
 import { serverUrl } from './servers.mjs'
+import { throughEveryValidator } from './validators.mjs'
 import { alsoWithTheOldest } from './versions.mjs'
 
 const { default: typeorm } = await import('typeorm')
@@ -165,6 +166,14 @@ for (const [name, options] of Object.entries(DATABASES)) {
       assert.equal(await users.countBy({ id: Between(low, high) }), 3)
     })
 
+    test('IDs pass every validator, both ways', async () => {
+      const notes = source.getRepository(Note)
+      await throughEveryValidator({
+        write: id => notes.save({ id, about: id }),
+        read: async id => ({ id: (await notes.findOneBy({ id, about: id })).about }),
+      })
+    })
+
     test('null and undefined are no key: the entity is new', async () => {
       for (const id of [null, undefined]) {
         const user = await users.save({ id, name: `no ${id}` })
@@ -197,23 +206,45 @@ for (const [name, options] of Object.entries(DATABASES)) {
 }
 
 describe('a driver that rounds is noticed', () => {
-  const read = async options => {
-    const source = await open(options)
-    try {
+  const sqlite = { type: 'better-sqlite3', database: ':memory:' }
+  const SETTINGS = {
+    'better-sqlite3 as it is': [sqlite, 'exactIntegers'],
+    'MariaDB with supportBigNumbers switched off': [() => ({ ...DATABASES.MariaDB(), supportBigNumbers: false }), 'supportBigNumbers'],
+  }
+  for (const [name, [options, says]] of Object.entries(SETTINGS)) {
+    test(`${name}: by the first query of each kind, and by one that opening makes`, async t => {
+      const given = { ...(options.call ? options() : options), entities, subscribers: [snowflakeSubscriber(ids)] }
+      const source = await new DataSource(given).initialize()
+      t.after(() => source.destroy())
+      const users = source.getRepository(User)
+      const [id] = NEIGHBOURS
+      for (const query of [
+        () => users.findOne({ where: { id }, relations: { posts: true } }),
+        () => users.find({ take: 1, relations: { posts: true } }),
+        () => users.find(),
+        () => users.insert({ id, name: 'rounded' }),
+        () => source.query('SELECT 1'),
+      ]) {
+        await assert.rejects(query(), refused('ID_INVALID', given.type, says))
+      }
+      await assert.rejects(new DataSource({ ...given, synchronize: true }).initialize(), refused('ID_INVALID', says))
+    })
+
+    test(`${name}: without the subscriber by an ID that is read`, async t => {
+      const source = await open(options.call ? options() : options, [])
+      t.after(() => source.destroy())
       const users = source.getRepository(User)
       await users.insert(NEIGHBOURS.map(id => ({ id, name: id })))
-      return await users.find()
-    } finally {
-      await source.destroy()
-    }
+      await assert.rejects(users.find(), refused('ID_INVALID', says))
+    })
   }
 
-  test('better-sqlite3 as it is', async () => {
-    await assert.rejects(read({ type: 'better-sqlite3', database: ':memory:' }), refused('ID_INVALID', 'exactIntegers'))
-  })
-
-  test('MariaDB with supportBigNumbers switched off', async () => {
-    await assert.rejects(read({ type: 'mariadb', url: serverUrl('MARIADB'), supportBigNumbers: false }), refused('ID_INVALID', 'supportBigNumbers'))
+  test('settings that are exact: of better-sqlite3 itself', async () => {
+    const prepareDatabase = database => database.defaultSafeIntegers(true)
+    const source = await open({ ...sqlite, prepareDatabase })
+    const { id } = await source.getRepository(User).save({ name: 'exact' })
+    assert.equal((await source.getRepository(User).findOne({ where: { id }, relations: { posts: true } })).id, id)
+    await source.destroy()
   })
 })
 
