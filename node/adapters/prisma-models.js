@@ -1,5 +1,5 @@
 'use strict'
-// What frazil knows of a Prisma schema: each model's key, its other columns of IDs, its relations.
+// What frazil knows of a Prisma schema: each model's key, its other columns of IDs (references, lists of BigInts), its relations.
 
 const { FrazilError } = require('../index.js')
 
@@ -43,7 +43,7 @@ function choose(models, name, key) {
   model.key = key
 }
 
-// The keys and the foreign keys that a schema's text names: a field takes a line.
+// The keys, the foreign keys and the lists that a schema's text names: a field takes a line.
 function readSchema(text) {
   const models = new Map()
   let model
@@ -65,6 +65,11 @@ function readField(model, line) {
   const [, name] = /^(\w+)\s+BigInt\s+(?=.*@id\b)(?!.*@default\((?!dbgenerated\(\)\)))/.exec(line) || []
   if (name) {
     model.key = name
+  }
+  // A list of BigInts refers to rows, too: no database has foreign keys in lists.
+  const [, list] = /^(\w+)\s+BigInt\[\]/.exec(line) || []
+  if (list) {
+    model.references.push(list)
   }
   const [, fields = ''] = /@relation\(.*\bfields:\s*\[([^\]]*)\]/.exec(line) || []
   model.references.push(...fields.split(',').map(field => field.trim()).filter(Boolean))

@@ -7,12 +7,12 @@ import { versions } from '../versions.mjs'
 import { migrationOf } from './schema-engine.mjs'
 
 const require = createRequire(import.meta.url)
-const models = readFileSync(new URL('models.prisma', import.meta.url), 'utf8')
+const [models, lists] = ['models.prisma', 'lists.prisma'].map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
 
-/** A schema for a provider. */
-function schemaOf(provider, url = '') {
+/** A schema for a provider; `more` has models that not every database can have. */
+function schemaOf(provider, url = '', more = provider === 'postgresql' ? lists : '') {
   const generator = 'generator client {\n  provider   = "prisma-client"\n  output     = "./client"\n  engineType = "client"\n}'
-  return `${generator}\n\ndatasource db {\n  provider = "${provider}"${url}\n}\n\n${models}`
+  return `${generator}\n\ndatasource db {\n  provider = "${provider}"${url}\n}\n\n${models}\n${more}`
 }
 
 /** Runs `prisma generate`, which needs no engine, and would download one all the same. */
@@ -50,7 +50,7 @@ async function tables(provider) {
   if (provider !== 'mysql') {
     return migrationOf(schemaOf(provider), await adapters[provider]())
   }
-  const text = await migrationOf(schemaOf('postgresql'), await adapters.postgresql())
+  const text = await migrationOf(schemaOf('postgresql', '', ''), await adapters.postgresql())
   return text.replace(/CREATE SCHEMA.*/, '').replaceAll('"', '`').replaceAll('TEXT', 'VARCHAR(191)').replaceAll('JSONB', 'JSON').replaceAll('SERIAL', 'INT AUTO_INCREMENT')
 }
 

@@ -5,6 +5,7 @@ import { FrazilError, Snowflake } from 'frazil'
 import { jsonReplacer, parseJson } from 'frazil/json'
 import { snowflakes } from 'frazil/prisma'
 import { versions } from '../versions.mjs'
+import { throughEveryValidator } from '../validators.mjs'
 import { open } from './client.mjs'
 
 // Three IDs that one double stands for.
@@ -219,6 +220,38 @@ export function suite(provider) {
       assert.ok((await prisma.counter.create({ data: { n: 2 ** 60 } })).n > 2n ** 59n)
       assert.deepEqual(await user.findMany({ where: { id: 123 } }), [])
     })
+
+    test('IDs pass every validator, both ways', async () => {
+      await prisma.note.deleteMany()
+      await throughEveryValidator({
+        write: id => prisma.note.create({ data: { id: BigInt(id) } }),
+        read: id => prisma.note.findUnique({ where: { id: BigInt(id) } }),
+      })
+    })
+
+    if (provider === 'postgresql') {
+      test('lists: rounded IDs are refused; JSON that the database makes is rounded, where an ID is no text', async () => {
+        const [low, middle, high] = NEIGHBOURS
+        const rounded = Number(middle)
+        const { guild } = prisma
+        const { id } = await guild.create({ data: { members: [low, String(middle), 7] } })
+        assert.deepEqual((await guild.findFirst({ where: { members: { has: middle } } })).members, [low, middle, 7n])
+        for (const query of [
+          () => guild.create({ data: { members: [low, rounded] } }),
+          () => guild.create({ data: { members: { set: [rounded] } } }),
+          () => guild.update({ where: { id }, data: { members: { push: rounded } } }),
+          () => guild.update({ where: { id }, data: { members: { push: [high, rounded] } } }),
+          () => guild.findMany({ where: { members: { has: rounded } } }),
+          () => guild.findMany({ where: { members: { hasSome: [rounded] } } }),
+          () => guild.findMany({ where: { members: { equals: [rounded] } } }),
+        ]) {
+          await assert.rejects(query(), refused('ID_INVALID', 'Guild.members: id=', 'rounded it', 'BigInt'))
+        }
+        // As the guide says.
+        const [made] = await prisma.$queryRaw`SELECT json_agg(id ORDER BY id) AS ids, json_agg(id::text ORDER BY id) AS texts FROM frazil_users WHERE id IN (${low}, ${middle})`
+        assert.deepEqual(made, { ids: [rounded, rounded], texts: [String(low), String(middle)] })
+      })
+    }
 
     test('what the extension is not asked about, and what it leaves alone', async () => {
       await assert.rejects(base.user.create({ data: { name: 'not extended' } }))
