@@ -33,7 +33,7 @@ const LONGEST_NAMESPACE: usize = 64;
 /// Names the variable that configures a generator opened without arguments.
 const VARIABLE: &str = "FRAZIL";
 
-/// What configures a generator: a preset and `key=value` pairs.
+/// The configuration of a generator: a preset and `key=value` pairs.
 ///
 /// A spec line holds values that are bare or quoted (`'...'` or `"..."`, with backslash), split at
 /// the first `=`. Any value may be `env:NAME`, the content of an environment variable. `Display`
@@ -112,7 +112,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// As [`from_parts`](Spec::from_parts), for [`Numbers::open`](crate::Numbers::open): the variable `FRAZIL` is for generators alone.
+    /// Combines a line and options for [`Numbers::open`](crate::Numbers::open): the variable `FRAZIL` is for generators alone.
     ///
     /// # Errors
     /// As [`parse`](Spec::parse); `SPEC` for a key in both.
@@ -202,7 +202,7 @@ impl Spec {
         Ok(value)
     }
 
-    /// The same generator, but each of `count` that are opened leases a node number of its own.
+    /// Returns a spec under which each of `count` generators leases its own node number.
     ///
     /// # Errors
     /// `SPEC` where there are fewer numbers to choose from: without a store it is given, and one generator's.
@@ -245,14 +245,14 @@ impl Spec {
         self.pairs.iter().find_map(|(key, _)| nearest(key, keys.iter().copied()))
     }
 
-    /// The same spec without some keys.
+    /// Returns the spec without some keys.
     pub(crate) fn without(&self, keys: &[&str]) -> Self {
         let pairs = self.pairs.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
         Spec { preset: self.preset.clone(), pairs: pairs.cloned().collect() }
     }
 }
 
-/// How a generator comes by its node number, the fields of which are given by hand like this.
+/// Returns the ways in which a generator gets its node number; `by_hand` is the one with fixed fields.
 fn ways_out(by_hand: &str) -> String {
     format!(
         "give a number of its own to each generator ({by_hand}), or store=local on one machine, or the cluster's store (store=redis://...)"

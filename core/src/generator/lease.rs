@@ -34,7 +34,7 @@ pub(crate) struct Owner {
 pub(crate) struct Claim {
     pub(crate) first: u64,
     pub(crate) count: u64,
-    /// Whether this claim is the first one in the tick that the clock entered.
+    /// True if this claim is the first one in the tick that the clock entered.
     pub(crate) entered: bool,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Lease {
     /// The next word to be issued.
     next: CachePadded<AtomicU64>,
     gate: CachePadded<Gate>,
-    /// What of the words below `next` was not issued; written once a tick.
+    /// The number of words below `next` that were not issued; written once a tick.
     tally: CachePadded<Tally>,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
@@ -77,7 +77,7 @@ unsafe impl Send for Lease {}
 // SAFETY: as above.
 unsafe impl Sync for Lease {}
 
-/// What the slow path found, for the fast path: read by every call, written once a tick.
+/// The finding of the slow path, for the fast path: read by every call, written once a tick.
 ///
 /// Its two halves may be read torn, which is harmless. A fresh `stretch` with an older `last`: the claim
 /// is discarded and the slow path taken. A fresh `last` with an older `stretch`: the clock of the thread
@@ -89,7 +89,7 @@ struct Gate {
     last: AtomicU64,
     /// The last word that the lease allows.
     bound: AtomicU64,
-    /// How often words that were claimed and not issued yet were called back, for those who must not
+    /// The number of times that claimed words were called back before they were issued, for readers that must not
     /// read the word all the time.
     recalls: AtomicU64,
 }
@@ -197,7 +197,7 @@ impl Lease {
         self.gate.stretch.store(stretch.to_bits(), Ordering::Release);
     }
 
-    /// For which tick the gate is open, and up to which word.
+    /// Returns the tick for which the gate is open, and the last word.
     pub(crate) fn gate(&self) -> (Stretch, u64) {
         (Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
     }
@@ -238,7 +238,7 @@ impl Lease {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// How often words were called back: whoever keeps claimed words drops them when this has changed
+    /// Returns how often words were called back: an owner of claimed words drops them when this has changed
     /// since before the claim.
     #[inline]
     pub(crate) fn recalls(&self) -> u64 {
@@ -358,7 +358,7 @@ impl LeasePointer {
         self.owned(owner).map(Lease::freeze)
     }
 
-    /// How many words were issued under all leases of a process; `None` while a word is being moved.
+    /// Returns how many words were issued under all leases of a process; `None` while a word is being moved.
     pub(super) fn issued(&self, process: u64) -> Option<u64> {
         let (mut lease, mut issued) = (Some(self.get()), 0u64);
         while let Some(of) = lease {
@@ -388,7 +388,7 @@ impl Drop for LeasePointer {
     }
 }
 
-/// What a simulation sees, and copies.
+/// The part that a simulation reads and copies.
 #[cfg(all(test, not(loom)))]
 impl Lease {
     pub(crate) fn serial(&self) -> u64 {
@@ -406,7 +406,7 @@ impl Owner {
 
 #[cfg(all(test, not(loom)))]
 impl LeasePointer {
-    /// What a forked child, or a copy of the machine, finds in its memory.
+    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(super) fn copy(&self) -> Self {
         let of = self.get();
         let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Acquire));

@@ -1,4 +1,4 @@
-//! What a generator counts beside its IDs, on the slow path alone.
+//! Counters of a generator beside its IDs, on the slow path alone.
 
 use super::Generator;
 use super::lease::Lease;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A layout that ends sooner than this is told of.
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
-/// How often a reading is tried anew while a thread moves the word.
+/// The number of times that a reading is repeated while a thread moves the word.
 const ATTEMPTS: usize = 1_000;
 
 /// The counts of one process.
@@ -45,7 +45,7 @@ impl Generator {
         last_tick.saturating_sub(YEAR_MS / tick_ms)
     }
 
-    /// What the clock shows at the slow path, where `seen` was the highest tick before.
+    /// Notes the clock's tick on the slow path, where `seen` was the highest tick before.
     pub(super) fn note_clock(&self, lease: &Lease, now: u64, seen: u64) {
         if now < seen {
             self.note_rollback(now, seen);
@@ -136,14 +136,14 @@ impl Generator {
         self.layout.tick_of(self.shown_ms()).unwrap_or_else(|error| if error.kind() == ErrorKind::LayoutExpired { u64::MAX } else { 0 })
     }
 
-    /// How many ticks the last ID lies ahead of the clock.
+    /// Returns how many ticks the last ID lies ahead of the clock.
     pub(crate) fn drift_ticks(&self) -> u64 {
         let lease = self.lease.get();
         let is_begun = self.is_of_this_process(lease) && self.issued() > 0;
         if is_begun { self.last_tick_of(lease).saturating_sub(self.shown_tick()) } else { 0 }
     }
 
-    /// How many IDs this process has issued.
+    /// Returns how many IDs this process has issued.
     ///
     /// Exact when no call is under way. A call counts from when it takes a word, also one that is then refused and hands it back. A reading in
     /// that very instant is one too high until another ID is issued; it is not taken back, for what exporters were told must not fall. The IDs

@@ -43,7 +43,7 @@ pub(crate) struct Generator {
     packing: Packing,
     /// The highest tick that the clock has shown.
     seen: CachePadded<AtomicU64>,
-    /// How many ticks the clock has entered with an ID, for `start=alternate`.
+    /// The number of ticks that the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
     /// The first word of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
@@ -106,7 +106,7 @@ pub(crate) struct Run {
 pub(crate) struct Claimed<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) words: Claim,
-    /// For how long the tick lasts in which they were claimed.
+    /// The validity of the tick in which they were claimed.
     pub(crate) stretch: Stretch,
 }
 
@@ -193,7 +193,7 @@ impl Generator {
         Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
     }
 
-    /// For a call that is about to fill a buffer.
+    /// Returns a count of 0 for a call that is about to fill a buffer.
     pub(crate) fn nothing_written(&self) -> Written {
         Written::by(self.mark)
     }
@@ -291,19 +291,19 @@ impl Generator {
         stretch
     }
 
-    /// Whether the clock still shows the tick of a stretch.
+    /// Returns whether the clock still shows the tick of a stretch.
     #[inline(always)]
     pub(crate) fn shows(&self, stretch: Stretch) -> bool {
         self.clock.shows(stretch, || self.tick())
     }
 
-    /// Whether the counter alone says so.
+    /// Returns whether the counter alone says so.
     #[inline(always)]
     pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
         self.clock.counter_shows(counts)
     }
 
-    /// The same, where the counter does not tell, for a thread that was shown it when `seen` was the highest tick: the clock may have been in
+    /// Asks the clock itself, for a thread that read it when `seen` was the highest tick: the clock may have been in
     /// another one meanwhile.
     pub(crate) fn still_shows(&self, stretch: Stretch, seen: u64) -> bool {
         !stretch.is_of_counts() && self.shows(stretch) && self.seen() == seen
@@ -322,12 +322,12 @@ impl Generator {
         }
     }
 
-    /// Whether the process is still the one that opened the generator.
+    /// Returns whether the process is still the one that opened the generator.
     pub(crate) fn same_process(&self) -> bool {
         self.is_of_this_process(self.lease.get())
     }
 
-    /// Whether the process is still the one that has a lease: one load.
+    /// Returns whether the process is still the one that has a lease: one load.
     #[inline(always)]
     pub(crate) fn is_of_this_process(&self, lease: &Lease) -> bool {
         self.mark.is(lease.process)
@@ -352,18 +352,18 @@ impl Generator {
         self.clock.read().and_then(|now| self.layout.tick_of(now.unix_ms)).unwrap_or(0)
     }
 
-    /// Whether this process has a lease that was not given up.
+    /// Returns whether this process has a lease that was not given up.
     pub(crate) fn has_lease(&self) -> bool {
         self.same_process() && !self.lease.get().is_frozen()
     }
 
-    /// Whether the lease of this process has room for an ID at the clock's time.
+    /// Returns whether the lease of this process has room for an ID at the clock's time.
     pub(crate) fn has_room(&self) -> bool {
         let lease = self.lease.get();
         self.has_lease() && lease.next().max(self.floor(self.tick_or_zero())) <= lease.bound()
     }
 
-    /// What the clock shows now.
+    /// Returns the clock's time.
     pub(crate) fn unix_ms(&self) -> i64 {
         self.clock.unix_ms()
     }
@@ -379,7 +379,7 @@ impl Generator {
         self.packing.run(node_bits, words)
     }
 
-    /// How long it takes until the clock, which went back, allows the next ID; nothing where it did not.
+    /// Returns the time until a clock that went back allows the next ID; zero where it did not.
     pub(crate) fn due_in(&self) -> Result<Duration> {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let seen = self.seen();
@@ -391,7 +391,7 @@ impl Generator {
         Ok(self.clock.until(self.layout.tick_start_ms(due)))
     }
 
-    /// How many IDs can be minted at this instant, with no stamp ahead of the clock.
+    /// Returns how many IDs can be minted at this instant, with no stamp ahead of the clock.
     pub(crate) fn credit(&self) -> Result<u64> {
         self.check_process()?;
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
@@ -435,8 +435,8 @@ impl Generator {
         owner
     }
 
-    /// How many ticks ahead of the clock words may be issued at this instant: what the policies say, of which another one
-    /// counts while the clock stands behind what it has shown.
+    /// Returns how many ticks ahead of the clock words may be issued at this instant. `rollback` decides while the
+    /// clock is behind the highest time that it has shown, `exhausted` otherwise.
     pub(crate) fn ahead_ticks(&self, now: u64) -> u64 {
         self.reaction(now, self.seen()).ahead_ticks(&self.layout)
     }
@@ -462,7 +462,7 @@ impl Generator {
 
 #[cfg(all(test, not(loom)))]
 impl Generator {
-    /// What a forked child, or a copy of the machine, finds in its memory.
+    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(crate) fn copy(&self, clock: Clock, mark: Mark) -> Self {
         let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::SeqCst));
         Generator {

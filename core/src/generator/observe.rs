@@ -76,7 +76,7 @@ impl Generator {
         }
     }
 
-    /// Whether an ID lies below the one of a word.
+    /// Returns whether an ID lies below the one of a word.
     fn is_below(&self, id: Id, node_bits: u64, word: u64) -> bool {
         id < self.least_id(node_bits, word)
     }

@@ -1,4 +1,4 @@
-//! How many words of a lease were issued, counted by whoever moves the word and does not issue what lies between.
+//! The number of issued words of a lease: a thread that moves the word counts the words that it skips.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -39,7 +39,7 @@ impl Tally {
         self.skipped.fetch_sub(words, Ordering::AcqRel);
     }
 
-    /// What was issued up to the word that `next` loads; `None` while a move is under way. Below 0 (it wraps) while words are set aside.
+    /// Returns how many words were issued below the one that `next` loads; `None` during a move. Below 0 (it wraps) while words are set aside.
     pub(super) fn issued(&self, next: impl FnOnce() -> u64) -> Option<u64> {
         let done = self.done.load(Ordering::Acquire);
         let skipped = self.skipped.load(Ordering::Acquire);
@@ -47,7 +47,7 @@ impl Tally {
         (self.begun.load(Ordering::Acquire) == done).then(|| next.wrapping_sub(skipped))
     }
 
-    /// What a forked child, or a copy of the machine, finds in its memory.
+    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     #[cfg(all(test, not(loom)))]
     pub(super) fn copy(&self) -> Self {
         let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::SeqCst));

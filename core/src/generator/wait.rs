@@ -1,4 +1,4 @@
-//! When there is no room for another ID: wait for the clock, or say why not.
+//! The lack of room for another ID: wait for the clock, or report why not.
 
 use super::Generator;
 use super::lease::LAST;
@@ -10,25 +10,25 @@ use crate::wait::{Later, Wait};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long one call has waited, and may.
+/// The wait of one call: its time so far, and its limit.
 pub(super) struct Waiting<'a> {
     pub(super) wait: &'a Wait<'a>,
     pub(super) since: Option<Instant>,
-    /// Whether it was counted among those that waited, or found no room.
+    /// True once the call was counted among those that waited, or found no room.
     pub(super) is_counted: bool,
 }
 
-/// What the slow path saw when it found no room.
+/// The state that the slow path saw when it found no room.
 pub(super) struct Refusal {
     /// The word that does not fit.
     pub(super) word: u64,
-    /// Whether it lies beyond the bound of the lease that it would belong to.
+    /// True if it lies beyond the bound of the lease that it would belong to.
     pub(super) by_lease: bool,
     pub(super) now: u64,
     /// The highest tick that the clock had shown before.
     pub(super) seen: u64,
     pub(super) reaction: Reaction,
-    /// How many ticks the reaction lets the word run ahead.
+    /// The number of ticks that the reaction lets the word run ahead.
     pub(super) ahead: u64,
 }
 
@@ -107,7 +107,7 @@ impl Generator {
         Ok(())
     }
 
-    /// What the caller has left, and how long it is until a tick begins. In this order: what a busy machine takes between the two is
+    /// Returns the caller's time left, and the time until a tick begins. In this order: the time that a busy machine takes between the two is
     /// not waited for any more.
     fn left_until(&self, tick: u64, wait: &Wait<'_>) -> (Duration, Duration) {
         (wait.left(), self.clock.until(self.layout.tick_start_ms(tick)))

@@ -9,7 +9,7 @@ use crate::policy::Reaction;
 use std::ops::Range;
 use std::time::Duration;
 
-/// How many IDs a handle claims at once.
+/// The number of IDs that a handle claims at once.
 const BLOCK: u64 = 64;
 
 /// A handle for one thread: [`Snowflake::local`].
@@ -35,7 +35,7 @@ pub struct Local {
     /// The words of the block in later ticks: a policy may run ahead of the clock.
     later: Range<u64>,
     node_bits: u64,
-    /// For how long the tick lasts in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
+    /// The validity of the tick in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
     stretch: Stretch,
     counts: Counts,
     seen: u64,
@@ -43,7 +43,7 @@ pub struct Local {
     /// and how often it had called words back.
     lease: usize,
     recalls: u64,
-    /// How many IDs the block had, and the process whose it is.
+    /// The number of IDs that the block had, and the process that claimed it.
     block: u64,
     process: u64,
 }
@@ -80,7 +80,7 @@ impl Local {
         Ok(self.take())
     }
 
-    /// Whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
+    /// Returns whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
     /// process may have the same block), and when an ID was observed. The handle is this one's own, and is not closed before it.
     #[inline(always)]
     fn is_good(&self) -> bool {

@@ -21,22 +21,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long the bindings let a call hold up an event loop; what takes longer is `WOULD_BLOCK`.
+/// The longest time for which the bindings let a call hold up an event loop; a longer call is `WOULD_BLOCK`.
 pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 
 /// The time for which the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
-/// How long the first call after a fork may: the child has to lease a number of its own, as its parent did before the loop ran.
+/// The same limit for the first call after a fork: the child has to lease its own number, as its parent did before the loop ran.
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long a handle that is dropped waits for its store: a destructor may run anywhere.
+/// The longest wait of a dropped handle for its store: a destructor may run anywhere.
 pub const DROP_PATIENCE: Duration = Duration::from_millis(200);
 
-/// How long the bindings let the end of a program wait for all stores together.
+/// The longest time for which the bindings let the end of a program wait for all stores together.
 pub const EXIT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The same on this thread: the one that looks at pending calls holds up none of them for another's sake.
+/// Returns the limit of this thread: the one that polls pending calls never waits.
 pub(crate) fn drop_patience() -> Duration {
     if pending::is_its_thread() { Duration::ZERO } else { DROP_PATIENCE }
 }
@@ -204,7 +204,7 @@ impl Snowflake {
         self.try_fill(buffer, Duration::MAX)
     }
 
-    /// As [`fill`](Snowflake::fill), waiting no longer than the caller says.
+    /// Fills a buffer like [`fill`](Snowflake::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
@@ -221,7 +221,7 @@ impl Snowflake {
         self.try_batch(count, Duration::MAX)
     }
 
-    /// As [`batch`](Snowflake::batch), waiting no longer than the caller says.
+    /// Returns a batch like [`batch`](Snowflake::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
@@ -240,7 +240,7 @@ impl Snowflake {
         Local::new(self.clone())
     }
 
-    /// How many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`,
+    /// Returns how many IDs could be minted at this instant with no stamp ahead of the clock: with `lag`,
     /// the credit for a burst.
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl Snowflake {
         self.entry.credit(&Wait::from(Duration::ZERO))
     }
 
-    /// How long it takes until the clock, which went back, allows the next ID; nothing where it did not.
+    /// Returns the time until a clock that went back allows the next ID; zero where it did not.
     ///
     /// # Errors
     /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED`, `CLOCK_NOT_SET`; `CLOSED`.
@@ -310,7 +310,7 @@ impl Snowflake {
         self.try_renew(Duration::MAX)
     }
 
-    /// As [`renew`](Snowflake::renew), waiting no longer than the caller says; the lease has ended in any case.
+    /// Does the work of [`renew`](Snowflake::renew), waiting no longer than the caller says; the lease has ended in any case.
     ///
     /// # Errors
     /// As [`renew`](Snowflake::renew), and `WOULD_BLOCK` where the store has not been told yet.
@@ -332,7 +332,7 @@ impl Snowflake {
         self.entry.lease()
     }
 
-    /// What was counted for the generator in this process, over all handles; a closed one shows it too. Asks no store, and takes no lock.
+    /// Returns the counts of the generator in this process, over all handles; a closed one shows them too. Asks no store, and takes no lock.
     ///
     /// `issued` is exact when no call is under way, and costs the fast path nothing: what was issued in a tick is counted when the next one
     /// is entered, and what the present one has come to when this is called. An ID of a [`local`](Snowflake::local) handle counts when the handle has
@@ -357,7 +357,7 @@ impl Snowflake {
         drop(self.try_close(Duration::MAX));
     }
 
-    /// As [`close`](Snowflake::close), waiting no longer than the caller says.
+    /// Closes like [`close`](Snowflake::close), waiting no longer than the caller says.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
@@ -368,7 +368,7 @@ impl Snowflake {
         self.entry.wait_until_left(&wait.into().begun())
     }
 
-    /// How long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
+    /// Returns how long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
     /// child, which has yet to lease a number.
     pub fn event_loop_patience(&self) -> Duration {
         let is_first = self.entry.leased.is_some() && self.first_call.is_now();
@@ -419,7 +419,7 @@ impl Snowflake {
         self.spec.portable()
     }
 
-    /// Whether what was opened is known to this process alone: another process that opens the same spec gives the same numbers out. There
+    /// Returns whether the generator is known to this process alone: another process that opens the same spec issues the same IDs. There
     /// is no store, or one in memory.
     pub fn is_for_one_process(&self) -> bool {
         self.spec.is_for_one_process()
