@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// `Number.MAX_SAFE_INTEGER`: above it a JavaScript number may be another number.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
-/// How many bits a number holds exactly.
+/// The number of bits that a number holds exactly.
 const SAFE_BITS: u32 = 53;
 
 /// The version of the addon.
@@ -123,13 +123,13 @@ pub(crate) fn unsigned(env: &Env, name: &str, value: Unknown<'_>) -> Result<u64>
     }
 }
 
-/// How many IDs.
+/// Parses a number of IDs.
 pub(crate) fn count(env: &Env, value: Unknown<'_>) -> Result<usize> {
     // A count that no usize holds is above every limit of the core, which names it.
     Ok(usize::try_from(unsigned(env, "count", value)?).unwrap_or(usize::MAX))
 }
 
-/// What JavaScript prints for a number or a BigInt, cut short.
+/// Returns JavaScript's text of a number or a BigInt, cut short.
 fn shown(value: Unknown<'_>) -> Result<String> {
     let text = value.coerce_to_string()?.into_utf8()?.into_owned()?;
     Ok(if text.len() > 40 { format!("{}... ({} digits)", &text[..40], text.len()) } else { text })
@@ -223,7 +223,7 @@ pub(crate) fn entries<'a>(env: &Env, name: &str, value: Unknown<'a>) -> Result<V
     Ok(entries)
 }
 
-/// Whether an object is a literal: a Map or an array would be empty options otherwise.
+/// Returns whether an object is a literal: a Map or an array would be empty options otherwise.
 fn is_plain(value: Unknown<'_>) -> Result<bool> {
     let prototype: Unknown<'_> = Object::from_raw(value.value().env, value.value().value).get_prototype()?;
     if prototype.get_type()? == ValueType::Null {
@@ -240,7 +240,7 @@ pub(crate) fn spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>, form: For
     Ok((Spec::from_parts(line.as_deref(), &pairs).or_throw(env)?, max_wait))
 }
 
-/// The same, of the arguments of numbers that are prepared ahead.
+/// Parses the arguments of prefetched numbers.
 pub(crate) fn numbers_spec(env: &Env, line: Unknown<'_>, options: Unknown<'_>, form: Form) -> Result<(Spec, Option<Duration>)> {
     let line = self::line(env, line)?;
     let (pairs, max_wait) =
@@ -311,7 +311,7 @@ fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<Str
 
 /// A Rust value that an object of a JavaScript class carries.
 pub(crate) trait Wrapped: 'static {
-    /// What the class is called in an error.
+    /// The name of the class in an error.
     const CLASS: &'static str;
     /// The half of the type tag that tells the class from every other one.
     const TAG: u64;

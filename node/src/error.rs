@@ -9,10 +9,10 @@ use napi_derive::napi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-/// What one environment (the main thread, or a worker) remembers. It holds nothing of a copy of `index.js`: test runners load one for
+/// The state of one environment (the main thread, or a worker). It holds nothing of a copy of `index.js`: test runners load one for
 /// each file, and drop it with all that it made.
 pub(crate) struct Instance {
-    /// Of the object that stands first in a refusal, and nowhere else; Node deletes it with the environment.
+    /// The key of the object that stands first in a refusal, and nowhere else; Node deletes it with the environment.
     mark: sys::napi_ref,
     pub(crate) calls: Calls,
     pub(crate) leased: Leased,
@@ -62,7 +62,7 @@ pub struct ErrorRow {
     pub code: &'static str,
     /// The stable number, for example 203.
     pub number: i32,
-    /// What the error means, in one sentence.
+    /// The meaning of the error, in one sentence.
     pub meaning: &'static str,
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {
     ptr::null_mut()
 }
 
-/// What `index.js` makes a `FrazilError` of: the mark, then the constructor's arguments. The copy that has called makes it, so that it is
+/// The parts of a `FrazilError` for `index.js`: the mark, then the constructor's arguments. The copy that has called makes it, so that it is
 /// one of that copy's class, and its stack leads to the caller.
 ///
 /// `written` is told for `fill` alone: a batch is all or nothing.

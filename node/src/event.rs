@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// The ways to the environments, in the order in which they have loaded frazil.
 static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
 
-/// What a start waits for.
+/// The reason for which a start waits.
 const WAITING: &str = "lease.waiting";
 
 /// Hears of all events, for one more environment.

@@ -27,7 +27,7 @@ pub fn layout_parse(env: &Env, this: Unknown<'_>, text: Unknown<'_>) -> Result<S
     })
 }
 
-/// What a layout offers.
+/// The properties of a layout.
 #[napi(object, object_from_js = false)]
 pub struct LayoutInfo<'a> {
     /// The canonical text.
@@ -44,7 +44,7 @@ pub struct LayoutInfo<'a> {
     pub fields: Object<'a>,
     /// The width of the sequence.
     pub sequence_bits: u32,
-    /// How many generators can be told apart.
+    /// The number of generators that can be told apart.
     pub nodes: BigInt,
     /// The IDs that one generator can mint in a second, sustained.
     pub ids_per_second: f64,
@@ -73,7 +73,7 @@ pub fn layout_info<'a>(env: &'a Env, this: Unknown<'_>) -> Result<LayoutInfo<'a>
     })
 }
 
-/// Whether two layouts are the same: fields, tick and epoch.
+/// Returns whether two layouts are equal: fields, tick and epoch.
 #[napi]
 pub fn layout_equals(env: &Env, this: Unknown<'_>, other: Unknown<'_>) -> Result<bool> {
     guard(env, || Ok(self::this(env, this)? == convert::unwrap::<Layout>(env, "other", other)?))

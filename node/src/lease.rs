@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Ends that follow each other within this share one `EXIT_PATIENCE`: `process.exit()` ends every worker.
 const BURST: Duration = Duration::from_secs(1);
 
-/// What V8's collector, which runs on the event loop, may drop: it does not wait for the store.
+/// A handle that V8's collector, which runs on the event loop, may drop: it does not wait for the store.
 pub struct Held<M: Mint>(M);
 
 impl<M: Mint> Held<M> {
@@ -41,7 +41,7 @@ impl<M: Mint> Drop for Held<M> {
     }
 }
 
-/// What gives a number back.
+/// The handle that gives a number back.
 trait Closes: Send + Sync {
     fn close_within(&self, max_wait: Duration);
 }
@@ -52,10 +52,10 @@ impl<M: Mint> Closes for Held<M> {
     }
 }
 
-/// When the ends that share their patience began.
+/// The beginning of the ends that share their patience.
 static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
 
-/// What holds a leased number in an environment.
+/// The owner of a leased number in an environment.
 #[derive(Default)]
 pub(crate) struct Leased(Vec<Weak<dyn Closes>>);
 
@@ -101,7 +101,7 @@ fn close_all() {
     drop(frazil::close_all(until_end().saturating_duration_since(Instant::now())));
 }
 
-/// Until when an end may wait that begins now.
+/// Returns until when an end may wait that begins now.
 fn until_end() -> Instant {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();

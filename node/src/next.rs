@@ -1,4 +1,4 @@
-//! What hands out IDs: generators, and numbers that are prepared ahead; and their calls, the same for both.
+//! Sources of IDs: generators and prefetched numbers, and the calls that they share.
 //!
 //! The hot ones are raw Node-API functions: without napi's glue, and the look behind `this`, a call costs little more than the ID.
 //! That behind `nextBigInt` is here; those behind `next` and `text` are in `ahead.rs`.
@@ -18,9 +18,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What hands out IDs.
+/// A source of IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
-    /// What its class is called in an error.
+    /// The name of its class in an error.
     const CLASS: &'static str;
     /// The half of the type tag that tells its objects from all others.
     const TAG: u64;
@@ -36,7 +36,7 @@ pub trait Mint: Send + Sync + Sized + 'static {
     fn generator(&self) -> Option<&Snowflake>;
 }
 
-/// What is behind an object, which its own functions and waiting promises hold too.
+/// The handle behind an object, which its own functions and waiting promises hold too.
 pub struct Handle<M: Mint>(pub(crate) Arc<Held<M>>);
 
 impl<M: Mint> Handle<M> {
@@ -126,7 +126,7 @@ unsafe fn big_int_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_call
     })
 }
 
-/// As `guard`, for a raw function: throws, and returns null then.
+/// Guards a raw function like `guard`: throws, and returns null then.
 fn guard_raw(env: sys::napi_env, body: impl FnOnce(&Env) -> Result<sys::napi_value>) -> sys::napi_value {
     let node = Env::from_raw(env);
     guard(&node, || body(&node)).unwrap_or_else(|error| {

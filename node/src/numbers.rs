@@ -50,7 +50,7 @@ fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Numbers> {
     Ok(&next::this::<Numbers>(env, object)?.0)
 }
 
-/// What a class opens, by its name.
+/// Returns the kind of numbers that a class opens, by its name.
 fn supply(env: &Env, class: Unknown<'_>) -> Result<Supply> {
     let name = match class.get_type()? {
         ValueType::String => convert::string(env, "class", class, ErrorKind::WrongType)?,
@@ -158,13 +158,13 @@ pub fn numbers_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown
     guard(env, || lease::close_async::<Numbers>(env, this, options))
 }
 
-/// How many numbers lie ready.
+/// The number of prefetched numbers.
 #[napi]
 pub fn numbers_prepared(env: &Env, this: Unknown<'_>) -> Result<f64> {
     guard(env, || Ok(convert::capped(self::this(env, this)?.prepared().or_throw(env)?)))
 }
 
-/// What went wrong last while numbers were prepared; undefined when all is well.
+/// The last failure of the prefetch; undefined when all is well.
 #[napi]
 pub fn numbers_last_error<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Unknown<'a>>> {
     guard(env, || {

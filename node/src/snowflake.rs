@@ -44,7 +44,7 @@ impl Mint for Snowflake {
     }
 }
 
-/// How wide a node number is.
+/// The width of a node number.
 pub(crate) fn node_bits(ids: &Snowflake) -> u32 {
     ids.layout().node_fields().iter().map(frazil::Field::bits).sum()
 }
@@ -134,7 +134,7 @@ pub fn snowflake_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options
     guard(env, || next::fill::<Snowflake>(env, this, buffer, options))
 }
 
-/// How many IDs could be minted now with no stamp ahead of the clock.
+/// The number of IDs that could be minted now with no stamp ahead of the clock.
 #[napi]
 pub fn snowflake_credit(env: &Env, this: Unknown<'_>) -> Result<f64> {
     guard(env, || Ok(convert::capped(self::this(env, this)?.credit().or_throw(env)?)))

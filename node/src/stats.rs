@@ -1,4 +1,4 @@
-//! What generators and segments count: `ids.stats()`, `stats()`, `metrics`.
+//! Statistics of generators and segments: `ids.stats()`, `stats()`, `metrics`.
 
 use crate::error::guard;
 use crate::next;
@@ -17,19 +17,19 @@ fn shown<'a>(env: &'a Env, stats: &Stats) -> Result<Object<'a>> {
     Ok(object)
 }
 
-/// What was counted for a generator.
+/// The counts of a generator.
 #[napi]
 pub fn snowflake_stats<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a>> {
     guard(env, || shown(env, &next::this::<Snowflake>(env, this)?.0.stats()))
 }
 
-/// What was counted for numbers that are prepared ahead.
+/// The counts of prefetched numbers.
 #[napi]
 pub fn numbers_stats<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Object<'a>> {
     guard(env, || shown(env, &next::this::<Numbers>(env, this)?.0.stats()))
 }
 
-/// What every open generator and segment of the process has counted.
+/// The counts of every open generator and segment of the process.
 #[napi]
 pub fn stats(env: &Env) -> Result<Vec<Object<'_>>> {
     guard(env, || frazil::stats().iter().map(|stats| shown(env, stats)).collect())
@@ -46,9 +46,9 @@ pub struct MetricRow {
     pub opentelemetry: &'static str,
     /// The unit there.
     pub unit: &'static str,
-    /// Whether it only grows.
+    /// True for a counter, which only grows.
     pub is_counter: bool,
-    /// What it tells.
+    /// The help text.
     pub help: &'static str,
 }
 

@@ -48,7 +48,7 @@ fn of_instant(env: &Env, time: Unknown<'_>, make: fn(i64) -> frazil::Result<Uuid
     guard(env, || Ok(make(convert::unix_ms(env, "time", time)?).or_throw(env)?.to_string()))
 }
 
-/// Whether a value is the text of a UUID.
+/// Returns whether a value is the text of a UUID.
 #[napi]
 pub fn is_uuid(env: &Env, value: Unknown<'_>) -> Result<bool> {
     guard(env, || {

@@ -1,4 +1,4 @@
-//! How long a call may wait, and the promises of those that do.
+//! Waits: their limits, and the promises of calls that wait.
 //!
 //! A promise waits in no thread of libuv's pool: the core looks at its call, on a thread of its own, and tells the event loop
 //! how it ended. An environment (the main thread, or a worker) ends with all its calls.
@@ -20,10 +20,10 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Of a call that does not wait.
+/// The limit of a call that does not wait.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// What a call's options may say about its wait.
+/// The options of a call about its wait.
 #[derive(Clone, Copy)]
 pub(crate) enum Form {
     /// It holds up the event loop.
@@ -41,7 +41,7 @@ impl Form {
     }
 }
 
-/// What a caller gives by name.
+/// The caller's named options.
 pub(crate) type Properties<'a> = Vec<(String, Unknown<'a>)>;
 
 /// Takes what options say about the wait out of them; `None` where they say nothing.
@@ -59,7 +59,7 @@ pub(crate) fn take(env: &Env, options: &mut Properties<'_>, form: Form) -> Resul
     Ok(max_wait)
 }
 
-/// What the options of a call say that has no others.
+/// Parses the options of a call that has no others.
 pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Option<Duration>> {
     if options.get_type()? == ValueType::Undefined {
         return Ok(None);
@@ -75,7 +75,7 @@ pub(crate) fn max_wait(env: &Env, options: Unknown<'_>, form: Form) -> Result<Op
     }
 }
 
-/// How long a call may hold up the event loop. The core allows more after a fork, which no environment of Node goes through.
+/// Returns how long a call may hold up the event loop. The core allows more after a fork, which no environment of Node goes through.
 pub(crate) fn in_place(env: &Env, options: Unknown<'_>) -> Result<Duration> {
     Ok(max_wait(env, options, Form::InPlace)?.unwrap_or(EVENT_LOOP_PATIENCE))
 }
@@ -157,11 +157,11 @@ struct Callback(sys::napi_threadsafe_function);
 // SAFETY: Node-API lets any thread call such a function; `Line` sees that none does after its end.
 unsafe impl Send for Callback {}
 
-/// What is done on the event loop.
+/// Work for the event loop.
 pub(crate) type Work = Box<dyn FnOnce(&Env) -> Result<()> + Send>;
 
 thread_local! {
-    /// What the core has said that the call under way on this thread waits for.
+    /// The core's reports of what the call under way on this thread waits for.
     static HEARD: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
 }
 
@@ -240,7 +240,7 @@ impl Line {
         }
     }
 
-    /// Whether its environment has not ended.
+    /// Returns whether its environment has not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -284,7 +284,7 @@ fn settle(env: &Env, number: u32, with: impl FnOnce() -> std::result::Result<sys
     })
 }
 
-/// What a call gave `now`; or, where it has to wait, its promise and its number, by which `end_call` ends it. What goes on is made
+/// Returns what a call gave `now`; or, where it has to wait, its promise and its number, by which `end_call` ends it. What goes on is made
 /// for a call that waits alone.
 pub(crate) fn now_or_later<'a, T: Send + 'static, V: ToNapiValue + 'static, C: FnMut(Wait<'_>) -> frazil::Result<T> + Send + 'static>(
     env: &'a Env,

@@ -273,7 +273,7 @@ pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
     }
 }
 
-/// Whether it says that an object has no buffer, or none of the sort that was asked for; other errors are of whoever made the object.
+/// Returns whether an error says that an object has no buffer, or none of the sort that was asked for; other errors are of whoever made the object.
 pub(crate) fn is_no_buffer(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyBufferError>(py)
 }
@@ -290,7 +290,7 @@ pub(crate) enum Integer {
     Unsigned,
 }
 
-/// What integers a buffer holds; `None` for anything else.
+/// Returns the type of a buffer's integers; `None` for anything else.
 pub(crate) fn integers(buffer: &PyUntypedBuffer) -> Option<Integer> {
     let native: &[u8] = if cfg!(target_endian = "little") { b"@=<" } else { b"@=>!" };
     let kind = match buffer.format().to_bytes() {
@@ -329,7 +329,7 @@ pub(crate) fn wrong_type<T>(name: &str, value: &Bound<'_, PyAny>, wanted: &str) 
     refuse(value.py(), ErrorKind::WrongType, format!("{name} must be {wanted}, not {given}"))
 }
 
-/// What the user gave, for a message.
+/// Returns the user's value, for a message.
 fn shown(value: &Bound<'_, PyAny>) -> PyResult<String> {
     const LONGEST: usize = 60;
     let text = match value.repr() {
@@ -354,7 +354,7 @@ pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, Py
     Ok(text)
 }
 
-/// What is made when it is first asked for, and kept. No lock is held meanwhile, as `get_or_try_init` would: what makes it may run code of Python,
+/// A value that is made when it is first asked for, and kept. No lock is held meanwhile, as `get_or_try_init` would: what makes it may run code of Python,
 /// and that the handler of a signal, which may ask for the same on this very thread. Of two that make it one is kept.
 #[inline]
 pub(crate) fn once<'a, T>(py: Python<'_>, cell: &'a PyOnceLock<T>, make: impl FnOnce() -> PyResult<T>) -> PyResult<&'a T> {

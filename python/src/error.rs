@@ -16,7 +16,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a process has once: classes that an import made stay those that are raised, however often the module is imported.
+/// The state that a process has once: classes that an import made stay those that are raised, however often the module is imported.
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
 struct Classes {
@@ -139,7 +139,7 @@ pub(crate) fn guard<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> Py
     held(|| guard_short(py, body))
 }
 
-/// The same for a body that runs no code of Python, or sees to that itself: for the hot calls, a tenth of whose price it would be.
+/// Guards a body that runs no code of Python, or sees to that itself: for the hot calls, a tenth of whose price it would be.
 #[inline(always)]
 pub(crate) fn guard_short<T>(py: Python<'_>, body: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     // A panic cannot leave a broken state behind: the core's state is atomic words, and a poisoned lock

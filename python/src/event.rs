@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::time::Duration;
 
-/// How long the interpreter's end, and a fork, wait for a handler that is being called.
+/// The longest wait of the interpreter's end, and of a fork, for a handler that is being called.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// `frazil._events.log`.
@@ -40,7 +40,7 @@ fn record(py: Python<'_>, event: &Event) -> PyResult<()> {
     log.call1(py, (event.level.name(), &event.text, event.name, fields)).map(drop)
 }
 
-/// What a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.
+/// The exception that a handler has raised: Ctrl-C, or what a signal's handler raises, ends the wait that was just told of.
 fn raised(py: Python<'_>, error: PyErr) {
     let is_error = error.is_instance_of::<PyException>(py);
     if let Some(error) = if is_error { Some(error) } else { wait::interrupt(error) } {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How the 63 bits of an ID are split: a preset's name, or text such as "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
+/// A layout of 63 bits: a preset's name, or text such as "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
 ///
 /// Immutable, and safe to share between threads. Raises LayoutInvalidError for what cannot exist, and says why.
 #[pyclass(frozen, eq, hash, module = "frazil")]
@@ -110,7 +110,7 @@ impl Layout {
         guard(py, || Ok(self.0.sequence().bits()))
     }
 
-    /// How many generators can be told apart.
+    /// The number of generators that can be told apart.
     #[getter]
     fn nodes(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || Ok(self.0.nodes()))
@@ -141,7 +141,7 @@ impl Layout {
     }
 }
 
-/// What an ID is made of: each node field is an attribute by its name. Parts of one layout sort like their IDs.
+/// The parts of an ID: each node field is an attribute by its name. Parts of one layout sort like their IDs.
 #[pyclass(frozen, module = "frazil")]
 pub(crate) struct Parts {
     parts: frazil::Parts,
@@ -150,7 +150,7 @@ pub(crate) struct Parts {
 
 #[pymethods]
 impl Parts {
-    /// What stands in a pattern without a name.
+    /// The fields of a pattern without names.
     #[classattr]
     #[pyo3(name = "__match_args__")]
     const MATCH_ARGS: (&'static str, &'static str, &'static str, &'static str) = ("time", "fields", "sequence", "tick");
@@ -185,7 +185,7 @@ impl Parts {
         guard(py, || convert::dict(py, self.parts.fields()))
     }
 
-    /// Whether the ID looks as if a JavaScript number had rounded it: a hint, not a proof.
+    /// True if the ID looks as if JavaScript had rounded it: a hint, not a proof.
     #[getter]
     fn looks_rounded(&self, py: Python<'_>) -> PyResult<bool> {
         guard(py, || Ok(self.parts.id().looks_rounded()))

@@ -24,7 +24,7 @@ pub(crate) struct Lease {
     left: Option<u64>,
 }
 
-/// What a pickle of a lease holds; an error by its number and its text.
+/// The content of a lease's pickle; an error by its number and its text.
 type Fields = (u64, Option<i64>, String, String, bool, Option<(i32, String)>, Option<u64>);
 
 impl From<frazil::Lease> for Lease {
@@ -68,13 +68,13 @@ impl Lease {
         &self.store
     }
 
-    /// What separates applications in the store.
+    /// The namespace, which separates applications in the store.
     #[getter]
     fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Whether the last attempt to reach the store went well.
+    /// True if the last attempt to reach the store succeeded.
     #[getter]
     fn healthy(&self) -> bool {
         self.healthy
@@ -86,7 +86,7 @@ impl Lease {
         self.last_error.as_ref().map(|error| exception(py, error))
     }
 
-    /// How many disposable numbers were left when this one was taken.
+    /// The number of disposable numbers that were left when this one was taken.
     #[getter]
     fn left(&self) -> Option<u64> {
         self.left

@@ -80,7 +80,7 @@ fn exit(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// What a second import, of a program that has purged `sys.modules`, leaves as it is.
+/// The part that a second import, of a program that has purged `sys.modules`, leaves as it is.
 fn once(py: Python<'_>) -> PyResult<()> {
     static DONE: PyOnceLock<()> = PyOnceLock::new();
     DONE.get_or_try_init(py, || {

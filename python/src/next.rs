@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Up to so many IDs are a matter of microseconds, for which the GIL is not let go.
 const AT_ONCE: usize = 4096;
 
-/// What the core's handles have in common.
+/// The part that the core's handles share.
 pub(crate) trait Ids: Send + Sync + 'static {
     fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id>;
     fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
@@ -26,7 +26,7 @@ pub(crate) trait Ids: Send + Sync + 'static {
     fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
     fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
     fn event_loop_patience(&self) -> Duration;
-    /// Whether closing gives a leased node number back.
+    /// Returns whether closing gives a leased node number back.
     fn is_leased(&self) -> bool;
 }
 

@@ -110,7 +110,7 @@ impl Numbers {
         guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
     }
 
-    /// What was counted in this process, over all handles; `issued` is exact when no call is under way.
+    /// The counts of this process, over all handles; `issued` is exact when no call is under way.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         guard(py, || Ok(self.0.stats().into()))
     }
@@ -121,7 +121,7 @@ impl Numbers {
         guard(py, || lease::renew(py, &*self.0, timeout))
     }
 
-    /// The same without blocking an event loop.
+    /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn renew_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(numbers.py(), || lease::renew_async(numbers, timeout))
@@ -133,19 +133,19 @@ impl Numbers {
         guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// The same without blocking an event loop.
+    /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn aclose<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(numbers.py(), || lease::close_async(numbers, timeout))
     }
 
-    /// How many numbers lie ready, beside those of the range being used.
+    /// The number of prefetched numbers, without those of the range being used.
     #[getter]
     fn prepared(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || self.0.prepared().or_raise(py))
     }
 
-    /// What went wrong last while numbers were prepared; None when all is well.
+    /// The last failure of the prefetch; None when all is well.
     #[getter]
     fn last_error(&self, py: Python<'_>) -> PyResult<Option<PyErr>> {
         guard(py, || Ok(self.0.last_error().or_raise(py)?.map(|error| exception(py, &error))))

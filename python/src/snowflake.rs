@@ -94,7 +94,7 @@ impl Snowflake {
         guard(buffer.py(), || next::fill_buffer(&*self.0, buffer, timeout))
     }
 
-    /// How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst.
+    /// The number of IDs that could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst.
     fn credit(&self, py: Python<'_>) -> PyResult<u64> {
         guard(py, || self.0.credit().or_raise(py))
     }
@@ -119,7 +119,7 @@ impl Snowflake {
         guard(py, || lease::renew(py, &*self.0, timeout))
     }
 
-    /// The same without blocking an event loop.
+    /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn renew_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || lease::renew_async(ids, timeout))
@@ -131,13 +131,13 @@ impl Snowflake {
         guard(py, || lease::close(py, &*self.0, timeout))
     }
 
-    /// The same without blocking an event loop.
+    /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
     fn aclose<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || lease::close_async(ids, timeout))
     }
 
-    /// What was counted in this process, over all handles; `issued` is exact when no call is under way.
+    /// The counts of this process, over all handles; `issued` is exact when no call is under way.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         guard(py, || Ok(self.0.stats().into()))
     }

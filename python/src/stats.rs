@@ -1,4 +1,4 @@
-//! What generators and segments count: `ids.stats()`, `frazil.stats()`, `frazil.METRICS`.
+//! Statistics of generators and segments: `ids.stats()`, `frazil.stats()`, `frazil.METRICS`.
 
 use crate::error::guard;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 macro_rules! stats {
     ($($field:ident: $type:ty,)*) => {
-        /// What a generator or a segment has counted in this process when it was asked. None where a value means nothing.
+        /// The counts of a generator or a segment in this process when it was asked. None where a value means nothing.
         #[pyclass(frozen, eq, get_all, module = "frazil")]
         #[derive(PartialEq)]
         pub(crate) struct Stats {
@@ -105,7 +105,7 @@ pub(crate) fn metrics(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// What every open generator and segment of this process has counted, sorted by kind and spec.
+/// The counts of every open generator and segment of this process, sorted by kind and spec.
 #[pyfunction]
 pub(crate) fn stats(py: Python<'_>) -> PyResult<Vec<Stats>> {
     // A generator whose last handle goes meanwhile is closed here.

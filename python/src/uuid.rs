@@ -179,7 +179,7 @@ impl Ints {
     }
 }
 
-/// What CPython exports under a name.
+/// Returns CPython's symbol of a name.
 #[cfg(unix)]
 fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: the name ends in a NUL.

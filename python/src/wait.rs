@@ -1,4 +1,4 @@
-//! How long a call may wait here, and what ends it sooner: its `timeout=`, a running event loop, a signal's handler.
+//! Waits in Python, and what ends them sooner: the call's `timeout=`, a running event loop, a signal's handler.
 
 mod pending;
 
@@ -14,9 +14,9 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 thread_local! {
-    /// How many calls wait on this thread, the main one: one within a handler of the log that another has called.
+    /// The number of calls that wait on this thread, the main one: one within a handler of the log that another has called.
     static WAITS: Cell<usize> = const { Cell::new(0) };
-    /// What ends the innermost of them.
+    /// The end of the innermost of them.
     static INTERRUPT: Cell<Option<PyErr>> = const { Cell::new(None) };
 }
 
@@ -41,16 +41,16 @@ impl Drop for Waiting {
     }
 }
 
-/// How long a call may wait.
+/// The limit of a call's wait.
 #[derive(Clone, Copy)]
 pub(crate) struct Limit {
     max: Duration,
-    /// Whether that is because it would hold up an event loop.
+    /// True if the limit is there because the call would hold up an event loop.
     for_loop: bool,
 }
 
 impl Limit {
-    /// What the caller says; of a call that says nothing, `in_loop` on the thread of a running event loop.
+    /// Returns the caller's limit; without one, `in_loop` on the thread of a running event loop.
     pub(crate) fn new(py: Python<'_>, timeout: Option<Duration>, in_loop: impl FnOnce() -> Duration) -> PyResult<Self> {
         Ok(match timeout {
             Some(max) => Limit { max, for_loop: false },
@@ -107,7 +107,7 @@ pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
     value.filter(|value| !value.is_none()).map(convert::seconds).transpose()
 }
 
-/// Whether an event loop runs in this thread.
+/// Returns whether an event loop runs in this thread.
 fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
     // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
@@ -118,7 +118,7 @@ fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     }
 }
 
-/// Whether signals' handlers run in this thread. Others need not come back to the interpreter while they wait, which at its end
+/// Returns whether signals' handlers run in this thread. Others need not come back to the interpreter while they wait, which at its end
 /// would not let them go.
 fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import("threading")?;

@@ -1,4 +1,4 @@
-//! What a spec asks of a store.
+//! The contract of a lease: what a spec asks of a store.
 
 use super::candidates::Candidates;
 use super::holder::Terms;
@@ -9,13 +9,13 @@ use crate::store::Address;
 use crate::time::show_duration;
 use std::time::Duration;
 
-/// What follows the layout where numbers are disposable, before the names of the given fields.
+/// The text after the layout where numbers are disposable, before the names of the given fields.
 const DISPOSABLE: &str = " lease=disposable given=";
-/// What unbounded `ahead` counts as in A. On this machine the store's clock goes back with ours, so it
+/// The value of an unbounded `ahead` in A. On this machine the store's clock goes back with ours, so it
 /// is as far as a clock may go back; elsewhere A is waited for after a store lost writes, so it is short.
 const UNBOUNDED_AHEAD_NEAR_MS: u64 = 3_600_000;
 const UNBOUNDED_AHEAD_MS: u64 = 60_000;
-/// What A adds to the drift, for clocks that are not quite set.
+/// The addition of A to the drift, for clocks that are not quite set.
 const CLOCK_SLACK_MS: u64 = 2_000;
 const SHORTEST_RENEW_MS: u64 = 100;
 const LONGEST_WINDOW_MS: u64 = 24 * 3_600_000;
@@ -96,25 +96,25 @@ impl Contract {
         Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: String::new() })
     }
 
-    /// How many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`
+    /// Returns how many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`
     /// counts as in A, or a bound that follows could not be confirmed.
     pub(crate) fn drift(&self) -> u64 {
         (self.terms.allowance_ms - CLOCK_SLACK_MS) / self.terms.layout.tick_ms()
     }
 
-    /// How long one call of the store may take: less than R.
+    /// Returns the time limit of one call of the store: less than R.
     pub(crate) fn call_timeout(&self) -> Duration {
         Duration::from_millis((self.terms.renew_ms * 4 / 5).min(LONGEST_CALL_MS))
     }
 
-    /// How long `open` waits for a number: a crashed holder's bound, or the floor of a store that may
+    /// Returns how long `open` waits for a number: a crashed holder's bound, or the floor of a store that may
     /// have lost writes.
     pub(crate) fn open_patience(&self) -> Duration {
         let protocol = self.terms.window_ms + self.terms.allowance_ms + 3 * self.terms.renew_ms + 2_000;
         Duration::from_millis(protocol) + 2 * self.call_timeout()
     }
 
-    /// Whether two specs mean the same numbers.
+    /// Returns whether two specs mean the same numbers.
     pub(crate) fn asks_for_same(&self, other: &Contract) -> bool {
         self.detached == other.detached
             && self.namespace == other.namespace
@@ -122,7 +122,7 @@ impl Contract {
             && self.terms.candidates == other.terms.candidates
     }
 
-    /// What has to be the same in every spec of a lease.
+    /// Returns the part that has to be equal in every spec of a lease.
     pub(crate) fn describe(&self) -> String {
         let clock = if self.manual_clock { "manual" } else { "system" };
         let (window, renew) = (show_duration(self.terms.window_ms), show_duration(self.terms.renew_ms));
@@ -130,7 +130,7 @@ impl Contract {
     }
 }
 
-/// What a namespace is used for. Disposable numbers are counted per value of the given fields, so
+/// The use of a namespace. Disposable numbers are counted per value of the given fields, so
 /// which fields are given is a part of it.
 fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> String {
     if !disposable {
@@ -141,7 +141,7 @@ fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> 
     format!("{layout}{DISPOSABLE}{}", given.join(","))
 }
 
-/// What a namespace is used for, read back from its record.
+/// The use of a namespace, read back from its record.
 #[cfg(feature = "cli")]
 pub(crate) struct Purpose {
     pub(crate) layout: Layout,

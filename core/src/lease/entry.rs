@@ -20,16 +20,16 @@ pub(crate) struct Entry {
     spec: String,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
-    /// How many handles are open; a leased entry that fell to 0 is never used again.
+    /// The number of open handles; a leased entry that fell to 0 is never used again.
     handles: AtomicUsize,
-    /// Whether it was closed for all handles.
+    /// True once it was closed for all handles.
     retired: AtomicBool,
 }
 
-/// What only a leased generator has.
+/// The part that only a leased generator has.
 pub(crate) struct Leased {
     pub(crate) contract: Contract,
-    /// How the keeper's last attempt went.
+    /// The outcome of the keeper's last attempt.
     pub(crate) status: ArcSwap<Status>,
     pub(super) home: Arc<dyn Home>,
 }
@@ -49,7 +49,7 @@ pub(crate) trait Home: Send + Sync {
     fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()>;
 }
 
-/// How a lease stands.
+/// The state of a lease.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Status {
     pub(crate) left: Option<u64>,
@@ -58,7 +58,7 @@ pub(crate) struct Status {
     pub(crate) counts: LeaseCounts,
 }
 
-/// What the keeper has counted of a lease.
+/// The keeper's counts of a lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseCounts {
     pub(crate) renewals: u64,
@@ -77,13 +77,13 @@ pub struct Lease {
     pub bound_ms: Option<i64>,
     /// The store, without its credentials.
     pub store: String,
-    /// What separates applications in the store.
+    /// The namespace, which separates applications in the store.
     pub namespace: String,
-    /// Whether the last attempt to reach the store went well.
+    /// True if the last attempt to reach the store succeeded.
     pub healthy: bool,
     /// Why it did not.
     pub last_error: Option<Error>,
-    /// How many disposable numbers were left when this one was taken.
+    /// The number of disposable numbers that were left when this one was taken.
     pub left: Option<u64>,
 }
 
@@ -99,7 +99,7 @@ impl Entry {
         self.handles.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
-    /// Whether the last handle of a leased number is closed: then it is never used again.
+    /// Returns whether the last handle of a leased number is closed: then it is never used again.
     pub(super) fn is_given_up(&self) -> bool {
         self.leased.is_some() && (self.handles.load(Ordering::Acquire) == 0 || self.retired.load(Ordering::Acquire))
     }
@@ -158,7 +158,7 @@ impl Entry {
         result.inspect_err(|error| self.count_refusal(error, wait))
     }
 
-    /// How many IDs can be minted at this instant.
+    /// Returns how many IDs can be minted at this instant.
     pub(crate) fn credit(self: &Arc<Self>, wait: &Wait<'_>) -> Result<u64> {
         match self.generator.credit() {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.credit()),
@@ -179,7 +179,7 @@ impl Entry {
         }
     }
 
-    /// Whether the keeper can do something about an error: the lease is another process's, or used up.
+    /// Returns whether the keeper can do something about an error: the lease is another process's, or used up.
     fn can_mend(&self, error: &Error) -> bool {
         self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)
     }
@@ -241,7 +241,7 @@ impl Entry {
         }
     }
 
-    /// What this process has counted; nothing where it has not used what it inherited.
+    /// Returns the counts of this process; zeros where it has not used what it inherited.
     pub(crate) fn all_stats(&self) -> Stats {
         let (generator, spec) = (&self.generator, self.spec.clone());
         let seconds = |ms: f64| ms / 1_000.0;
@@ -313,7 +313,7 @@ impl Source for Entry {
 
 #[cfg(all(test, not(loom)))]
 impl Entry {
-    /// What a forked child, or a copy of the machine, finds in its memory.
+    /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(super) fn copy(&self, home: &Arc<dyn Home>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
         let leased = self.leased.as_ref().map(|leased| Leased {
             contract: leased.contract.clone(),

@@ -14,7 +14,7 @@ pub(super) const CLOCK_ERROR_MS: i64 = 1_000;
 /// A newer format is refused: what it means is not known here.
 const FORMAT: &str = "1";
 
-/// What all slots of a namespace have in common.
+/// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     /// Drawn when this incarnation of the store began: a wiped or replaced one has another.
@@ -28,11 +28,11 @@ pub(crate) struct Meta {
     /// ahead of the store's time than both together.
     pub(crate) window_ms: u64,
     pub(crate) allowance_ms: u64,
-    /// What the node numbers belong to: the layout's text and the kind of lease.
+    /// The owner of the node numbers: the layout's text and the kind of lease.
     pub(crate) layout: String,
 }
 
-/// What a slot's record says of its node number.
+/// The state of a node number in its slot's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tenure {
     /// Leased up to the bound.
@@ -86,7 +86,7 @@ impl fmt::Display for Slot {
 }
 
 impl Meta {
-    /// What tells two incarnations apart; nonces alone may be drawn twice by copies of a process.
+    /// The identity of an incarnation; nonces alone may be drawn twice by copies of a process.
     pub(crate) fn identity(&self) -> (u64, &str, i64) {
         (self.nonce, &self.server, self.since_ms)
     }
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Whoever may write a record may write any number into it, and times are added to this one.
+    /// A record may hold any number, and times are added to this one.
     #[test]
     fn no_window_reaches_beyond_all_time() {
         let largest = i64::MAX as u64;

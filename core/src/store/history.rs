@@ -1,4 +1,4 @@
-//! How far the histories of the stores without a clock have come that this process talks with.
+//! The histories of the stores without a clock that this process talks with.
 //!
 //! etcd numbers its revisions, ZooKeeper its transactions, and what a majority has acknowledged never goes
 //! back: unless the store was restored from a backup. That is noticed only while the restored store is behind,
@@ -24,7 +24,7 @@ impl History {
         History(SEEN.get(&(address.to_owned(), cluster.to_owned())))
     }
 
-    /// What an answer must reach whose question leaves after this. Answers may overtake each other, so the
+    /// The history that an answer to a later question must reach. Answers may overtake each other, so the
     /// highest number at the time of the answer says nothing.
     pub(super) fn highest(&self) -> i64 {
         self.0.load(Ordering::Acquire)

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::secret::{self, Secret};
 use std::io;
 
-/// What a server did instead of answering well, before the store's address is put to it.
+/// A server's failure, without the store's address.
 pub(super) type Failure = (ErrorKind, String);
 
 /// A user and the password.
@@ -99,7 +99,7 @@ impl Hosts {
         self.hosts.rotate_left(1);
     }
 
-    /// What a host did, which is named where there are several.
+    /// Returns the failure of a host, which is named where there are several.
     pub(super) fn named(&self, host: &str, (kind, text): Failure) -> Failure {
         (kind, if self.hosts.len() > 1 { format!("{host}: {text}") } else { text })
     }
@@ -153,7 +153,7 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// What a server said, shortened for an error's text.
+/// Shortens a server's text for an error.
 pub(super) fn said(text: &str) -> String {
     shown(text.trim())
 }

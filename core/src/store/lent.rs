@@ -112,7 +112,7 @@ impl Lent {
         answer
     }
 
-    /// What a store without a clock has said of how far it has come, to all who reached it by this address.
+    /// The history that a store without a clock has reported at this address.
     fn history(&self, place: &str, server: &str) -> History {
         History::of(&self.hosts.shown, &format!("{} {server}", namespace_of(place)))
     }
@@ -124,7 +124,7 @@ impl Lent {
     }
 }
 
-/// Whether another server may do what one did not: it is there, it lends the namespace, it speaks this protocol, it has found the primary.
+/// Returns whether another server may do what one did not: it is there, it lends the namespace, it speaks this protocol, it has found the primary.
 fn another_may(failure: &Failure) -> bool {
     matches!(failure.0, ErrorKind::StoreUnreachable | ErrorKind::StoreUnsuitable | ErrorKind::StoreReadonly)
 }

@@ -1,4 +1,4 @@
-//! What remembers node numbers, so that no two processes hold the same one.
+//! Stores: they remember node numbers, so that no two processes hold the same one.
 //!
 //! A store keeps text under keys and compares it; it understands none of it. What the texts mean, and
 //! who may write which when, is the `lease` module's business.
@@ -51,18 +51,18 @@ pub(crate) enum Which {
     One(u64),
 }
 
-/// What a store holds for a namespace, read at one instant.
+/// The content of a namespace, read at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loaded {
     pub(crate) meta: Option<String>,
-    /// What tells this server, and this history of it, from another that may answer at the same
+    /// The identity of this server, and of its history, among others that may answer at the same
     /// address; without spaces, empty where there is no such thing.
     pub(crate) server: String,
     /// The store's own clock in Unix ms, where it has one.
     pub(crate) time_ms: Option<i64>,
     /// Those of the slots asked for that have a record.
     pub(crate) slots: Vec<(u64, String)>,
-    /// Whether acknowledged writes may be lost while the server keeps its name, as Redis' are.
+    /// True if acknowledged writes may be lost while the server keeps its name, as Redis' are.
     pub(crate) loses_writes: bool,
 }
 
@@ -99,7 +99,7 @@ impl Swap {
     }
 }
 
-/// What became of a [`Swap`].
+/// The outcome of a [`Swap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Swapped {
     Done,
@@ -117,7 +117,7 @@ pub(crate) enum Swapped {
 /// an error the connection is dropped and a new one made; an error of `swap` means that the write may or
 /// may not have happened, or may still happen.
 pub(crate) trait Store: Send {
-    /// How long each call takes at most from now on.
+    /// Sets the time limit of each later call.
     fn set_timeout(&mut self, timeout: Duration);
 
     /// Reads the meta record, the server's identity and time, and the slots asked for.
@@ -132,14 +132,14 @@ pub(crate) trait Store: Send {
     /// `STORE_*`, naming the address: the outcome is not known.
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
 
-    /// How far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`
+    /// Returns how far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`
     /// where other signs tell.
     #[cfg(feature = "lend")]
     fn history(&self) -> Option<i64> {
         None
     }
 
-    /// What tells the store's folder from a copy of it. `None` where there is no folder, or its file system does not say.
+    /// Returns the identity of the store's folder, which a copy does not have. `None` where there is no folder, or its file system does not say.
     #[cfg(feature = "lend")]
     fn origin(&self) -> Option<String> {
         None
@@ -240,7 +240,7 @@ impl Address {
         }
     }
 
-    /// Whether the store is on this machine, and answers within milliseconds.
+    /// Returns whether the store is on this machine, and answers within milliseconds.
     pub(crate) fn is_near(&self) -> bool {
         self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
     }
@@ -270,23 +270,23 @@ impl Address {
         }
     }
 
-    /// Whether the store is this process's own.
+    /// Returns whether the store is this process's own.
     pub(crate) fn is_memory(&self) -> bool {
         self.kind().is_ok_and(|kind| kind == Kind::Memory)
     }
 
-    /// Whether it is a store that a server lends.
+    /// Returns whether it is a store that a server lends.
     #[cfg(feature = "lend")]
     pub(crate) fn is_lent(&self) -> bool {
         self.kind().is_ok_and(|kind| matches!(kind, Kind::Lent | Kind::LentByTls))
     }
 
-    /// Whether the store may forget what it has acknowledged, as far as its address tells.
+    /// Returns whether the store may forget what it has acknowledged, as far as its address tells.
     pub(crate) fn forgets(&self) -> bool {
         self.kind().is_ok_and(|kind| kind == Kind::Redis)
     }
 
-    /// Whether the store surely tells the time: what a server lends may have no clock.
+    /// Returns whether the store surely tells the time: a lent one may have no clock.
     pub(crate) fn has_clock(&self) -> bool {
         !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper | Kind::Lent | Kind::LentByTls))
     }
@@ -375,7 +375,7 @@ pub(crate) fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut
     }
 }
 
-/// Whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
+/// Returns whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
 fn names_driver(text: &str, name: &str) -> bool {
     let (Some(base), Some((scheme, _))) = (name.strip_suffix("://"), text.split_once("://")) else { return false };
     let scheme = scheme.to_ascii_lowercase();

@@ -56,7 +56,7 @@ struct Redis {
     looked: Instant,
 }
 
-/// How old the last look at the memory's policy may be; a load looks anyway.
+/// The longest time between two looks at the memory's policy; a load looks anyway.
 const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
 
 /// Connects, and looks whether the server can keep a lease.
@@ -175,7 +175,7 @@ fn field(key: Key) -> String {
     }
 }
 
-/// What `load.lua` replies: server, time, `maxmemory`, its policy, the meta record, and fields with
+/// The reply of `load.lua`: server, time, `maxmemory`, its policy, the meta record, and fields with
 /// their records in turn.
 type Reply = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
 

@@ -65,7 +65,7 @@ macro_rules! pipe {
 pipe!(TcpStream, |stream| socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap());
 pipe!(UnixStream, |_| ());
 
-/// What the proxy holds of one connection.
+/// The proxy's state of one connection.
 type Held<P> = (P, TcpStream, [JoinHandle<()>; 2]);
 
 /// Passes bytes on, until it is told to cut.
@@ -143,7 +143,7 @@ fn serving(serve: fn(TcpStream)) -> String {
     place
 }
 
-/// As much of a Redis as a connection needs.
+/// The part of a Redis that a connection needs.
 fn answer(mut stream: impl Read + Write) {
     let mut question = [0; 65536];
     while let Ok(count @ 1..) = stream.read(&mut question) {
@@ -165,7 +165,7 @@ fn redis_over_tcp() {
     });
 }
 
-/// As much of a frazil-server as a load needs.
+/// The part of a frazil-server that a load needs.
 fn lend(mut stream: impl Read + Write) {
     while let Ok(1..) = stream.read(&mut [0; 65536]) {
         stream.write_all(b"*6\r\n$0\r\n\r\n$1\r\n*\r\n$0\r\n\r\n$1\r\n*\r\n$5\r\nkeeps\r\n$1\r\n-\r\n").unwrap();

@@ -6,20 +6,20 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-/// What is less than this counts as nothing: no timer of the system is finer.
+/// The shortest time that counts: no timer of the system is finer.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// When a call must stop to wait.
+/// The instant at which a call must stop waiting.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline(Instant);
 
 impl Deadline {
-    /// Of a call that may take `timeout`. Linux wakes a socket's waiter late, by up to an eighth of what it waited for.
+    /// The deadline of a call that may take `timeout`. Linux wakes a socket's waiter late, by up to an eighth of what it waited for.
     pub(super) fn of_call(timeout: Duration) -> Self {
         Deadline(Instant::now() + (timeout - timeout / 8))
     }
 
-    /// What is left, never so little that it would be rounded to nothing.
+    /// The time left, never so short that it would be rounded to zero.
     ///
     /// # Errors
     /// `TimedOut` where nothing is.

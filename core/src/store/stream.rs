@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 pub(super) trait Stream: Read + Write + Send {
     fn timed(&mut self) -> &mut Timed;
 
-    /// Whether TLS is not yet agreed on.
+    /// Returns whether TLS is not yet agreed on.
     fn handshaking(&self) -> bool {
         false
     }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use std::fmt;
 use std::time::Duration;
 
-/// Whose table it is.
+/// The system that a table belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Table {
     Leaf,
@@ -13,7 +13,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    /// As the spec names them.
+    /// The names of the tables in a spec.
     pub(crate) const ALL: [(&'static str, Table); 2] = [("leaf", Table::Leaf), ("tinyid", Table::Tinyid)];
 
     pub(crate) fn name(self) -> &'static str {
@@ -31,7 +31,7 @@ impl Table {
         }
     }
 
-    /// How many characters fit into that column.
+    /// Returns how many characters fit into that column.
     pub(crate) fn tag_width(self) -> usize {
         match self {
             Table::Leaf => 128,
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// What a tag's row says.
+/// The content of a tag's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) max_id: i64,
@@ -67,7 +67,7 @@ impl fmt::Display for Row {
 /// A connection to a table. As with a [`Store`](super::Store) every call returns in time, and after an error the
 /// connection is dropped; an error of `advance` means that the write may have happened.
 pub(crate) trait Rows: Send {
-    /// How long each call takes at most from now on.
+    /// Sets the time limit of each later call.
     fn set_timeout(&mut self, timeout: Duration);
 
     /// # Errors
@@ -82,7 +82,7 @@ pub(crate) trait Rows: Send {
 }
 
 impl Address {
-    /// Whether the store has tables.
+    /// Returns whether the store has tables.
     pub(crate) fn has_tables(&self) -> bool {
         self.kind().is_ok_and(|kind| kind == super::Kind::Sql)
     }

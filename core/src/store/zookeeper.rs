@@ -52,9 +52,9 @@ struct Open {
 /// One call of the store.
 struct Turn {
     open: Open,
-    /// When the call must have ended.
+    /// The instant by which the call must have ended.
     deadline: Deadline,
-    /// How far the history had come before the call.
+    /// The history before the call.
     floor: i64,
 }
 
@@ -281,7 +281,7 @@ fn node(name: &str) -> Option<u64> {
     name.parse().ok().filter(|_| all)
 }
 
-/// What a reply says of a znode; `None`: it is not there.
+/// Returns a reply's znode; `None` where it is not there.
 fn found(reply: &Reply, path: &str) -> Result<Option<Found>, Failure> {
     match reply.code {
         OK => {

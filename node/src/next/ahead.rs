@@ -18,18 +18,18 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
-/// How many IDs a piece has.
+/// The number of IDs in a piece.
 const AHEAD: usize = 16;
 /// The digits of the longest ID.
 const LONGEST: usize = 19;
 
-/// How many IDs a piece has.
+/// The number of IDs in a piece.
 #[napi]
 pub fn ids_ahead() -> u32 {
     AHEAD as u32
 }
 
-/// What a function that writes ahead works on.
+/// The state of a function that writes ahead.
 struct Writer<M: Mint> {
     ids: Arc<Held<M>>,
     /// Decimal text without padding where there is none.
@@ -42,7 +42,7 @@ struct Writer<M: Mint> {
 struct Expected {
     id: i64,
     step: i64,
-    /// How many expected ones are written, from this one on.
+    /// The number of expected ones that are written, from this one on.
     written: usize,
 }
 
@@ -135,7 +135,7 @@ impl Piece {
         Piece { text: [0; AHEAD * LONGEST], width: 0, count: 0 }
     }
 
-    /// Whether it took the text: not of another width, and not too many.
+    /// Returns whether it took the text: not of another width, and not too many.
     fn push(&mut self, text: &[u8]) -> bool {
         if self.count == 0 {
             self.width = text.len();

@@ -1,4 +1,4 @@
-//! What the interpreter's end does to its other threads.
+//! The interpreter's end, and its other threads.
 //!
 //! Before 3.14 CPython ends a thread that comes back for the GIL while the interpreter ends, with `pthread_exit`, in the midst of whatever called it.
 //! glibc unwinds the thread's stack for that, which no frame of Rust survives: the process would be aborted. So what may run code of Python, where

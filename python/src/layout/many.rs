@@ -135,7 +135,7 @@ fn unsigned(py: Python<'_>, at: usize, number: u64) -> PyResult<Id> {
     }
 }
 
-/// What numpy makes of an array, or of a column of a table.
+/// Converts an array, or a column of a table, by numpy.
 fn as_array<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let numpy = ids.py().import("numpy")?;
     let ndarray = numpy.getattr("ndarray")?;
@@ -146,7 +146,7 @@ fn as_array<'py>(ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     numpy.call_method1("asarray", (ids,))
 }
 
-/// What an array holds, by numpy's letter: `f` is floats, which a column with missing values may have become.
+/// Returns the kind of an array, as numpy's letter: `f` is floats, which a column with missing values may have become.
 fn kind_of(array: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     let kind = array.getattr_opt("dtype")?.map(|dtype| dtype.getattr_opt("kind")).transpose()?.flatten();
     Ok(kind.and_then(|kind| kind.extract().ok()))

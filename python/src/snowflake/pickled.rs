@@ -5,7 +5,7 @@ use frazil::ErrorKind;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// What `pickle` calls, and with what: the class, its spec, and the process that alone may open it, if there is only one.
+/// The arguments of `pickle`: the class, its spec, and the process that alone may open it, if there is only one.
 pub(crate) type Reduced<'py> = (Bound<'py, PyAny>, (Bound<'py, PyType>, String, Option<String>));
 
 pub(crate) fn reduce<'py>(class: Bound<'py, PyType>, spec: frazil::Result<String>, is_for_one_process: bool) -> PyResult<Reduced<'py>> {
@@ -33,7 +33,7 @@ pub(crate) fn _reopen<'py>(class: &Bound<'py, PyType>, spec: &str, only: Option<
     })
 }
 
-/// What no other process, and no forked child, has.
+/// A value that no other process, and no forked child, has.
 fn this_process(py: Python<'_>) -> PyResult<String> {
     Ok(frazil::process_uuid().or_raise(py)?.to_string())
 }

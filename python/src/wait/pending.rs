@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How long the interpreter's end waits for a loop that is just being woken.
+/// The longest wait of the interpreter's end for a loop that is just being woken.
 const LAST_WAKE: Duration = Duration::from_millis(100);
 
-/// What a call brought, to be made an object where the interpreter is.
+/// The result of a call, to be made an object where the interpreter is.
 type Value = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 type Look = Box<dyn FnMut(Wait<'_>) -> frazil::Result<Value> + Send>;
 
@@ -35,7 +35,7 @@ struct Queue {
     ended: Mutex<Vec<(u64, frazil::Result<Value>)>>,
     /// Has the loop settle them.
     wake: Py<PyAny>,
-    /// How many calls are telling their end right now.
+    /// The number of calls that are reporting their end right now.
     telling: AtomicUsize,
     /// The interpreter ends, and would not let go of a thread that comes now.
     over: AtomicBool,
@@ -159,7 +159,7 @@ pub(crate) fn finish<'py, T: PyTypeCheck>(call: Call, of: &Bound<'py, T>) -> PyR
     of.py().import("frazil._async")?.call_method1("finish", (call, of))
 }
 
-/// What was opened, and is closed without a wait if nobody takes it.
+/// A handle that is closed without a wait if nobody takes it.
 pub(crate) struct Opened<I: Ids>(Option<I>);
 
 impl<I: Ids> Opened<I> {

@@ -20,7 +20,7 @@ pub(super) struct Gateway {
     member: Member,
 }
 
-/// How to talk with one member.
+/// The way to talk with one member.
 struct Member {
     agent: Agent,
     scheme: &'static str,
@@ -179,7 +179,7 @@ fn lost(error: &ureq::Error) -> Refusal {
     refusal(ErrorKind::StoreUnreachable, text)
 }
 
-/// What to try when the first contact fails in a way that TLS has.
+/// The hint where the first contact fails as it does without TLS.
 fn with_advice((kind, text): Failure, scheme: &str) -> Failure {
     let cut = ["Peer disconnected", "Broken pipe", "reset by peer"].iter().any(|part| text.contains(part));
     let advice = match scheme {
@@ -239,7 +239,7 @@ mod tests {
         (refusal.failure.0, refusal.stale_token)
     }
 
-    /// What is no etcd may send a login back, whole or in an error of its own.
+    /// A server that is not etcd may send a login back, whole or in an error.
     #[test]
     fn a_refused_login_repeats_nothing() {
         for status in ["200 OK", "404 Not Found", "500 Internal Server Error"] {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-/// For answers that come: a busy machine, or a slow disk under the server, may hold one back for many seconds.
+/// The limit for answers that come: a busy machine, or a slow disk under the server, may delay one for many seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn server() -> String {
@@ -115,7 +115,7 @@ fn nobody_there() {
     assert!(refused("etcds://h?key=-----BEGIN%20s3cret").to_string().contains("key=***"));
 }
 
-/// As a stopped process does: the kernel accepts, and nothing comes.
+/// A server like a stopped process: the kernel accepts, and nothing comes.
 #[test]
 fn a_silent_member_leaves_time_for_the_others() {
     let silent = fake(&[]);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 const WAYS_OUT: &str = "set FRAZIL_HOME, or give store=file:DIR on a volume that lasts, or a node number such as worker=hostname";
 const ELSEWHERE: &str = "give store=file:DIR on a local disk or volume, a store on the network, or a node number such as worker=hostname";
 
-/// What a folder must be.
+/// The requirements on a folder.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
     /// The user named it.
@@ -35,7 +35,7 @@ pub(in crate::store) fn local_dir() -> Result<PathBuf> {
     local_dir_of(|name| env::var_os(name))
 }
 
-/// Whether the user named the folder of `store=local`.
+/// Returns whether the user named the folder of `store=local`.
 pub(super) fn is_given() -> bool {
     env::var_os("FRAZIL_HOME").is_some_and(|home| !home.is_empty())
 }
@@ -114,7 +114,7 @@ fn open(dir: &Path, rules: Rules) -> Result<Option<(OwnedFd, Status)>> {
     Ok(Some((opened, status)))
 }
 
-/// Whether what belongs to the account can be relied on: as for ssh and sudo, one's own and root's.
+/// Returns whether files of the account can be trusted: as for ssh and sudo, one's own and root's.
 fn is_trusted(owner: u32) -> bool {
     owner == geteuid().as_raw() || owner == 0
 }

@@ -30,13 +30,13 @@ use std::time::{Duration, Instant};
 const PAUSE: Duration = Duration::from_millis(1);
 /// The longest pause: hundreds of processes that look every millisecond would leave the holder no time to work.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(12);
-/// How many locks the slots of a namespace share.
+/// The number of locks that the slots of a namespace share.
 const PARTS: u64 = 1024;
 
 /// The name of a namespace's own lock file.
 const WHOLE: &str = ".lock";
 
-/// What guards one record, and the time at which all of it was held.
+/// The lock of one record, and the time at which all of it was held.
 pub(super) struct Lock {
     /// Given back in this order.
     _whole: Held,
@@ -44,7 +44,7 @@ pub(super) struct Lock {
     pub(super) time_ms: i64,
 }
 
-/// What came of waiting for a lock.
+/// The outcome of waiting for a lock.
 pub(super) enum Taken {
     Held(Lock),
     /// The caller has said so meanwhile.
@@ -63,7 +63,7 @@ impl Drop for Held {
     }
 }
 
-/// What is left to wait.
+/// The time left to wait.
 struct Patience {
     began: Instant,
     timeout: Duration,
@@ -179,7 +179,7 @@ fn read_clock(file: &File) -> io::Result<i64> {
     Ok(Status::new(fstat(file)?).modified_ms)
 }
 
-/// Whether a name leads to this very file.
+/// Returns whether a name leads to this very file.
 fn is_at(path: &Path, status: &Status) -> bool {
     lstat(path).is_ok_and(|there| Status::new(there).is_same_file(status))
 }

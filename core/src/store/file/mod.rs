@@ -115,7 +115,7 @@ fn open(dir: &Path, rules: Rules, timeout: Duration, looks: bool) -> Result<Box<
     Ok(Box::new(FileStore { dir: dir.to_owned(), rules, timeout, looks }))
 }
 
-/// How often a record that is being written is read again before its lock is waited for.
+/// The number of times that a record that is being written is read again before its lock is waited for.
 const LOOKS: u32 = 8;
 
 /// A namespace's folder, held open for one call.
@@ -254,7 +254,7 @@ impl Space<'_> {
         }
     }
 
-    /// Whether a record is there, is whole, and has another text: then nothing needs to be locked to say so.
+    /// Returns whether a record is there, is whole, and has another text, which takes no lock.
     fn differs(&self, key: Key, expected: Option<&String>) -> Result<bool> {
         Ok(matches!(self.peek(key)?, Some(Content::Text(record)) if Some(&record.text) != expected))
     }

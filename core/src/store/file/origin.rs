@@ -24,7 +24,7 @@ pub(super) fn of(dir: &Path) -> Option<String> {
     })
 }
 
-/// What is told now must be the same after a power cut: all who know it would take the folder for another one.
+/// Makes the origin durable: a different one after a power cut would look like another folder.
 fn sync(made: &File, dir: &Path) -> io::Result<()> {
     made.sync_all()?;
     File::open(dir)?.sync_all()

@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 /// A namespace's folder, held open.
 pub(super) struct Folder {
     fd: OwnedFd,
-    /// For errors, and to see whether the name still leads here.
+    /// The path, for errors and to check that the name still leads here.
     pub(super) path: PathBuf,
 }
 
-/// What the kernel says of a file, in the same types on every system.
+/// The kernel's facts about a file, in the same types on every system.
 #[derive(Clone, Copy)]
 pub(super) struct Status {
     pub(super) device: u64,

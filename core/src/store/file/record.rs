@@ -46,7 +46,7 @@ pub(super) struct Record {
     half: usize,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Absent,
@@ -55,7 +55,7 @@ pub(super) enum Content {
     Corrupt(&'static str),
 }
 
-/// What the bytes of a file say.
+/// The result of parsing a file's bytes.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
     Confirmed(Record),
@@ -167,7 +167,7 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
     CRC.checksum(bytes).to_le_bytes()
 }
 
-/// Where a new file has its record. Sequence 1 of the other half is empty, and older than any.
+/// The place of the record in a new file. Sequence 1 of the other half is empty, and older than any.
 const FIRST: Record = Record { text: String::new(), sequence: 2, half: 0 };
 
 /// Writes a whole new file under the name `new`, and gives it its own when it is on the disk.

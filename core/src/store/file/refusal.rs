@@ -1,4 +1,4 @@
-//! What the operating system refuses, as a row of the error table.
+//! Refusals of the operating system, as rows of the error table.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fmt;

@@ -352,7 +352,7 @@ fn a_write_that_stops_anywhere() {
     }
 }
 
-/// What a failed fdatasync leaves can be read, but it is not believed before it is on the disk.
+/// A record after a failed fdatasync can be read, but it does not count before it is on the disk.
 #[test]
 fn what_was_not_synced_is_written_anew_before_it_counts() {
     let temp = Temp::filled();

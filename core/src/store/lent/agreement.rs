@@ -1,4 +1,4 @@
-//! Whether the servers of an address lend the same store, and go on lending it.
+//! The check that the servers of an address lend the same store, and continue to.
 //!
 //! What a server says of a namespace, or of a tag's place, tells its store from another once something was begun there: the store's
 //! identity, and the nonce of the record. Two that differ, one of which says the same before and after the other, lend different stores.
@@ -21,12 +21,12 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a server that took all of its time, and said nothing, is not asked again: each tag that is new would wait for it.
+/// The pause before a silent server is asked again: each new tag would wait for it.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
-/// How often a record that others write to all the time is read again, to see whether two servers tell of the same one.
+/// The number of times that a busy record is read again, to see whether two servers have the same one.
 const ROUNDS: u32 = 3;
 
-/// What a server said.
+/// A server's statement.
 pub(super) struct Told {
     host: String,
     source: String,
@@ -43,7 +43,7 @@ impl Told {
         (&self.server, &self.meta) == (&other.server, &other.meta) && !are_two_folders(&self.source, &other.source)
     }
 
-    /// Whether the record is the same, or went on.
+    /// Returns whether the record is the same, or a later one.
     fn is_same_history(&self, other: &Told) -> bool {
         (&self.server, self.nonce()) == (&other.server, other.nonce()) && !are_two_folders(&self.source, &other.source)
     }
@@ -61,25 +61,25 @@ impl Told {
 /// A server, and the source that it told.
 type Origin = (String, String);
 
-/// What was told last of each place at an address, by each of them in this process.
+/// The last statement about each key at an address, by server, in this process.
 static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
-/// Who was seen to lend each namespace at an address.
+/// The servers that were seen to lend each namespace at an address.
 static ORIGINS: Entries<(String, String), ArcSwap<Vec<Origin>>> = Entries::new();
 
-/// Of which place of a namespace at an address something was told last.
+/// The key of a namespace at an address of the last statement.
 static PROOFS: Entries<(String, String), ArcSwapOption<Proof>> = Entries::new();
 
 /// Since when a server of an address is silent.
 static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new();
 
-/// What this process knows of a place at an address.
+/// This process's knowledge of a key at an address.
 pub(super) struct Known {
     last: Arc<ArcSwapOption<Told>>,
     origins: Arc<ArcSwap<Vec<Origin>>>,
     proof: Arc<ArcSwapOption<Proof>>,
 }
 
-/// What whoever lends the store in use says again, whatever is asked of it.
+/// The statement that a server of the store in use repeats with every answer.
 struct Proof {
     place: String,
     told: Arc<Told>,
@@ -96,7 +96,7 @@ impl Known {
         self.last.load_full()
     }
 
-    /// Whether an origin is one of those in use; so is whichever comes first.
+    /// Returns whether an origin is one of those in use; the first one becomes so.
     fn knows(&self, origin: &Origin) -> bool {
         let origins = self.origins.load();
         origins.is_empty() || origins.contains(origin)
@@ -215,14 +215,14 @@ impl Known {
     }
 }
 
-/// What a server says of a place.
+/// Returns a server's statement about a key.
 fn told_by(session: &mut Session, place: &str, deadline: Deadline) -> Result<Told, Failure> {
     let question = Question::Load(place.to_owned(), Which::One(0), 0);
     let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
     Ok(Told::new(session.host(), &backing, &loaded))
 }
 
-/// Whether two sources are folders, and not the same one.
+/// Returns whether two sources are different folders.
 fn are_two_folders(one: &str, other: &str) -> bool {
     one != other && one.starts_with(FOLDER) && other.starts_with(FOLDER)
 }

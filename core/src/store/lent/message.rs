@@ -1,4 +1,4 @@
-//! What is asked of a server that lends its store, and what it answers: lists of texts.
+//! Questions to a server that lends its store, and the answers: lists of texts.
 //!
 //! ```text
 //! LOAD NAMESPACE MS *|NODE [FLOOR]             SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]...
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The command before a question.
 pub(crate) const COMMAND: &str = "FRAZIL.STORE";
 
-/// What a source begins with that is the folder itself, and not only its name.
+/// The prefix of a source that is the folder itself, and not only its name.
 pub(crate) const FOLDER: &str = "folder-";
 /// More than any clock shows, in Unix ms, so that what is added to a time does no harm.
 const LATEST: i64 = 1 << 53;
@@ -21,7 +21,7 @@ const LATEST: i64 = 1 << 53;
 /// The store behind a server, as it stands before what it answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// The same for servers that name their store alike, as far as they mean the same one; or what tells a folder from others.
+    /// The name that servers of one store share, or the identity of a folder.
     pub(crate) source: String,
     /// [`Store::history`](super::super::Store::history).
     pub(crate) history: Option<i64>,
@@ -37,7 +37,7 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// For one who waits for so long.
+    /// The question of a client that waits that long.
     pub(crate) fn words(&self, left: Duration) -> Vec<String> {
         let ms = left.as_millis().to_string();
         match self {
@@ -90,7 +90,7 @@ impl Question {
     }
 }
 
-/// What a load answers.
+/// The answer to a load.
 #[cfg(any(test, feature = "lend"))]
 pub(crate) fn of_loaded(backing: Backing, loaded: Loaded) -> Vec<String> {
     let keeps = if loaded.loses_writes { "forgets" } else { "keeps" };
@@ -113,7 +113,7 @@ pub(crate) fn loaded(texts: &[String]) -> Option<(Backing, Loaded)> {
     Some((backing, Loaded { meta: record(meta)?, server: server.clone(), time_ms, slots, loses_writes }))
 }
 
-/// What a swap answers.
+/// The answer to a swap.
 #[cfg(any(test, feature = "lend"))]
 pub(crate) fn of_swapped(backing: Backing, swapped: Swapped) -> Vec<String> {
     let mut texts = of_backing(backing);

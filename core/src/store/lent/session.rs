@@ -22,9 +22,9 @@ pub(super) struct Session {
     host: String,
     token: Option<Secret>,
     stream: BufReader<Box<dyn Stream>>,
-    /// Whether every question was answered to the end.
+    /// True if every question was answered to the end.
     whole: bool,
-    /// Whether one was.
+    /// True if one was.
     answered: bool,
 }
 
@@ -78,7 +78,7 @@ impl Session {
         &self.host
     }
 
-    /// Whether it may be used again.
+    /// Returns whether it may be used again.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// What a server says, as it may be told: without the token, which another server may repeat, in one line that is not too long.
+    /// Cleans a server's text for an error: without the token, which another server may repeat, in one line that is not too long.
     fn harmless(&self, text: &str) -> String {
         let text = self.token.as_ref().map_or_else(|| text.to_owned(), |token| text.replace(token.expose(), "***"));
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST_REFUSAL).collect()

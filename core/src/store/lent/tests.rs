@@ -1,4 +1,4 @@
-//! What a server may answer, by servers that say what they are told.
+//! Answers that a server may give, by servers that say what the test wants.
 
 mod agreement;
 mod foreign;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::thread;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// For what is to time out.
+/// The limit of calls that are to time out.
 const SHORT: Duration = Duration::from_millis(800);
 
-/// What a server does with a request.
+/// The behaviour of a server on a request.
 enum Deed {
     Reply(String),
     /// Nobody learns what it would have answered.
@@ -233,7 +233,7 @@ fn a_load_finds_the_server_that_answers() {
     }
 }
 
-/// What one server refuses another may do: it lends the namespace already, or it has found the new primary. Each says what it did.
+/// One server may do what another refuses: it lends the namespace already, or it has found the new primary.
 #[test]
 fn another_server_may_do_what_one_refuses() {
     let refusals = [
@@ -259,7 +259,7 @@ fn another_server_may_do_what_one_refuses() {
     refused(load_from(&format!("frazil://s3cret@{stranger},{}", nobody())), ErrorKind::StoreAuth, &[&format!("{stranger}: it does not")]);
 }
 
-/// What a server's store refuses another server may not know: etcd's history has gone back, and the other was started since.
+/// One server's store may refuse what another cannot know: etcd's history has gone back, and the other was started since.
 #[test]
 fn a_refusal_of_the_store_is_final() {
     let knows = server(|_| says("-STORE_CHANGED the history went back"));
@@ -270,7 +270,7 @@ fn a_refusal_of_the_store_is_final() {
     }
 }
 
-/// Whether a store forgets shows only once it has answered.
+/// A store shows only in its answer whether it may forget.
 #[test]
 fn disposable_numbers_need_a_store_that_keeps_them() {
     let place = server(|_| texts(&["s", "*", "id", "5", "forgets", "-"]));
@@ -309,7 +309,7 @@ fn a_swap_is_sent_once() {
     }
 }
 
-/// Of what a server says, other servers included, nothing harms who reads it.
+/// No text of a server, which may repeat another's, harms its reader.
 #[test]
 fn a_refusal_is_one_short_line_without_the_token() {
     let place = server(|words| match words[..] {
@@ -320,7 +320,7 @@ fn a_refusal_is_one_short_line_without_the_token() {
     assert!(told.len() < 1500 && !told.contains('\u{1b}'), "{told}");
 }
 
-/// What comes behind an answer is not the next one; and nobody needs a text of half a gigabyte.
+/// Bytes after an answer are not the next one; and nobody needs a text of half a gigabyte.
 #[test]
 fn answers_that_go_on() {
     let twice = server(|_| {

@@ -6,7 +6,7 @@ use super::super::stream::Stream;
 use crate::error::Result;
 use std::io;
 
-/// What connections of an address have in common; nothing where they are plain.
+/// The TLS configuration of an address; nothing where its connections are plain.
 pub(super) struct Tls(#[cfg(feature = "tls")] Option<std::sync::Arc<rustls::ClientConfig>>);
 
 #[cfg(feature = "tls")]
@@ -64,7 +64,7 @@ fn not_an_option(hosts: &Hosts, name: &str) -> crate::error::Error {
     hosts.wrong(&format!("the options are ca, cert and key of frazils:// (each a PEM file), not {}", said(name)))
 }
 
-/// What to do about an error, if it is one of TLS.
+/// Returns the remedy of an error, if it is one of TLS.
 #[cfg(feature = "tls")]
 pub(super) fn hint(error: &io::Error, is_handshake: bool) -> &'static str {
     use rustls::{AlertDescription, CertificateError, Error};

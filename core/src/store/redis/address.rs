@@ -4,11 +4,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
 use ::redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo, parse_redis_url};
 
-/// Where to connect to, and as whom.
+/// The server to connect to, and the account.
 pub(super) struct Target {
     info: ConnectionInfo,
     pub(super) tls: bool,
-    /// For error texts: without user and password, with the port.
+    /// The address for error texts: without user and password, with the port.
     pub(super) shown: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a server, or the way to it, refuses: as one of frazil's errors, with the way out.
+//! Refusals of a server, or of the way to it, as frazil's errors with their remedies.
 
 use crate::error::{Error, ErrorKind, shown};
 use crate::time::show_duration;
@@ -6,7 +6,7 @@ use rustls::{AlertDescription, CertificateError};
 use std::io;
 use std::time::Duration;
 
-/// What an account needs, as `ACL SETUSER` takes it.
+/// The rights that an account needs, as `ACL SETUSER` takes them.
 const RIGHTS: &str =
     "~frazil:* +eval +info +time +get +set +hget +hset +hgetall, +select for a database other than 0, +scan for nodes --all";
 

@@ -351,7 +351,7 @@ fn filled(store: &mut dyn Store) -> String {
     server
 }
 
-/// Whether an owner of slot 1 may still write under what it read before.
+/// Returns whether an owner of slot 1 may still write under what it read before.
 fn write(store: &mut dyn Store, server: &str) -> Result<Swapped> {
     store.swap(SPACE, &expect_swap(server, Some("m"), ONE, Some("one"), "one"))
 }

@@ -20,7 +20,7 @@ pub(super) struct Wire {
     parser: Parser,
     timeout: Duration,
     address: String,
-    /// Whether the server has ever replied: then it speaks as this side does.
+    /// True once the server has replied: then it speaks the protocol.
     answered: bool,
 }
 
@@ -56,7 +56,7 @@ impl Wire {
         &self.address
     }
 
-    /// How long the requests take at most, once their time is started anew.
+    /// The time limit of the requests, once their time is started anew.
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
     }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 const TO_CONNECT: Duration = Duration::from_secs(15);
 const TO_CLOSE: Duration = Duration::from_millis(200);
 
-/// How often a wait for the server asks whether to go on.
+/// The interval at which a wait for the server asks whether to continue.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Whatever the query is, it writes nothing.
@@ -78,7 +78,7 @@ pub(crate) fn column(given: &str, query: &str, stop: &dyn Fn() -> bool, take: &m
     done
 }
 
-/// What the work gives; `None` where it takes too long, or `stop` ends it.
+/// Returns the work's result; `None` where it takes too long, or `stop` ends it.
 async fn unless<T>(stop: &dyn Fn() -> bool, work: impl Future<Output = T>) -> Option<T> {
     let (mut work, end) = (pin!(work), Instant::now() + TO_CONNECT);
     while Instant::now() < end && !stop() {
@@ -123,7 +123,7 @@ async fn each<R>(
     }
 }
 
-/// What the database says of the query is the query's fault, unless the connection is lost.
+/// Makes a database's error the query's fault, unless the connection is lost.
 fn refuse(error: sqlx::Error, login: &Login) -> Error {
     let why = match error {
         sqlx::Error::Configuration(why) => why.to_string(),

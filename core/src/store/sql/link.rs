@@ -27,7 +27,7 @@ pub(super) struct Link {
     runtime: Option<Runtime>,
     login: Login,
     timeout: Duration,
-    /// When the call under way must have returned.
+    /// The instant by which the call under way must have returned.
     deadline: Instant,
 }
 
@@ -58,7 +58,7 @@ impl Link {
         Ok(link)
     }
 
-    /// How long each call takes at most from now on.
+    /// Sets the time limit of each later call.
     pub(super) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout.min(LONGEST);
     }
@@ -68,13 +68,13 @@ impl Link {
         self.deadline = Instant::now() + self.timeout;
     }
 
-    /// How long the server shall wait for a lock: less than this side waits for the server, so that it is the
+    /// Returns how long the server shall wait for a lock: less than this side waits for the server, so that it is the
     /// server that gives up, and says why.
     pub(super) fn patience(&self) -> Duration {
         self.timeout * 3 / 4
     }
 
-    /// How long for a lock alone: less, so that the server tells it from a statement that takes long.
+    /// Returns how long it shall wait for a lock alone: less, so that the server tells it from a statement that takes long.
     pub(super) fn patience_for_locks(&self) -> Duration {
         self.patience() * 2 / 3
     }
@@ -165,7 +165,7 @@ impl Link {
         Error::new(ErrorKind::StoreUnsuitable, format!("the store {} cannot keep leases: {why}", self.login.endpoint))
     }
 
-    /// What the user reads of a refusal.
+    /// Makes a refusal an error for the user.
     pub(super) fn error(&self, refusal: &Refusal) -> Error {
         refusal::error(refusal, &self.login)
     }

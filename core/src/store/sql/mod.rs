@@ -68,7 +68,7 @@ struct Sql {
 /// Looks whether the database keeps what it acknowledges, and at a table.
 type Inspect = fn(&mut Link, &str) -> Result<Option<String>>;
 
-/// How old that look may become: settings can be changed while a connection is open.
+/// The longest time until the next look: settings can be changed while a connection is open.
 const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
 
 impl Sql {

@@ -30,7 +30,7 @@ const SERVERS: [&str; 3] = ["@@global.server_uuid", "@@global.server_uid", "CONC
 /// The statement's time, in UTC whatever the session's time zone is.
 const CLOCK: &str = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)";
 
-/// How each text begins.
+/// The beginning of each text.
 pub(super) const SESSION: &str = "SET SESSION autocommit = 1, SESSION completion_type = 0";
 
 /// 0 or 1, or a word in newer servers.

@@ -1,4 +1,4 @@
-//! What a database's error codes mean for a lease.
+//! The meaning of a database's error codes for a lease.
 
 use super::url::Login;
 use crate::error::{Error, ErrorKind};
@@ -20,7 +20,7 @@ impl Refusal {
 /// The code of an answer that is not UTF-8.
 pub(super) const UNREADABLE: &str = "unreadable";
 
-/// Whether the server says that it undid the transaction because of another one.
+/// Returns whether the server says that it undid the transaction because of another one.
 pub(super) fn nothing_written(refusal: &Refusal) -> bool {
     // PostgreSQL: serialization failure, deadlock. MySQL: deadlock; MariaDB: a row that is newer than the snapshot.
     matches!(refusal.code.as_str(), "40001" | "40P01" | "1213" | "1020")

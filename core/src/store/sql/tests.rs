@@ -107,7 +107,7 @@ fn a_lock_a_time_limit_and_a_cancellation_are_told_apart() {
     }
 }
 
-/// What an administrator may change while a connection is open, and back.
+/// Settings that an administrator may change while a connection is open, and back.
 fn settings_are_looked_at_again(url: &str, admin: &[&str], back: &[&str], says: &str, mut link: Link) {
     let (mut store, name, server) = namespace(url, "again");
     admin.iter().for_each(|text| drop(link.ask(text).unwrap()));
@@ -172,7 +172,7 @@ fn a_time_limit_of_the_account() {
     assert!(error.to_string().contains("statement_timeout") && !error.to_string().contains("locked"), "{error}");
 }
 
-/// What `frazil merge-audit` reads.
+/// The rows that `frazil merge-audit` reads.
 #[cfg(feature = "cli")]
 fn rows_of_a_query(url: &str) {
     let ask = |query: &str, most: usize| {
@@ -227,7 +227,7 @@ fn an_identity_that_is_null_differs() {
     assert_eq!(open(&url).load(&name, Which::One(1)).unwrap().slots, [(1, "start".to_owned())]);
 }
 
-/// As where the server's `completion_type` is CHAIN: each commit begins a transaction, in which the next text finds itself.
+/// A server whose `completion_type` is CHAIN: each commit begins a transaction, in which the next text finds itself.
 #[test]
 #[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
 fn commits_that_chain() {

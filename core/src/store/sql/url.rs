@@ -14,7 +14,7 @@ pub(super) enum Options {
     Mysql(MySqlConnectOptions),
 }
 
-/// Where to connect to, and as whom.
+/// The server to connect to, and the account.
 pub(super) struct Login {
     pub(super) options: Options,
     /// `host:port` or a socket's path, for the errors.
@@ -26,12 +26,12 @@ pub(super) struct Login {
 }
 
 impl Login {
-    /// The same for another table than frazil's own.
+    /// Returns the login for another table than frazil's own.
     pub(super) fn for_table(self, table: &'static str) -> Self {
         Login { table, ..self }
     }
 
-    /// What the user may do, as a manual says it.
+    /// Returns the rights of the user, as a manual names them.
     pub(super) fn rights(&self) -> String {
         let insert = if self.table == TABLE { "SELECT, INSERT" } else { "SELECT" };
         format!("{insert} and UPDATE on the table {}", self.table)

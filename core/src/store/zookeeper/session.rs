@@ -7,7 +7,7 @@ use crate::error::ErrorKind;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// How long the server is asked to keep a session that says nothing. Nothing hangs on a session, so it is
+/// The time for which the server is asked to keep a silent session. Nothing hangs on a session, so it is
 /// not kept alive with pings: one that stood idle for long is replaced.
 const SESSION: Duration = Duration::from_secs(30);
 /// More than any answer; also what tells the bytes of another protocol from a length.
@@ -34,7 +34,7 @@ pub(super) struct Session {
     stream: Timed,
     xid: i32,
     used: Instant,
-    /// How long the server keeps it.
+    /// The time for which the server keeps it.
     kept: Duration,
 }
 
@@ -79,7 +79,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether the server may have ended it, or is about to.
+    /// Returns whether the server may have ended it, or is about to.
     pub(super) fn is_old(&self) -> bool {
         self.used.elapsed() > self.kept / 2
     }
@@ -158,7 +158,7 @@ pub(super) fn no_zookeeper(what: &str) -> Failure {
     (ErrorKind::StoreUnsuitable, format!("{what}: is this ZooKeeper's client port, without TLS?"))
 }
 
-/// What ZooKeeper's code means for a request on a path.
+/// Returns the meaning of ZooKeeper's code for a request on a path.
 pub(super) fn refused(code: i32, path: &str) -> Failure {
     let (kind, text) = match code {
         -102 => (ErrorKind::StoreAuth, "not allowed; the znodes belong to the user who made them: write zookeeper://user:password@host"),

@@ -4,7 +4,7 @@ use crate::store::suite;
 use std::net::TcpListener;
 use std::time::Instant;
 
-/// For answers that come: a busy machine, or a slow disk under the server, may hold one back for many seconds.
+/// The limit for answers that come: a busy machine, or a slow disk under the server, may delay one for many seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn server() -> String {
@@ -78,7 +78,7 @@ fn silence() {
     assert_eq!(refused_by(&format!("zookeeper://{0},localhost:{1}", silent.0, silent.0.port())).kind(), ErrorKind::StoreUnreachable);
 }
 
-/// What a server says to the first message, and what comes of it.
+/// A server's reply to the first message, and its effect.
 #[test]
 fn first_answers() {
     let hello = |kept: i32, readonly: bool| {

@@ -3,7 +3,7 @@
 //! Every number is big-endian; a text or a byte string has its length in front, in 4 bytes; a list has its
 //! count. A message goes with its own length in front of it.
 
-/// What a reply says when all is well.
+/// The code of a reply when all is well.
 pub(super) const OK: i32 = 0;
 pub(super) const NO_NODE: i32 = -101;
 pub(super) const BAD_VERSION: i32 = -103;
@@ -44,7 +44,7 @@ pub(super) enum Step<'a> {
     Delete(&'a str),
 }
 
-/// Who may do everything with a new znode.
+/// The account that may do everything with a new znode.
 #[derive(Clone, Copy)]
 pub(super) enum Access {
     Everybody,
@@ -216,7 +216,7 @@ pub(super) struct Data<'a> {
     pub(super) bytes: &'a [u8],
     /// The transaction that wrote it.
     pub(super) changed: i64,
-    /// How often it was written.
+    /// The number of times that it was written.
     pub(super) version: i32,
 }
 

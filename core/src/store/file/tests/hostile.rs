@@ -1,4 +1,4 @@
-//! What another account may put into a folder, or somebody by mistake: it is refused by name, and nothing is written.
+//! Files that another account, or a mistake, put into a folder: they are refused by name, and nothing is written.
 
 use super::*;
 use std::os::unix::fs::{chown, symlink};

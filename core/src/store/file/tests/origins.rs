@@ -27,7 +27,7 @@ pub(super) fn in_an_image(dir: &Path) {
     assert!(one.is_none() || one != two, "{one:?}");
 }
 
-/// What was told of a folder holds after the machine has lost what was not on its disk; also of one that came with a container's image.
+/// A folder keeps its identity after the machine lost what was not on its disk, also one from a container's image.
 #[test]
 fn a_power_cut_makes_no_other_folder() {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() {

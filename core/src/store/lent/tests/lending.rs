@@ -128,7 +128,7 @@ fn a_server_that_comes_late_changes_nothing() {
     assert_eq!(through_other.load("shop", Which::One(1)).unwrap().slots, [(1, "late".to_owned())]);
 }
 
-/// The same folder through two servers, and another one through a third.
+/// Two servers lend one folder, and a third another.
 #[test]
 fn what_is_lent_must_be_the_same() {
     let (folder, other) = (Folder::new(), Folder::new());
@@ -143,7 +143,7 @@ fn what_is_lent_must_be_the_same() {
 }
 
 impl Folder {
-    /// What somebody copies while nobody writes.
+    /// A copy of the folder while nobody writes.
     fn copy_to(&self, to: &Folder) {
         let copied = std::process::Command::new("cp").args(["-a"]).arg(self.0.join(".")).arg(&to.0).status();
         assert!(copied.unwrap().success());

@@ -268,7 +268,7 @@ fn bad_rows(server: &Server) {
     }
 }
 
-/// How far a handle moves the row at once, at least: the row's own step, or more where the spec asks for it.
+/// A handle moves the row at once by, at least, the row's own step, or more where the spec asks for it.
 fn step_of_the_row(server: &Server) {
     for (tag, step, stands) in [("row", "", 501), ("spec", "step=2000", 2_001)] {
         server.leaf(tag, 1, 500);
