@@ -92,7 +92,7 @@ fn opening(readme: &str) -> Result<String, Box<dyn Error>> {
     Ok(text)
 }
 
-/// What the core's tables say, as constants.
+/// The core's tables, as constants.
 fn numbers() -> Result<String, Box<dyn Error>> {
     let mut text = String::from("\n/* The version of this header; frazil_version() is that of the library. */\n");
     for (part, number) in ["MAJOR", "MINOR", "PATCH"].iter().zip(env!("CARGO_PKG_VERSION").split('.')) {

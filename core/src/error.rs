@@ -11,7 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! error_table {
     ($($kind:ident = $code:literal $name:literal $meaning:literal)*) => {
-        /// What went wrong: the stable part of an [`Error`].
+        /// The kind of an [`Error`]: its stable part.
         ///
         /// Numbers and names are append-only and the same in every language: Python raises a class
         /// for each (`ClockBackError`), Node sets `err.code` to the name, C returns the number as
@@ -141,7 +141,7 @@ impl Error {
         self
     }
 
-    /// The same error of a call that has written so many.
+    /// Returns the error of a call that has written that many IDs.
     #[doc(hidden)]
     pub fn after_writing(mut self, written: usize) -> Self {
         self.0.written = written;
@@ -153,7 +153,7 @@ impl Error {
         self.0.kind
     }
 
-    /// How long until a retry can succeed, where that is known: `WOULD_BLOCK`, `EXHAUSTED`,
+    /// Returns the time until a retry can succeed, where that is known: `WOULD_BLOCK`, `EXHAUSTED`,
     /// `CLOCK_BACK`.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
@@ -164,7 +164,7 @@ impl Error {
         self.0.retry_after.map(|wait| wait.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(u64::MAX))
     }
 
-    /// How many IDs [`Snowflake::fill`](crate::Snowflake::fill) had written when it failed.
+    /// Returns how many IDs [`Snowflake::fill`](crate::Snowflake::fill) had written when it failed.
     pub fn written(&self) -> usize {
         self.0.written
     }

@@ -1,4 +1,4 @@
-//! What is minted has the tick of its call: not an older one, and not one to come.
+//! IDs have the tick of their call: not an older one, and not a later one.
 //!
 //! `FRAZIL_STORM_MS=60000` lets it go on for longer.
 

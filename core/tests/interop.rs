@@ -73,7 +73,7 @@ fn uuids() {
     assert!(parse_uuid(&"f".repeat(1 << 20)).unwrap_err().to_string().len() < 300);
 }
 
-/// What threads make at once: each one's in its order.
+/// The IDs that threads make at once, each thread's in its order.
 fn by_threads<T: Send>(make: impl Fn() -> T + Sync) -> Vec<Vec<T>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| (0..20_000).map(|_| make()).collect())).collect();
@@ -125,7 +125,7 @@ fn uuid4_is_random() {
     }
 }
 
-/// What a forked child makes: an ObjectId, and the last of two version 7 UUIDs, where they increase; and its own UUID.
+/// The IDs of a forked child: an ObjectId, and the last of two version 7 UUIDs, where they increase; and its own UUID.
 #[cfg(unix)]
 fn made_by_a_child() -> (ObjectId, Uuid, Uuid) {
     let mut pipe = [0; 2];

@@ -1,4 +1,4 @@
-//! What surrounds a lease in one process: handles, forks, renewals, the keeper's beginning and end.
+//! Leases in one process: handles, forks, renewals, the keeper's beginning and end.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -459,7 +459,7 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
     }
 }
 
-/// Who is asked within it forks, down to a grandchild: what had been written before is the parent's.
+/// A callback within the call forks, down to a grandchild: IDs written before the fork are the parent's.
 #[test]
 fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
     const SLOW: &str = "layout='time:31@1s node:12 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
@@ -533,7 +533,7 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
     }
 }
 
-/// What is left of its parent's patience may be too little for a child, which has to lease a number first.
+/// The rest of its parent's patience may be too little for a child, which has to lease a number first.
 #[test]
 fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
     // Of the store's, who has a lease gives it 2.6 s, and an opener 12.6 s.

@@ -1,4 +1,4 @@
-//! What holds within one process under the system's clock: threads, handles, the registry, the
+//! Promises within one process under the system's clock: threads, handles, the registry, the
 //! memory store, a fork.
 
 #![allow(clippy::unwrap_used, missing_docs)]

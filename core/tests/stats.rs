@@ -1,4 +1,4 @@
-//! What is counted is what happened: on one thread, on many, over swaps of leases, and in a forked child. What is told goes to the log.
+//! Counts agree with what happened: on one thread, on many, over swaps of leases, and in a forked child. Events go to the log.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

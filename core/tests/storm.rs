@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const SPEC: &str = "layout='time:41@1ms node:6 sequence:8 epoch:2025-01-01' window=600ms renew=150ms rollback=error exhausted=wait";
-/// How many children a process has at once, and how long they live.
+/// The number of children that a process has at once, and how long they live.
 const CHILDREN: usize = 3;
 const CHILDHOOD: Duration = Duration::from_millis(700);
 

@@ -1,4 +1,4 @@
-//! What may be set, in three places: flags, then the environment, then a file.
+//! Settings, from three places: flags, then the environment, then a file.
 
 use clap::{Args, FromArgMatches};
 use frazil::{Error, ErrorKind, Result};

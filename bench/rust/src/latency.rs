@@ -1,4 +1,4 @@
-//! How long single calls take: on a machine that does nothing else, and on one whose cores are all busy.
+//! The latency of single calls: on a machine that does nothing else, and on one whose cores are all busy.
 
 use crate::report;
 use frazil::Snowflake;

@@ -262,7 +262,7 @@ fn median(ns: &[f64]) -> f64 {
     ns[ns.len() / 2]
 }
 
-/// What was asked of Twitter's: 10,000 IDs/s and process, 99.9 % within 2 ms; under the default preset at full speed.
+/// The goals of Twitter's: 10,000 IDs/s and process, 99.9 % within 2 ms; under the default preset at full speed.
 fn service_level() {
     let ids = Snowflake::open("standard node=1").expect("the spec is good");
     let (start, mut ns) = (Instant::now(), Vec::with_capacity(10_000_000));

@@ -1,4 +1,4 @@
-//! Where a ring of prepared IDs helps: bursts of one thread after a rest, on layouts with a small and with a wide sequence.
+//! Cases in which a ring of prefetched IDs helps: bursts of one thread after a rest, on layouts with a small and with a wide sequence.
 
 use frazil::{Buffered, Snowflake};
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! What an operator says: that nothing was issued yet; or, after a store was restored, wiped or replaced, that it counts from now on.
+//! An operator's statement: that nothing was issued yet; or, after a store was restored, wiped or replaced, that it counts from now on.
 
 use super::contract::{Contract, Purpose};
 use super::holder::{BEGINNING_MS, Holder};
@@ -47,7 +47,7 @@ pub(crate) fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>
 pub(crate) struct SetBack {
     pub(crate) node: u64,
     pub(crate) holder: String,
-    /// When it would have passed (Unix ms).
+    /// The instant at which it would have passed (Unix ms).
     pub(crate) end_ms: i64,
     pub(crate) swap: Swap,
 }

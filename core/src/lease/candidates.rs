@@ -9,7 +9,7 @@ impl Candidates {
         Candidates(fields)
     }
 
-    /// How many node numbers there are to choose from.
+    /// Returns how many node numbers there are to choose from.
     pub(crate) fn count(&self) -> u64 {
         1 << self.0.iter().filter(|(given, _)| given.is_none()).map(|(_, bits)| bits).sum::<u32>()
     }

@@ -1,4 +1,4 @@
-//! What a keeper's thread does beside its leases, each piece when it is due: tags' ranges are fetched this way.
+//! Duties: the work of a keeper's thread beside its leases, each piece when it is due. Tags' ranges are fetched this way.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
@@ -9,11 +9,11 @@ pub(crate) trait Duty: Send {
     fn attend(&mut self) -> Due;
 }
 
-/// When a duty has something to do next.
+/// The time at which a duty has something to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     At(Instant),
-    /// When it is called.
+    /// Due when it is called.
     Called,
     /// Never again.
     Over,
@@ -31,7 +31,7 @@ struct Place {
     /// `None` while it is attended to.
     duty: Option<Box<dyn Duty>>,
     due: Option<Instant>,
-    /// Whether it was called while it was attended to.
+    /// True if it was called while it was attended to.
     called: bool,
 }
 

@@ -15,9 +15,9 @@ use crate::wait::{Later, Phase, Wait};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long an opener waits before people are told why.
+/// The wait of an opener before the reason is logged.
 const UNEXPLAINED: Duration = Duration::from_secs(1);
-/// When to come back to a store that has not answered yet.
+/// The pause before a caller returns to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
 
 /// What came of it.
@@ -34,9 +34,9 @@ pub(super) struct Visit {
     keeper: Arc<Keeper>,
     seat: u64,
     wish: Wish,
-    /// How often the seat had been looked at when the call came; for a renewal, how often it had been given up.
+    /// The seat's count of looks when the call came; for a renewal, its count of releases.
     count: u64,
-    /// Whether the call comes now for the first time.
+    /// True if the call comes for the first time.
     is_first: bool,
 }
 
@@ -89,7 +89,7 @@ impl Visit {
         })?
     }
 
-    /// The same at each seat that nobody has open any more.
+    /// Leaves each seat that nobody has open any more.
     fn leave_all(keepers: &Arc<Keepers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
         let mut visits = Vec::new();
         for keeper in locked(&keepers.map).values() {
@@ -209,7 +209,7 @@ impl Drop for Visit {
     }
 }
 
-/// How long a call waits, and may.
+/// The wait of a call, and its limits.
 struct Patience<'a> {
     wait: &'a Wait<'a>,
     phase: Phase,
@@ -226,7 +226,7 @@ impl<'a> Patience<'a> {
         self.patience.saturating_sub(self.phase.since.elapsed()).min(self.wait.left())
     }
 
-    /// Whether the store has had its time.
+    /// Returns whether the store has had its time.
     fn is_over(&self) -> bool {
         self.phase.since.elapsed() >= self.patience
     }

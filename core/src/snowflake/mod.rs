@@ -27,7 +27,7 @@ pub const EVENT_LOOP_PATIENCE: Duration = Duration::from_millis(2);
 /// The time for which the bindings let a batch of several ticks hold up an event loop, where the layout makes its IDs within that time.
 pub const EVENT_LOOP_BATCH: Duration = Duration::from_millis(50);
 
-/// The same limit for the first call after a fork: the child has to lease its own number, as its parent did before the loop ran.
+/// The longest time of the first call after a fork: the child has to lease its own number, as its parent did before the loop ran.
 pub(crate) const FIRST_CALL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The longest wait of a dropped handle for its store: a destructor may run anywhere.

@@ -1,4 +1,4 @@
-//! How a spec is shown: the canonical line, in which no secret stands.
+//! The canonical line of a spec, which shows no secret.
 
 use super::{KEYS, Spec, spec_error};
 use crate::error::Result;
@@ -27,7 +27,7 @@ impl Spec {
         Ok(self.to_string())
     }
 
-    /// Whether what the line opens is known to this process alone, so that another process that opens it gives the same numbers out:
+    /// Returns whether the generator is known to this process alone, so that another process that opens the line issues the same IDs:
     /// there is no store, or one in memory.
     pub(crate) fn is_for_one_process(&self) -> bool {
         self.values("store").ok().flatten().is_none_or(|stores| stores.iter().any(|store| store == "memory"))

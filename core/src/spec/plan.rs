@@ -1,4 +1,4 @@
-//! What a spec means: its layout, policies, clock, and where the node number comes from.
+//! The plan of a spec: its layout, policies, clock, and the source of the node number.
 
 use super::{DEFAULT_NAMESPACE, KEYS, LONGEST_NAMESPACE, Spec, spec_error, ways_out};
 use crate::clock::system_ms;
@@ -13,7 +13,7 @@ use crate::preset::{self, STANDARD};
 use crate::store::Address;
 use crate::time;
 
-/// Where a generator's node number comes from.
+/// The source of a generator's node number.
 pub(crate) enum Source {
     /// Given in the spec.
     Fixed(u64),

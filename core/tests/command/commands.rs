@@ -38,7 +38,7 @@ fn frazil(arguments: &[&str]) -> (i32, String, String) {
     told(command(arguments).stdin(Stdio::null()).output().unwrap())
 }
 
-/// The same with an input.
+/// Runs the command with an input.
 fn piped(arguments: &[&str], input: &[u8]) -> (i32, String, String) {
     let mut child = command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // A command that refuses its arguments reads nothing.
@@ -476,7 +476,7 @@ fn the_guide() {
     assert!(run >= 9, "{run}");
 }
 
-/// Whether a text is as expected, where `...` stands for anything.
+/// Returns whether a text is as expected, where `...` stands for anything.
 #[cfg(unix)]
 fn is_like(text: &str, expected: &str) -> bool {
     let mut rest = text.trim_end();

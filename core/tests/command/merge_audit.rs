@@ -397,7 +397,7 @@ fn what_was_remapped_is_not_remapped_again() {
     assert_eq!(folder.read("merge-audit/remap-2.sql"), script);
 }
 
-/// What a shell's `*` finds may have any name.
+/// Files that a shell's `*` finds may have any name.
 #[test]
 #[cfg(unix)]
 fn names_steer_neither_a_terminal_nor_the_report() {
@@ -465,7 +465,7 @@ fn bad_input() {
     assert!(status == 1 && err.contains("line 2: \"x\" is no ID"), "a resume does not pass a broken line: {err}");
 }
 
-/// What is expected of the naive implementation: everything in memory, nothing shared with the command.
+/// A naive implementation: everything in memory, nothing shared with the command.
 fn naive(sources: &[Vec<u64>]) -> (String, BTreeMap<(usize, usize), u64>) {
     let mut places: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
     for (source, ids) in sources.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What an error advises can be done as it says, here and now.
+//! The advice of an error can be followed as it stands.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

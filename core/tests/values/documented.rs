@@ -1,4 +1,4 @@
-//! What the documentation draws is what the code does.
+//! The documentation's drawings agree with the code.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -8,7 +8,7 @@ use frazil::Layout;
 const NAMES: &[&str] =
     &["standard", "twitter", "simple", "leaf", "shardingsphere", "baidu", "sonyflake", "discord", "instagram", "game", "game16", "js53"];
 
-/// What the documentation says of a preset: its fields from the most significant, tick, first and last day, rate, nodes.
+/// The documentation of a preset: its fields from the most significant, tick, first and last day, rate, nodes.
 struct Drawn {
     fields: Vec<String>,
     tick: String,

@@ -220,7 +220,7 @@ fn uidgenerator_takes_a_fresh_worker_number_at_each_start() {
     assert_eq!(Snowflake::open(spec).unwrap_err().kind(), ErrorKind::NoFreeNode);
 }
 
-/// What always-even IDs do to shards, and that every start policy but `zero` mends it.
+/// Always-even IDs skew shards, and every start policy but `zero` avoids it.
 #[test]
 fn a_low_rate_does_not_skew_shards() {
     let evens = |start: &str| {
@@ -264,7 +264,7 @@ fn a_rollback_between_two_calls_is_seen() {
     assert_eq!(mine.next_id().map_err(|error| error.kind()), Err(ErrorKind::ClockBack));
 }
 
-/// What `credit` promises can be minted, whatever the start policy skips.
+/// The credit can be minted, whatever the start policy skips.
 #[test]
 fn credit_is_kept() {
     for start in ["zero", "random:8", "alternate:3", "continue:8"] {

@@ -42,7 +42,7 @@ impl Client {
     }
 }
 
-/// Whether an answer is there to its end: of HTTP with a length, or of RESP.
+/// Returns whether an answer is complete: of HTTP with a length, or of RESP.
 fn is_whole(came: &[u8]) -> Outcome<bool> {
     match came[0] {
         b'-' => return Err(String::from_utf8_lossy(came).into()),
@@ -58,7 +58,7 @@ fn is_whole(came: &[u8]) -> Outcome<bool> {
     Ok(came.len() >= end + 4 + length)
 }
 
-/// Where a reply of RESP ends that begins at a place, if it is there to its end.
+/// Returns the end of a RESP reply that begins at a place, if it is complete.
 fn end_of_reply(came: &[u8], at: usize) -> Outcome<Option<usize>> {
     let Some(length) = came[at..].windows(2).position(|two| two == b"\r\n") else { return Ok(None) };
     let mut end = at + length + 2;

@@ -1,4 +1,4 @@
-//! What a run by chance cannot demand: the error that a process ends with, step by step. One file, because every case drives its
+//! Directed cases: errors that a random run cannot demand, step by step. One file, because every case drives its
 //! holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
@@ -28,12 +28,12 @@ fn drive(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64) -> Vec<
     drive_ahead(holder, store, at, until, None)
 }
 
-/// The same, of a process whose words lie this many ticks ahead of its clock.
+/// Terms of a process whose words lie this many ticks ahead of its clock.
 fn drive_ahead(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
     drive_off(holder, store, at, until, ahead, 0)
 }
 
-/// The same, of a machine whose clock is off.
+/// A step on a machine whose clock is off.
 fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
@@ -154,7 +154,7 @@ fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
     assert!(matches!(first.step(later), Do::Load(Which::All)), "the others' bounds are looked at");
 }
 
-/// As after an outage: a process that may have one number alone sees all of them before it doubts its own clock.
+/// After an outage, a process that may have one number alone sees all of them before it doubts its own clock.
 #[test]
 fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
     let mut store = SimStore::new(Kind::Clockless, false);
@@ -340,7 +340,7 @@ fn a_holder_whose_record_is_gone_goes_on_while_its_bound_lies_ahead() {
     assert!(second.grant().is_none() || second.grant().unwrap().first > held.bound);
 }
 
-/// What stands in the slot is from before the holder took it: the owner before, as a stale replica has it.
+/// The slot holds a record from before the holder took it: the earlier owner's, as a stale replica has it.
 #[test]
 fn a_holder_whose_record_is_older_than_its_taking_goes_on() {
     let mut store = SimStore::new(Kind::Lossy, false);

@@ -38,13 +38,13 @@ pub(super) struct Program {
     pub(super) contract: Contract,
     pub(super) seed: u64,
     clocks: Clocks,
-    /// How far its wall clock is off.
+    /// The error of its wall clock.
     pub(super) offset_ms: i64,
     pub(super) paused_until: u64,
     pub(super) threads: Vec<Thread>,
     /// Only the latest wake-up counts.
     pub(super) wake: u64,
-    /// When it opens a handle again, where it has closed all.
+    /// The time at which it opens a handle again, where it has closed all.
     pub(super) back_at: u64,
     pub(super) calls: u64,
     pub(super) minted_at: u64,
@@ -88,7 +88,7 @@ fn process(id: usize, seed: u64, clocks: &Clocks, keepers: &Weak<Keepers>) -> Pr
     }
 }
 
-/// How long the simulation looks is its own matter.
+/// An unlimited wait: the simulation decides how long it looks.
 fn forever() -> Wait<'static> {
     Wait::from(Duration::MAX)
 }
@@ -326,7 +326,7 @@ impl Program {
         self.threads.iter().flat_map(of).collect()
     }
 
-    /// Whether one of its leases is of the incarnation that this record names.
+    /// Returns whether one of its leases is of the incarnation that this record names.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
         let knows = |thread: &Thread| thread.keeper.lock().seats.iter().any(|seat| seat.grant().is_some() && seat.incarnation() == meta);
         self.threads.iter().any(knows)
@@ -340,7 +340,7 @@ impl Program {
         self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
     }
 
-    /// What those who wait are told that they are waiting for.
+    /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
         self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.reason()))
     }
@@ -350,7 +350,7 @@ impl Program {
     }
 }
 
-/// What each entry is after a fork, or in a copied machine.
+/// The copies of entries after a fork, or in a copied machine.
 #[derive(Default)]
 struct Copies(Vec<(*const Entry, Arc<Entry>)>);
 

@@ -3,15 +3,15 @@
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use std::collections::BTreeMap;
 
-/// How many earlier states a replica or a dump may stand for.
+/// The number of earlier states that a replica or a dump may have.
 const SNAPSHOTS: usize = 6;
 
-/// What a store promises.
+/// The promise of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Linearizable, with a clock: PostgreSQL, the file store.
     Clocked,
-    /// The same, but an asynchronous replica may be promoted.
+    /// A durable store, of which an asynchronous replica may be promoted.
     Promoted,
     /// Linearizable, without a clock: etcd, ZooKeeper.
     Clockless,
@@ -25,7 +25,7 @@ struct Records {
     slots: BTreeMap<u64, String>,
 }
 
-/// What a server held at some instant.
+/// The content of a server at some instant.
 #[derive(Clone)]
 pub(super) struct Saved(Records);
 
@@ -39,17 +39,17 @@ struct Aside {
 /// One server after the other, at one address.
 pub(super) struct SimStore {
     pub(super) kind: Kind,
-    /// Whether only slots are forgotten.
+    /// True if only slots are forgotten.
     pub(super) keeps_meta: bool,
     records: Records,
-    /// What the last writes replaced, the latest last.
+    /// The records that the last writes replaced, the latest last.
     undo: Vec<Records>,
     snapshots: Vec<Records>,
     /// The present server, and how many there were.
     server: u64,
     servers: u64,
     aside: Option<Aside>,
-    /// How far the present server's clock is off.
+    /// The error of the present server's clock.
     skew_ms: i64,
     pub(super) reachable: bool,
 }
@@ -180,7 +180,7 @@ impl SimStore {
         self.records.meta.as_ref()
     }
 
-    /// Whether an incarnation was begun on the present server.
+    /// True if an incarnation was begun on the present server.
     pub(super) fn is_begun(&self) -> bool {
         self.meta().and_then(|text| super::Meta::parse(text).ok()).is_some_and(|meta| meta.server == self.server())
     }

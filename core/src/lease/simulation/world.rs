@@ -27,7 +27,7 @@ const LATENCY_MS: u64 = 20;
 /// Two servers' clocks lie apart by less than e, which is 1 s.
 const SKEW_MS: i64 = 499;
 
-/// What a call that may not wait may be refused with.
+/// The errors with which a call that may not wait may be refused.
 const REFUSALS: &[ErrorKind] = &[
     ErrorKind::WouldBlock,
     ErrorKind::Exhausted,
@@ -65,7 +65,7 @@ enum Event {
     End,
 }
 
-/// What chance alone would seldom bring together.
+/// A scenario that chance alone would seldom make.
 enum Turn {
     /// The process goes on, and the store that it finds is this one, or as it is.
     Revive {
@@ -91,14 +91,14 @@ enum Turn {
     GoBack,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) words: u64,
     pub(super) leases: usize,
-    /// How often a slot was written anew after a loss, by the owner whose record was gone or older.
+    /// The number of times that an owner wrote its slot again after a loss, because its record was gone or older.
     pub(super) reclaimed: u64,
-    /// Whether the run could be held against liveness.
+    /// True if the run could be judged for liveness.
     pub(super) lively: bool,
 }
 
@@ -115,7 +115,7 @@ pub(super) struct World {
     /// Every token of a record, and how often one stood again where it was gone.
     tokens: HashSet<u64>,
     reclaimed: u64,
-    /// Who alone reaches a server that came back, while it stands as it was: who does not know better could not know.
+    /// The process that alone reaches a server that came back unchanged: it cannot know better.
     usher: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.
     reach_ms: u64,
@@ -123,7 +123,7 @@ pub(super) struct World {
     measure_ms: u64,
     calm: bool,
     lively: bool,
-    /// Whether a bound lay further ahead than the store's clock allows.
+    /// True if a bound lay further ahead than the store's clock allows.
     beyond_cap: bool,
     log: Option<Vec<String>>,
 }
@@ -207,7 +207,7 @@ impl World {
         self.queue.insert((self.at + in_ms, self.sequence), Event::Wake(at, self.sequence));
     }
 
-    /// When the process runs again, if it is paused.
+    /// Returns when the process runs again, if it is paused.
     fn paused(&self, at: usize) -> Option<u64> {
         self.processes[at].paused_until.checked_sub(self.at).filter(|ms| *ms > 0)
     }

@@ -1,4 +1,4 @@
-//! What a run is like: all of it drawn from the seed.
+//! The beginning of a run: all of it is drawn from the seed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Faults.
 
 use super::*;
 
@@ -115,12 +115,12 @@ impl World {
         self.reclaimed += u64::from(again);
     }
 
-    /// Whether a process is to notice a server's return before others: what it knows, it knows as long as it has a lease.
+    /// True if a process notices a server's return before others: what it knows, it knows as long as it has a lease.
     pub(super) fn is_usher(&self, at: usize) -> bool {
         self.usher.as_ref().is_some_and(|(usher, _)| *usher == self.processes[at].id)
     }
 
-    /// Whether a call gets through.
+    /// Returns whether a call gets through.
     pub(super) fn admits(&self, from: usize) -> bool {
         let stands = |meta: &String| self.store.meta() == Some(meta);
         self.usher.as_ref().is_none_or(|(id, meta)| !stands(meta) || self.processes[from].id == *id)
@@ -141,7 +141,7 @@ impl World {
         self.hasten();
     }
 
-    /// What was sent long ago arrives just now.
+    /// Delivers a call that was sent long ago.
     fn hasten(&mut self) {
         if self.random.bool() {
             return;

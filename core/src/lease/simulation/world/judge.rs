@@ -1,4 +1,4 @@
-//! What is demanded of a run, once nothing goes wrong any more.
+//! The demands on a run, once nothing goes wrong any more.
 
 use super::*;
 
@@ -25,7 +25,7 @@ impl World {
         self.plan(settle_ms + self.measure_ms, Event::End);
     }
 
-    /// Where no store's clock stood against it, a clock that was hours ahead has used those hours up.
+    /// Without a store's clock against it, a clock that was hours ahead has used up those hours.
     pub(super) fn poisoned(&self) -> bool {
         let layout = &self.processes[0].contract.terms.layout;
         let highest = self.processes.iter().map(Program::next).fold(self.store.highest_bound(), u64::max);
