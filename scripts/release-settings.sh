@@ -7,4 +7,19 @@ PATH=$PWD/build/tools/bin:$PWD/build/tools/Scripts:$PATH
 CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo" "--remap-path-prefix=$PWD=/frazil")
 # A library that is loaded into a process takes that process' libc.
 case $TARGET in *-linux-musl) CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" -Ctarget-feature=-crt-static) ;; esac
+# zig links an unwinder of its own into each library. A thread's end (pthread_exit) or an exception in frames of ours would then meet two of them,
+# and each takes the other's state for its own. A stand-in with the names that Rust calls has the library use the process's unwinder instead.
+case $TARGET in
+    *-linux-gnu)
+        unwinder=$PWD/build/tools/unwinder/$TARGET/libgcc_s.so.1
+        if [ ! -e "$unwinder" ]; then
+            mkdir -p "${unwinder%/*}"
+            printf 'void _Unwind_%s(void) {}\n' Backtrace DeleteException FindEnclosingFunction GetCFA GetDataRelBase GetIP GetIPInfo \
+                GetLanguageSpecificData GetRegionStart GetTextRelBase RaiseException Resume SetGR SetIP > "$unwinder.c"
+            python-zig cc -target "${TARGET%%-*}-linux-gnu" -shared -nostdlib -Wl,-soname,libgcc_s.so.1 -o "$unwinder.new" "$unwinder.c"
+            mv "$unwinder.new" "$unwinder"
+        fi
+        CARGO_ENCODED_RUSTFLAGS=$(printf '%s\037%s' "$CARGO_ENCODED_RUSTFLAGS" "-Clink-arg=$unwinder")
+        ;;
+esac
 export TARGET PATH CARGO_ENCODED_RUSTFLAGS

@@ -16,6 +16,11 @@ PACKAGES = os.environ.get("FRAZIL_PACKAGES")
 HOST = re.search(r"^host: (.*)$", subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout, re.MULTILINE)[1]
 
 
+def shares_the_unwinder(library):
+    """Tells whether a library for glibc, given as bytes, uses the process's unwinder and not one that zig has put into it."""
+    return b"libgcc_s.so.1\0" in library and b"libunwind:" not in library
+
+
 @pytest.fixture(scope="session")
 def packages():
     """The folder of release artefacts; None in the short form."""

@@ -9,7 +9,7 @@ import tarfile
 import tomllib
 
 import pytest
-from conftest import HOST, PACKAGES, ROOT
+from conftest import HOST, PACKAGES, ROOT, shares_the_unwinder
 
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 MAJOR, MINOR, PATCH = map(int, VERSION.split("."))
@@ -297,6 +297,7 @@ def test_release_archive(prefix, lean, packages):
         assert library.stat().st_size <= most, f"{library.stat().st_size} bytes"
         needs = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", run("objdump", "-T", library))}
         assert needs and max(needs) <= (2, 17), f"glibc {max(needs)}"
+        assert shares_the_unwinder(library.read_bytes())
 
 
 def test_make_install(project, packages):

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from conftest import PACKAGES, ROOT
+from conftest import PACKAGES, ROOT, shares_the_unwinder
 
 TOOLS = ROOT / "tests/node/node_modules/.bin"
 
@@ -255,7 +255,9 @@ full_form = pytest.mark.skipif(not PACKAGES, reason="in the full form only: `mak
 
 @full_form
 def test_the_addon_needs_glibc_2_17_at_most(run, installed, platform):
-    told = run(installed, "readelf", "--wide", "--version-info", installed / "node_modules" / platform["name"] / platform["main"])
+    addon = installed / "node_modules" / platform["name"] / platform["main"]
+    assert shares_the_unwinder(addon.read_bytes())
+    told = run(installed, "readelf", "--wide", "--version-info", addon)
     needed = {tuple(map(int, version.split("."))) for version in re.findall(r"Name: GLIBC_([\d.]+)", told)}
     assert needed and max(needed) <= (2, 17)
 

@@ -13,7 +13,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 import pytest
-from conftest import PACKAGES, ROOT
+from conftest import PACKAGES, ROOT, shares_the_unwinder
 
 FOLDER = Path(PACKAGES, "python").resolve() if PACKAGES else ROOT / "build/wheels"
 TOOLS = ROOT / "build/tools/bin"
@@ -207,6 +207,8 @@ def test_the_wheel_runs_on_old_systems(wheel):
     oldest = "musllinux_1_2_" if "musllinux" in wheel.name else "manylinux_2_17_"
     assert oldest in wheel.name
     assert f'"{oldest}' in told(TOOLS / "auditwheel", "show", wheel).split("is consistent with")[1]
+    with zipfile.ZipFile(wheel) as files:
+        assert shares_the_unwinder(files.read("frazil/_frazil.abi3.so")) == ("manylinux" in wheel.name)
 
 
 @release
