@@ -6,9 +6,9 @@ takes a number and reads the time, which a test must find.
     tests/mutants/run.py --short    # one of each kind: what the test run has time for
     tests/mutants/run.py NAME ...   # those
 
-A mutant of the protocol is a name, a file below `core/src/lease`, a text that stands in it exactly once, and what replaces it; or a name and a
-list of such changes. All of them are planted into one build, in a copy of the sources, and one after the other acts; the target folder
-(`target/mutants`) is kept, so that dependencies are built once.
+A mutant of the protocol is a name, a piece of code that stands exactly once below `core/src`, in whatever file, and what replaces it; or a name and
+a list of such changes. Neither comments nor spaces count. All of them are planted into one build, in a copy of the sources, and one after the other
+acts; the target folder (`target/mutants`) is kept, so that dependencies are built once.
 """
 
 import contextlib
@@ -45,20 +45,10 @@ ENVIRONMENT = os.environ | {
 # A run that hangs is a failure of the mutant, not of its finder.
 PATIENCE_S = 900
 
-HOLDER = "holder.rs"
-INCARNATION = "holder/incarnation.rs"
-SLOT = "holder/slot.rs"
-RECORD = "record.rs"
-STORE = "simulation/store.rs"
-SEAT = "seat/mod.rs"
-KEEPER = "keepers.rs"
-GENERATOR = "../generator/mod.rs"
-LEASE = "../generator/lease.rs"
 
 MUTANTS = [
     (
         "timed-out write taken as success",
-        HOLDER,
         "            (state, Err(error)) => self.unknown(state, error, now),\n",
         (
             "            (state @ (State::Take(_) | State::Extend(_)), Err(_)) => self.swapped(state, Swapped::Done, now),\n"
@@ -67,7 +57,6 @@ MUTANTS = [
     ),
     (
         "any record with our token confirms",
-        SLOT,
         ("            (Some(_), Some(sent)) => {\n                let (bound, text) = held.sent.swap_remove(sent);\n"),
         (
             "            (Some(text), _) if Slot::parse(node, text).is_ok_and(|slot| slot.token == held.grant.token) => {\n"
@@ -76,7 +65,6 @@ MUTANTS = [
     ),
     (
         "a bound is used before it is confirmed",
-        HOLDER,
         "            State::Extend(extending) => Do::Swap(extending.swap.clone()),\n",
         (
             "            State::Extend(extending) => {\n"
@@ -87,19 +75,16 @@ MUTANTS = [
     ),
     (
         "the first word may be the old bound",
-        SLOT,
         "old.map_or(0, |(slot, _)| slot.bound + 1)",
         "old.map_or(0, |(slot, _)| slot.bound)",
     ),
     (
         "the first word is the clock's, whatever the old bound",
-        SLOT,
         "begin.max(old.map_or(0, |(slot, _)| slot.bound + 1))",
         "begin",
     ),
     (
         "a lost lease goes on being extended",
-        SLOT,
         "            _ => {\n                let by = found",
         (
             "            (Some(text), _) => {\n"
@@ -112,31 +97,26 @@ MUTANTS = [
     ),
     (
         "a lost lease is used to its bound",
-        SEAT,
         "if *token == loss.token => entry.generator.lease.freeze(owner),",
         "if *token == loss.token => Some((owner, entry.generator.lease.get().next()).1),",
     ),
     (
         "an incarnation is its nonce alone",
-        INCARNATION,
         "known.meta.identity() != meta.identity()",
         "known.meta.nonce != meta.nonce",
     ),
     (
         "a slot is given back with a word too few",
-        HOLDER,
         "next.max(held.grant.first).saturating_sub(1)",
         "next.max(held.grant.first).saturating_sub(2)",
     ),
     (
         "a slot is given back without the freeze",
-        SEAT,
         "let next = entry.generator.lease.freeze(owner);",
         "let next = Some((owner, entry.generator.lease.get().next()).1);",
     ),
     (
         "a slot is given back as if nothing had been issued",
-        SEAT,
         "self.holder.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
         "self.holder.release(frozen.and(None).unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
     ),
@@ -144,98 +124,84 @@ MUTANTS = [
         "a forked child mints with its parent's lease",
         [
             (
-                GENERATOR,
                 "        if self.mark.is_still(*process) {",
                 "        if *process > 0 {",
             ),
-            (GENERATOR, "        self.mark.is(lease.process)", "        lease.process > 0"),
+            ("        self.mark.is(lease.process)", "        lease.process > 0"),
         ],
     ),
     (
         "two keepers of a store, and a bound is moved on by whoever comes",
         [
-            (KEEPER, "match map.get(stores) {", "match map.get(stores).filter(|keeper| keeper.lock().seats.len() != 1) {"),
+            ("match map.get(stores) {", "match map.get(stores).filter(|keeper| keeper.lock().seats.len() != 1) {"),
             (
-                LEASE,
                 "Some(self.get()).filter(|lease| lease.serial == owner.serial)",
                 "Some(self.get()).filter(|lease| lease.serial >= owner.serial)",
             ),
         ],
     ),
-    ("the store does not compare the meta record", STORE, "self.records.meta != swap.meta || ", ""),
-    ("the store does not compare its identity", STORE, " || self.server() != swap.server", ""),
+    ("the store does not compare the meta record", "self.records.meta != swap.meta || ", ""),
+    ("the store does not compare its identity", " || self.server() != swap.server", ""),
     (
         "the store compares only the token",
-        STORE,
-        "record != swap.old.as_ref()",
-        'record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next())',
+        "|| record != swap.old.as_ref() || self.server",
+        '|| record.and_then(|text| text.split(" version=").next()) != swap.old.as_ref().and_then(|text| text.split(" version=").next()) || self.server',
     ),
     (
         "no cap",
-        INCARNATION,
         "self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()",
         "i64::MIN + i64::from(bound_tick == 0)",
     ),
-    ("no cap when a bound is moved on", SLOT, "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
-    ("no floor", RECORD, "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
-    ("a floor without W", RECORD, "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
+    ("no cap when a bound is moved on", "        swap.earliest_ms = cap_ms;\n", "        let _ = cap_ms;\n"),
+    ("no floor", "(self.since_ms != 0).then(", "(self.since_ms == i64::MAX).then("),
+    ("a floor without W", "self.since_ms.saturating_add(self.reach_ms())", "self.since_ms"),
     (
         "an incarnation may be begun any time after it was looked for",
-        INCARNATION,
         "let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };",
         "let latest_ms = i64::MAX;",
     ),
     (
         "slots are taken before the floor",
-        SLOT,
         "cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN))",
         "cap_ms.max(passed_ms)",
     ),
     (
         "the store's clock does not agree that the owner before is done",
-        SLOT,
         "cap_ms.max(passed_ms).max(",
         "cap_ms.max(",
     ),
     (
         "a holder goes on after a loss without a limit of time",
-        SLOT,
         "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = i64::MAX.max(floor_ms);",
     ),
     (
         "a holder goes on after a loss whose bound has passed, though not for long",
-        SLOT,
         "swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;",
         "swap.latest_ms = self.end_ms(held.grant.bound).max(floor_ms) + CLOCK_ERROR_MS;",
     ),
     (
         "a copy's record is adopted after a loss",
-        SLOT,
         "slot.tenure == Tenure::Held && slot.holder == holder && ours",
         "slot.tenure == Tenure::Held && (slot.holder == holder || ours || !ours)",
     ),
     (
         "the record of an owner after it is written over after a loss",
-        SLOT,
         "            return slot.bound < self.grant.first;\n",
         "            return true;\n",
     ),
     (
         "going back to an older incarnation goes unnoticed",
-        INCARNATION,
         "meta.since_ms > known.meta.since_ms && ",
         "meta.since_ms + known.meta.since_ms != 0 && ",
     ),
     (
         "an incarnation whose floor lies below what was confirmed is followed",
-        INCARNATION,
         "!between.contains(&self.end_ms(self.highest))",
         "(between.is_empty() || !between.is_empty())",
     ),
     (
         "the longest window is not kept in the meta record",
-        INCARNATION,
         "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
             "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some() });\n"
@@ -244,232 +210,200 @@ MUTANTS = [
     ),
     (
         "a new incarnation goes unnoticed",
-        INCARNATION,
         "            self.held.iter_mut().for_each(|held| held.shaken = true);\n",
         "",
     ),
-    ("a disposable number is not counted", SLOT, "version, bound: spent + 1, holder", "version, bound: spent, holder"),
+    ("a disposable number is not counted", "version, bound: spent + 1, holder", "version, bound: spent, holder"),
 ]
 
-# A name, a file below `core/src`, what stands there and what replaces it; and which tests are to fail.
+# The same, and which tests are to fail.
 FOUND_BY_TESTS = [
     (
         "a stretch of counts is longer than its tick",
-        "clock/counter.rs",
         "(rate - rate / MARGIN)",
         "(rate + rate / MARGIN)",
         "clock::tests::while_a_stretch_lasts",
     ),
     (
         "a stretch outlives its tick",
-        "clock.rs",
         ".saturating_sub(reading.ns);",
         ".saturating_sub(0 & reading.ns);",
         "clock::tests::while_a_stretch",
     ),
-    ("a stretch lasts for more than 1 ms", "clock/counter.rs", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::a_stretch_ends"),
+    ("a stretch lasts for more than 1 ms", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::a_stretch_ends"),
     (
         "a counter that went back is believed",
-        "clock/stretch.rs",
         ".wrapping_sub(self.0 >> Self::UNIT)",
         ".saturating_sub(self.0 >> Self::UNIT)",
         "clock::",
     ),
     (
         "a rate that has changed is believed",
-        "clock/counter.rs",
         "    if rate != 0 && counts.abs_diff",
         "    if rate == 1 && counts.abs_diff",
         "clock::",
     ),
     (
         "a rate is measured across a step back",
-        "clock/counter.rs",
         "if now.count < last.count {",
         "if now.count < last.count && rate == 1 {",
         "clock::",
     ),
     (
         "the first measurement of a rate is believed",
-        "clock/counter.rs",
         "self.is_confirmed = self.rate != 0,",
         "self.is_confirmed = true,",
         "clock::",
     ),
     (
         "a rate of long ago is believed",
-        "clock/counter.rs",
         "Said::TooLate => self.is_confirmed = false,",
         "Said::TooLate => {}",
         "clock::",
     ),
     (
         "a rate of long ago is believed while another thread measures",
-        "clock/counter.rs",
         "if is_recent { self.rate",
         "if is_recent || now > self.begin { self.rate",
         "clock::",
     ),
     (
         "a counter that differs between cores is believed",
-        "clock/counter.rs",
         "if self.is_confirmed && is_right {",
         "if self.is_confirmed && (is_right || rate > 0) {",
         "clock::",
     ),
     (
         "a counter that the kernel has found wrong is believed",
-        "clock/counter.rs",
         "|| lists_it())",
         "|| lists_it() || available.is_ascii())",
         "clock::",
     ),
     (
         "a clock that another library shows is timed by the counter",
-        "clock/counter.rs",
         'library_of(c"getauxval")',
         'library_of(c"clock_gettime")',
         "clock::",
     ),
     (
         "a slot is read while it is used anew",
-        "chain/current.rs",
         "(self.begun.load(Ordering::Acquire) == done && mark",
         "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",
         "loom_spans",
     ),
     (
         "what was read of a slot is used for the step of another generation",
-        "chain/current.rs",
         "word.wrapping_sub(self.word)",
         "(word & PLACE)",
         "loom_spans",
     ),
     (
         "a forked child begins the generation that its parent was about to put",
-        "chain/current.rs",
         "(self.slot.begun.load(Ordering::Acquire) + 1)",
         "((self.word.load(Ordering::Acquire) >> PLACE_BITS) + 1)",
         "loom_what_a_parent",
     ),
     (
         "a forked child takes of its parent's span",
-        "chain/current.rs",
         "mark.is(process)).then_some",
         "process > 0 && !mark.is(0)).then_some",
         "chain::current",
     ),
-    ("places come round", "chain/current.rs", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "chain::current"),
-    ("a step is taken for another generation's", "chain/current.rs", "*of == generation)?", "*of >= generation)?", "chain::current"),
+    ("places come round", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "chain::current"),
+    ("a step is taken for another generation's", "*of == generation)?", "*of >= generation)?", "chain::current"),
     (
         "a batch is stamped with a tick that is over",
-        "generator/lease.rs",
         "        if !shows(stretch) {\n            return None;",
         "        if !shows(stretch) && most == 0 {\n            return None;",
         "generator::lease",
     ),
-    ("a batch goes beyond the gate", "generator/lease.rs", "let count = most.min(left);", "let count = most.max(1);", "loom_batches"),
+    ("a batch goes beyond the gate", "let count = most.min(left);", "let count = most.max(1);", "loom_batches"),
     (
         "a single word goes beyond the gate",
-        "generator/lease.rs",
         "if word <= self.gate.last.load(Ordering::Acquire) {",
         "if word <= self.bound() {",
         "loom_gate",
     ),
     (
         "random bytes survive a fork",
-        "interop/random.rs",
         "|| !mark.is(self.process) {",
         "|| !mark.is(mark.current()) {",
         "interop::random",
     ),
     (
         "random bytes outlive their millisecond",
-        "interop/random.rs",
         "self.now.has_passed() || !mark",
         "self.at == 0 || !mark",
         "interop::random",
     ),
     (
         "a gate may be opened after the thread that shows a later tick has closed it",
-        "generator/mod.rs",
         "if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {",
         "if self.seen.fetch_max(now, Ordering::Relaxed) > now.max(seen) {",
         "loom_who_shows",
     ),
     (
         "who opens a gate looks at an old tick",
-        "generator/mod.rs",
         "if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {",
         "if self.seen.load(Ordering::SeqCst) > now.max(seen) {",
         "loom_who_shows",
     ),
     (
         "what a move skips is seen before the move",
-        "generator/tally.rs",
         "self.0.skipped.fetch_add(words, Ordering::AcqRel);",
         "self.0.skipped.fetch_add(words, Ordering::Relaxed);",
         "loom_nothing_is_counted",
     ),
     (
         "who sees what a move skips does not see the move",
-        "generator/tally.rs",
         "let skipped = self.skipped.load(Ordering::Acquire);",
         "let skipped = self.skipped.load(Ordering::Relaxed);",
         "loom_nothing_is_counted",
     ),
     (
         "threads of a forked child take two numbers",
-        "fork.rs",
         ".map_or_else(|number| number, |_| next)",
         ".map_or_else(|_| next, |_| next)",
         "loom_threads_of_a_child_take",
     ),
     (
         "the process ID is that of the child before its number is wiped",
-        "fork.rs",
         "if last.load(Ordering::Acquire) != pid {",
         "if last.load(Ordering::Acquire) != pid {\n            last.store(pid, Ordering::Release);",
         "loom_no_thread_of_a_child",
     ),
     (
         "a thread of a forked child wipes the number that another one has taken",
-        "fork.rs",
         "compare_exchange(number, 0,",
         "compare_exchange(self.0.load(Ordering::Acquire), 0,",
         "loom_no_thread_of_a_child",
     ),
     (
         "a value of a process is used before it is made",
-        "fork/per_process.rs",
         "(inherited, mine, Ordering::AcqRel, Ordering::Acquire)",
         "(inherited, mine, Ordering::Relaxed, Ordering::Acquire)",
         "loom_threads_that_are_first",
     ),
     (
         "a forked child uses its parent's value",
-        "fork/per_process.rs",
         "Some(made) if mark.is(made.process) =>",
         "Some(made) if made.process > 0 =>",
         "loom_threads_of_a_child_get",
     ),
     (
         "an old rate is seen with a new time",
-        "clock/counter.rs",
         ".as_nanos() as u64, Ordering::Release);",
         ".as_nanos() as u64, Ordering::Relaxed);",
         "loom_a_rate",
     ),
     (
         "the thread that looks at calls leaves one that has just come",
-        "pending.rs",
         "                state.staffed = false;\n",
         "                drop(state);\n                self.lock().staffed = false;\n",
         "loom_a_call_that_comes",
     ),
     (
         "a call that was given up is looked at for ever",
-        "pending.rs",
         "if self.cancelled.load(Ordering::Acquire) {",
         "if self.cancelled.load(Ordering::Acquire) && self.soon > LONGEST {",
         "loom_a_call_that_is_given_up",
@@ -604,13 +538,9 @@ def signals_later() -> Iterator[None]:
             signal.raise_signal(number)
 
 
-def changes(planted: list, chosen: list) -> list[list[tuple[str, str, str]]]:
+def changes(planted: list, chosen: list) -> list[list[tuple[str, str]]]:
     """What each of these changes, as `switched.plant` takes it."""
-    edits = [[(file, old, new)] for _, file, old, new, _ in planted]
-    for _, *where in chosen:
-        parts = where[0] if len(where) == 1 else [tuple(where)]
-        edits.append([(os.path.normpath(f"lease/{file}"), old, new) for file, old, new in parts])
-    return edits
+    return [[(old, new)] for _, old, new, _ in planted] + [change[0] if len(change) == 1 else [tuple(change)] for _, *change in chosen]
 
 
 def main() -> int:

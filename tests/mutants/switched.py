@@ -2,6 +2,8 @@
 number that FRAZIL_PLANTED gives."""
 
 import re
+import string
+from itertools import pairwise
 from pathlib import Path
 
 SWITCH = """
@@ -20,47 +22,77 @@ pub(crate) fn planted_acts() {
 # Comments, texts and characters (not lifetimes): no brace in them counts.
 NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|b?r(?P<marks>\#*)".*?"(?P=marks)|b?"(?:\\.|[^"\\])*"|b?'(?:\\.[^']*|[^'\\\n])'""", re.DOTALL)
 
+# A text or character, a word, or a sign.
+PART = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.[^']*|[^'\\\n])'|\w+|\S""")
+WORD = frozenset(string.ascii_letters + string.digits + "_")
+
 
 class CannotPlant(Exception):
     """The list of bugs does not fit the code."""
 
 
-def plant(source: Path, bugs: list[list[tuple[str, str, str]]]) -> None:
-    """Plants bugs into the crate whose `src` this is: bug 1 is the first. Each is a list of a file, a text that stands in it exactly once within a
-    function, and what replaces it."""
-    files: dict[str, list[tuple[int, str, str]]] = {}
+def plant(source: Path, bugs: list[list[tuple[str, str]]]) -> None:
+    """Plants bugs into the crate whose `src` this is: bug 1 is the first. Each is a list of a piece of code that stands exactly once in the crate,
+    within a function, and what replaces it."""
+    texts = {path: path.read_text() for path in sorted(source.rglob("*.rs"))}
+    codes = {path: without_comments(text) for path, text in texts.items()}
+    files: dict[Path, list[tuple[int, str, str]]] = {}
     for number, edits in enumerate(bugs, 1):
-        for file, old, new in edits:
-            files.setdefault(file, []).append((number, old, new))
-    for file, edits in files.items():
-        path = source / file
-        path.write_text(switched(path.read_text(), edits, file))
+        for old, new in edits:
+            found = [path for path, code in codes.items() for _ in places(old, code)]
+            if len(found) != 1:
+                names = ", ".join(str(path.relative_to(source)) for path in found)
+                raise CannotPlant(f"{old!r} stands {len(found)} times in the code: {names or 'in no file'}")
+            files.setdefault(found[0], []).append((number, old, new))
+    for path, edits in files.items():
+        path.write_text(switched(texts[path], edits, path.name))
     root = source / "lib.rs"
     root.write_text(root.read_text() + SWITCH)
 
 
 def switched(text: str, edits: list[tuple[int, str, str]], file: str) -> str:
     """The text of a file in which each of the bugs waits for its number."""
-    bodies = functions(text)
+    bodies, code = functions(text), without_comments(text)
     changed: dict[tuple[int, int], dict[int, str]] = {}
     for number, old, new in edits:
-        if text.count(old) != 1:
-            raise CannotPlant(f"{old!r} stands {text.count(old)} times in {file}")
-        at = text.index(old)
-        around = [(begin, end) for begin, end in bodies if begin < at and at + len(old) < end]
+        place = the_place(old, code, file)
+        around = [(begin, end) for begin, end in bodies if begin < place.start() and place.end() < end]
         if not around:
             raise CannotPlant(f"{old!r} is not within one function of {file}")
         # A function within another goes with the outermost one.
         body = min(around)
         variants = changed.setdefault(body, {})
         variant = variants.get(number, text[slice(*body)])
-        if variant.count(old) != 1:
-            raise CannotPlant(f"{old!r} stands {variant.count(old)} times in {file} where the bug's changes before it are made")
-        variants[number] = variant.replace(old, new)
+        place = the_place(old, without_comments(variant), f"{file} where the bug's changes before it are made")
+        variants[number] = variant[: place.start()] + new + variant[place.end() :]
     for begin, end in sorted(changed, reverse=True):
         arms = "".join(f"{number} => {{ crate::planted_acts(); {body} }}\n" for number, body in changed[begin, end].items())
         text = f"{text[:begin]}{{ match crate::planted() {{ {arms}_ => {text[begin:end]} }} }}{text[end:]}"
     return text
+
+
+def without_comments(text: str) -> str:
+    """The code, with spaces for each comment."""
+    return NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]) if found[0].startswith("/") else found[0], text)
+
+
+def places(piece: str, code: str) -> list[re.Match]:
+    """The places where a piece of code stands, whatever the spaces between its parts."""
+    parts = PART.findall(piece)
+    # To look for one of its parts is faster by far.
+    if max(parts, key=len) not in code:
+        return []
+    gaps = [r"\s+" if before[-1] in WORD and after[0] in WORD else r"\s*" for before, after in pairwise(parts)]
+    pattern = "".join(re.escape(part) + gap for part, gap in zip(parts, [*gaps, ""], strict=True))
+    return [*re.finditer((r"\b" if parts[0][0] in WORD else "") + pattern + (r"\b" if parts[-1][-1] in WORD else ""), code)]
+
+
+def the_place(piece: str, code: str, name: str) -> re.Match:
+    """The one place where a piece of code stands."""
+    found = places(piece, code)
+    if len(found) != 1:
+        raise CannotPlant(f"{piece!r} stands {len(found)} times in {name}")
+    return found[0]
 
 
 def functions(text: str) -> list[tuple[int, int]]:

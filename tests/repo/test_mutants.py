@@ -51,10 +51,10 @@ PART = """
 """
 TWICE, PLUS, UNUSED, BOTH = range(1, 5)
 BUGS = [
-    [("part.rs", "n * 2", "n * 3")],
-    [("part.rs", "twice(n) + 0", "twice(n) + 0 * n")],
-    [("part.rs", "n + 7", "n + 8")],
-    [("part.rs", "n * 2", "n * 4"), ("part.rs", "twice(n) + 0", "twice(n) + 4 - 4 * n")],
+    [("n * 2", "n * 3")],
+    [("twice(n) + 0", "twice(n) + 0 * n")],
+    [("n + 7", "n + 8")],
+    [("n * 2", "n * 4"), ("twice(n) + 0", "twice(n) + 4 - 4 * n")],
 ]
 
 
@@ -124,6 +124,18 @@ def test_a_duplicate_that_is_there_without_a_bug_is_no_catch(program, monkeypatc
 def test_a_bug_that_does_not_fit_the_code_is_refused(edits, why):
     with pytest.raises(switched.CannotPlant, match=why):
         switched.switched(PART, [(1, *edit) for edit in edits], "part.rs")
+
+
+def test_spaces_and_comments_do_not_count(tmp_path):
+    """A line may be wrapped, commented and moved to another file."""
+    (tmp_path / "lib.rs").write_text("mod other;\n// n * 2\n")
+    (tmp_path / "other.rs").write_text("fn twice(n: u32) -> u32 {\n    n // half of it\n        * 2\n}\n")
+    switched.plant(tmp_path, [[("n * 2", "n * 3")]])
+    assert "1 => { crate::planted_acts(); {\n    n * 3\n} }" in (tmp_path / "other.rs").read_text()
+    with pytest.raises(switched.CannotPlant, match="stands 2 times in the code: lib.rs, other.rs"):
+        (tmp_path / "lib.rs").write_text("fn two(n: u32) -> u32 { n * 2 }")
+        (tmp_path / "other.rs").write_text("fn two(n: u32) -> u32 { n * 2 }")
+        switched.plant(tmp_path, [[("n*2", "n")]])
 
 
 def test_names_that_are_not_there_are_refused():
