@@ -5,7 +5,8 @@
 const { closeSync, openSync, readSync } = require('fs')
 const { bugs, engines, homepage, optionalDependencies, version } = require('./package.json')
 
-const node = `Node ${process.versions.node}`
+const { bun, deno, node } = process.versions
+const runtime = deno ? `Deno ${deno}` : bun ? `Bun ${bun}` : `Node ${node}`
 const supported = Object.keys(optionalDependencies || {}).map(name => name.replace('frazil-', ''))
 const mend = supported.length > 0 ? 'remove node_modules and run "npm install" again, here' : 'run node/build.sh'
 
@@ -54,23 +55,29 @@ function load(platform) {
         return require('./frazil.node') // leave external
     }
   } catch (error) {
+    const [flag] = /--allow-\w+/.exec(error.message) || []
+    if (flag) {
+      const flags = flag === '--allow-ffi' ? flag : `--allow-ffi ${flag}`
+      refuse('ADDON_NOT_LOADED', `frazil is native code, which Deno loads with a permission: deno run ${flags} ${process.argv[1]}
+A program that reads process.env needs --allow-env as well; one that requires files, or has frazil as a link, --allow-read.`, error)
+    }
     if (error.code === 'ERR_DLOPEN_FAILED') {
-      refuse('ADDON_NOT_LOADED', `frazil's addon for ${platform} is there, and ${node} cannot load it: ${error.message}
+      refuse('ADDON_NOT_LOADED', `frazil's addon for ${platform} is there, and ${runtime} cannot load it: ${error.message}
 Perhaps it came from another machine: ${mend}. If that does not help, please tell: ${bugs.url}`, error)
     }
-    refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${node}): ${mend}.
+    refuse('ADDON_NOT_FOUND', `frazil's addon for ${platform} is not installed (${runtime}): ${mend}.
 From tarballs: install both, "npm install ./frazil-${version}.tgz ./frazil-${platform}-${version}.tgz".
 npm leaves it out with --omit=optional, or when node_modules or package-lock.json came from another platform.
 In a bundle: leave frazil external, and install it where the bundle runs.`, error)
   }
 }
 
-if (parseInt(process.versions.node) < parseInt(engines.node.replace('>=', ''))) {
-  refuse('UNSUPPORTED_NODE', `frazil ${version} needs Node ${engines.node}, and this is ${node}: install a newer one, see nodejs.org`)
+if (parseInt(node) < parseInt(engines.node.replace('>=', ''))) {
+  refuse('UNSUPPORTED_NODE', `frazil ${version} needs Node ${engines.node}, and this is ${runtime}: install a newer one, see nodejs.org`)
 }
 const platform = supported.length > 0 ? platformHere() : 'source'
 if (supported.length > 0 && !supported.includes(platform)) {
-  refuse('UNSUPPORTED_PLATFORM', `frazil ${version} has no addon for ${platform} (${node}), but for ${supported.join(', ')}.
+  refuse('UNSUPPORTED_PLATFORM', `frazil ${version} has no addon for ${platform} (${runtime}), but for ${supported.join(', ')}.
 It can be built from source: ${homepage}. To read IDs without minting, frazil/lite needs no addon.`)
 }
 const addon = load(platform)

@@ -1,0 +1,1 @@
+require('./body.cjs')(require('frazil'), require('frazil/schema'), require('node:worker_threads'))
