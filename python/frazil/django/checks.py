@@ -81,6 +81,8 @@ def check_serializers(app_configs: Any, **_: object) -> list[checks.CheckMessage
 @checks.register(checks.Tags.urls)
 def check_schemas(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
     """Finds each ModelSchema of django-ninja that shows IDs as numbers."""
+    if not _keys():
+        return []
     # The URLconf imports the schemas.
     if isinstance(urlconf := getattr(settings, "ROOT_URLCONF", None), str):
         importlib.import_module(urlconf)

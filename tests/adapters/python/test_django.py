@@ -712,6 +712,13 @@ def test_admin(admin):
     assert answer.status_code == 302 and not Item.objects.filter(pk=items[0].pk).exists()
 
 
+def test_the_admin_prints_digits_alone(thousands, admin):
+    item = Item.objects.create(name="one", price=1234567)
+    page = admin.get("/admin/shop/item/").content.decode()
+    assert f">{item.pk}</a>" in page and f"{item.pk:,}" not in page and f"/admin/shop/item/{item.pk}/change/" in page
+    assert str(item.pk) in admin.get(f"/admin/shop/item/{item.pk}/change/").content.decode()
+
+
 # Times.
 
 
