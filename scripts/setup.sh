@@ -45,6 +45,9 @@ if wanted test; then
     need pkg-config pkg-config
     # A test looks whether it can read the pages that `frazil man` prints.
     need man man-db
+    # A test has them complete the command's words.
+    need zsh zsh
+    need fish fish
     # The game servers of examples/ keep their inventory in it.
     need sqlite3 sqlite3
     [ -e /usr/include/sqlite3.h ] || missing+=(libsqlite3-dev)

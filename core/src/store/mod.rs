@@ -240,6 +240,12 @@ impl Address {
         }
     }
 
+    /// The beginnings of the addresses that this build knows.
+    #[cfg(feature = "cli")]
+    pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+        KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name)
+    }
+
     /// Returns whether the store is on this machine, and answers within milliseconds.
     pub(crate) fn is_near(&self) -> bool {
         self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))

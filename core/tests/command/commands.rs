@@ -443,14 +443,49 @@ fn completions_and_man_pages() {
         let page = folder.0.join("frazil-merge-audit.1");
         let (status, out, err) = told(Command::new("man").args(["--warnings", "-l"]).arg(page).env("MANWIDTH", "80").output().unwrap());
         assert!(status == 0 && err.is_empty() && out.contains("--apply-to <TABLE.COLUMN>"), "{out}{err}");
-        let script = folder.0.join("frazil.bash");
-        fs::write(&script, good(&["completions", "bash"])).unwrap();
-        let typed = "source \"$0\"; COMP_WORDS=(frazil lay); COMP_CWORD=1; _frazil frazil lay frazil; echo \"${COMPREPLY[*]}\"";
-        let (_, out, err) = told(Command::new("bash").args(["--norc", "-c", typed]).arg(&script).output().unwrap());
-        assert_eq!((out.as_str(), err.as_str()), ("layouts layout\n", ""));
     }
     assert_eq!(good(&["man", "decode"]), fs::read_to_string(folder.0.join("frazil-decode.1")).unwrap());
     assert!(frazil(&["man", "decod"]).2.starts_with("frazil: OUT_OF_RANGE: there is no command \"decod\" (did you mean decode?)"));
+}
+
+/// The words of a spec, offered by the shells themselves.
+#[cfg(target_os = "linux")]
+#[test]
+fn shells_complete_the_words_of_a_spec() {
+    let folder = Folder::new("completions");
+    // What bash makes of a line, and what it has the function complete.
+    let bash = "source \"$0\"; COMP_LINE=\"$1\"; COMP_POINT=${#1}; COMP_WORDS=(\"${@:2}\"); COMP_CWORD=$(($# - 2))
+        _frazil_words frazil \"${@: -1}\" \"\" 2>/dev/null; echo \"${COMPREPLY[*]}\"";
+    let fish = "source $argv[1]; complete -C $argv[2]";
+    for shell in ["bash", "zsh", "fish"] {
+        fs::write(folder.0.join(shell), good(&["completions", shell])).unwrap();
+    }
+    for (line, split, offered) in [
+        ("frazil lay", &["frazil", "lay"][..], "layouts layout"),
+        ("frazil next twi", &["frazil", "next", "twi"], "twitter"),
+        ("frazil decode leaf", &["frazil", "decode", "leaf"], "leaf"),
+        ("frazil next twitter rollback=w", &["frazil", "next", "twitter", "rollback", "=", "w"], "wait wait:"),
+        ("frazil doctor standard start=", &["frazil", "doctor", "standard", "start", "=", ""], "zero alternate: random: continue:"),
+        ("frazil next game store=l", &["frazil", "next", "game", "store", "=", "l"], "local"),
+        ("frazil next game store=file:", &["frazil", "next", "game", "store", "=", "file", ":", ""], ""),
+        ("frazil nodes lo", &["frazil", "nodes", "lo"], "local"),
+        ("frazil merge-audit --remap game1", &["frazil", "merge-audit", "--remap", "game1"], "game16"),
+    ] {
+        let output = Command::new("bash").args(["--norc", "-c", bash]).arg(folder.0.join("bash")).arg(line).args(split).output().unwrap();
+        assert_eq!(told(output), (0, format!("{offered}\n"), String::new()), "{line}");
+        let output = Command::new("fish").args(["-N", "-c", fish]).arg(folder.0.join("fish")).arg(line).current_dir(&folder.0).output();
+        let (_, out, err) = told(output.unwrap());
+        let begin = line.rsplit(' ').next().unwrap().split_inclusive('=').next().filter(|word| word.ends_with('=')).unwrap_or_default();
+        let words: std::collections::BTreeSet<_> = out.lines().map(|line| line.split('\t').next().unwrap()).collect();
+        assert!(err.is_empty() && offered.split_whitespace().all(|word| words.contains(&*format!("{begin}{word}"))), "{line}: {out}{err}");
+    }
+    // zsh offers nothing without a terminal: its script is read, and has the words.
+    let (status, _, err) = told(Command::new("zsh").arg("-n").arg(folder.0.join("zsh")).output().unwrap());
+    assert_eq!((status, err.as_str()), (0, ""));
+    let script = fs::read_to_string(folder.0.join("zsh")).unwrap();
+    for words in ["FRAZIL says:(standard twitter", "whole spec:(standard twitter", "holds it:(local file\\: memory", "start=random\\: "] {
+        assert!(script.contains(words), "{words}");
+    }
 }
 
 /// Every `console` block: what stands behind `$ ` is run by a shell, and prints what follows; `...` stands for anything, at the end of a line or as one.
