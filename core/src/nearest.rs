@@ -3,7 +3,7 @@
 /// Returns the hint after a name that does not exist: ` (did you mean worker?)`, or nothing where no name is near.
 ///
 /// Near is what a slip makes of a name: one letter in four is another, missing, too many, or has changed places with its neighbour. Upper and lower case
-/// do not matter, nor do `_` and `-`.
+/// do not matter, nor do `_` and `-`. A name with `id` after it is near, too.
 pub fn did_you_mean<'a>(given: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, allowed).map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
 }
@@ -19,6 +19,9 @@ pub(crate) fn nearest<'a>(given: &str, allowed: impl IntoIterator<Item = &'a str
     let given = plain(given);
     let slips = |name: &&str| {
         let name = plain(name);
+        if given.strip_suffix("id") == Some(&name) {
+            return Some(0);
+        }
         let distance = strsim::osa_distance(&given, &name);
         let length = given.chars().count().max(name.chars().count());
         (distance <= (length / 4).max(usize::from(length > 2))).then_some(distance)
@@ -50,6 +53,8 @@ mod tests {
             ("lags", "lag"),
             ("BASE-62", "base62"),
             ("epohc", "epoch"),
+            ("workerId", "worker"),
+            ("lag_id", "lag"),
         ] {
             assert_eq!(nearest(given, names), Some(meant), "{given}");
         }
@@ -58,7 +63,7 @@ mod tests {
     #[test]
     fn what_is_no_slip_is_not_guessed_at() {
         let long = "x".repeat(100_000);
-        for given in ["", "x", "l", "é", "node", "password", "shard", "machine_number", "===", &long] {
+        for given in ["", "x", "l", "é", "node", "password", "shard", "machine_number", "id", "===", &long] {
             assert_eq!(nearest(given, ["datacenter", "worker", "store", "start", "lag"]), None, "{given:.20}");
         }
         assert_eq!(nearest("worker", []), None);

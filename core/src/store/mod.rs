@@ -14,12 +14,14 @@ mod hosts;
 #[cfg(feature = "frazil-server")]
 mod lent;
 mod memory;
+#[cfg(any(feature = "redis", feature = "sql"))]
+mod peer;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(test)]
 #[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod sigpipe;
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
+#[cfg(any(feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod socket;
 #[cfg(feature = "sql")]
 mod sql;
@@ -36,6 +38,7 @@ pub(crate) use lent::message;
 pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::nearest::did_you_mean;
 use crate::secret::{self, Secret};
 use std::fmt;
 use std::time::Duration;
@@ -213,7 +216,12 @@ impl Address {
         let address = Address(Secret::new(text));
         let kind = address.kind()?;
         if kind == Kind::File && text.contains("://") {
-            return Err(Error::new(ErrorKind::Spec, format!("store={address} names a folder and a URL: one store is meant here")));
+            let why = match text.strip_prefix("file://") {
+                Some(folder) if folder.starts_with('/') && !folder.contains("://") => format!("is a URL: write store=file:{folder}"),
+                Some(_) => "is a URL: write store=file:DIR, with the folder's path".to_owned(),
+                None => "names a folder and a URL: one store is meant here".to_owned(),
+            };
+            return Err(Error::new(ErrorKind::Spec, format!("store={address} {why}")));
         }
         if kind.is_built() {
             return Ok(address.normal());
@@ -300,23 +308,7 @@ impl Address {
     fn kind(&self) -> Result<Kind> {
         let text = self.0.expose();
         let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) } else { text == name };
-        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| {
-            // What is no known scheme may still hold a password.
-            let scheme = if text.contains(['@', ':']) && !text.contains("://") {
-                "...".to_owned()
-            } else {
-                shown(text.split([':', '/']).next().unwrap_or_default())
-            };
-            if let Some((name, _)) = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name)) {
-                let why =
-                    format!("store={scheme} is another library's way to name its driver, of which frazil has its own: write {name}...");
-                return Error::new(ErrorKind::Spec, why);
-            }
-            let why = format!(
-                "store={scheme} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://, frazil[s]://"
-            );
-            Error::new(ErrorKind::Spec, why)
-        })
+        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| unknown(text))
     }
 
     /// Connects to look: nothing is made or written, whatever is missing. `None` where the folder or the table is not there.
@@ -379,6 +371,29 @@ pub(crate) fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut
         let why = format!("source={} needs the feature sql, which is not in this build of frazil", secret::address(url));
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
     }
+}
+
+/// Refuses a text that names no store, and suggests what was meant. It may hold a password, so only its scheme is shown.
+fn unknown(text: &str) -> Error {
+    let scheme = text.split(':').next().unwrap_or_default();
+    let is_plain = !text.contains(['@', ':']);
+    let given = if is_plain || text.contains("://") { shown(scheme) } else { "...".to_owned() };
+    if let Some((name, _)) = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name)) {
+        let why = format!("store={given} is another library's way to name its driver, of which frazil has its own: write {name}...");
+        return Error::new(ErrorKind::Spec, why);
+    }
+    let meant = match scheme {
+        _ if text.starts_with('/') && is_plain => format!(": write store=file:{text} for a folder"),
+        _ if text.starts_with(['/', '.', '~']) => ": write store=file:DIR for a folder, with its whole path".to_owned(),
+        "sqlite" | "sqlite3" => ": write store=local, or store=file:DIR, for one machine".to_owned(),
+        "http" => ": write etcd://HOST:PORT for etcd, or frazil://HOST:PORT for a frazil-server".to_owned(),
+        "https" => ": write etcds://HOST:PORT for etcd, or frazils://HOST:PORT for a frazil-server".to_owned(),
+        _ => did_you_mean(scheme, KINDS.iter().map(|(name, _)| name.trim_end_matches([':', '/']))),
+    };
+    let why = format!(
+        "store={given} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://, frazil[s]://{meant}"
+    );
+    Error::new(ErrorKind::Spec, why)
 }
 
 /// Returns whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.

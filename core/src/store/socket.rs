@@ -41,10 +41,10 @@ impl Deadline {
     }
 }
 
-#[cfg(any(feature = "redis", feature = "zookeeper", feature = "frazil-server"))]
+#[cfg(any(feature = "redis", feature = "sql", feature = "zookeeper", feature = "frazil-server"))]
 pub(super) use timed::Timed;
 
-#[cfg(any(feature = "redis", feature = "zookeeper", feature = "frazil-server"))]
+#[cfg(any(feature = "redis", feature = "sql", feature = "zookeeper", feature = "frazil-server"))]
 mod timed {
     use super::Deadline;
     use socket2::{Domain, SockAddr, Socket, Type};

@@ -3,6 +3,7 @@
 //! The `redis` crate's own connection limits each system call. Here the limit is on the whole, from the name's look-up to the
 //! reply's last byte; the crate packs the commands and parses the replies.
 
+use super::super::peer;
 use super::super::socket::{Deadline, Timed};
 use super::super::stream::{Files, Stream, config, session};
 use super::address::Target;
@@ -22,6 +23,8 @@ pub(super) struct Wire {
     address: String,
     /// True once the server has replied: then it speaks the protocol.
     answered: bool,
+    /// Its host and port, where it is not reached by TLS or a Unix socket.
+    place: Option<(String, u16)>,
 }
 
 impl Wire {
@@ -48,7 +51,11 @@ impl Wire {
             ConnectionAddr::Unix(path) => Box::new(Timed::dial_unix(path, deadline).map_err(failed)?),
             _ => return Err(Error::new(ErrorKind::Spec, format!("store={address} cannot be used on this system"))),
         };
-        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address, answered: false })
+        let place = match target.place() {
+            ConnectionAddr::Tcp(host, port) if !target.tls => Some((host.clone(), *port)),
+            _ => None,
+        };
+        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address, answered: false, place })
     }
 
     /// The server's address without its credentials.
@@ -65,6 +72,15 @@ impl Wire {
     pub(super) fn restart_timeout(&mut self) {
         if let Some(stream) = &mut self.stream {
             stream.timed().deadline = Deadline::of_call(self.timeout);
+        }
+    }
+
+    /// # Errors
+    /// `STORE_UNSUITABLE` where another kind of server answers.
+    fn check_peer(&self) -> Result<()> {
+        match &self.place {
+            Some((host, port)) => peer::check(&format!("store={}", self.address), "redis", host, *port),
+            None => Ok(()),
         }
     }
 
@@ -88,8 +104,14 @@ impl Wire {
             }
             (_, Some(error)) => error,
             (Some(Err(error)), None) if error.is_io_error() => io::ErrorKind::UnexpectedEof.into(),
-            _ => return Err(refusal::not_redis(&self.address, "a command")),
+            _ => {
+                self.check_peer()?;
+                return Err(refusal::not_redis(&self.address, "a command"));
+            }
         };
+        if !self.answered {
+            self.check_peer()?;
+        }
         let refusal = match (stream.handshaking(), self.answered) {
             (true, _) => refusal::handshake,
             (false, false) => refusal::first,

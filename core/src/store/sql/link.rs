@@ -1,5 +1,6 @@
 //! A connection, its runtime and its deadline: text in, rows of text out.
 
+use super::super::peer;
 use super::refusal::{self, Refusal};
 use super::url::{Login, Options};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,6 +35,9 @@ pub(super) struct Link {
 /// The longest timeout that is taken: no clock overflows with it, and no server's setting.
 const LONGEST: Duration = Duration::from_secs(3600);
 
+/// The time within which most servers let a client in.
+const UNUSUAL: Duration = Duration::from_millis(500);
+
 /// The longest wait for the server while saying goodbye, which is mere courtesy.
 const GOODBYE: Duration = Duration::from_millis(200);
 
@@ -48,14 +52,35 @@ impl Link {
         let timeout = timeout.min(LONGEST);
         let mut link = Link { database: None, runtime: Some(runtime), login, timeout, deadline: Instant::now() + timeout };
         let options = link.login.options.clone();
-        let connected = link.wait(async {
+        let mut connecting = Box::pin(async {
             match options {
                 Options::Postgresql(options) => options.connect().await.map(Database::Postgresql),
                 Options::Mysql(options) => options.connect().await.map(Database::Mysql),
             }
         });
+        // Another kind of server keeps silent, or says what cannot be read: it is looked at early.
+        let at_first = link.deadline.min(Instant::now() + UNUSUAL);
+        let connected = match link.wait_until(at_first, &mut connecting) {
+            Some(connected) => connected,
+            None => {
+                link.check_peer()?;
+                link.wait(connecting)
+            }
+        };
+        if connected.as_ref().is_err_and(|refusal| refusal.code.is_empty()) {
+            link.check_peer()?;
+        }
         link.database = Some(connected.map_err(|refusal| link.error(&refusal))?);
         Ok(link)
+    }
+
+    /// # Errors
+    /// `STORE_UNSUITABLE` where another kind of server answers.
+    fn check_peer(&self) -> Result<()> {
+        match &self.login.place {
+            Some((scheme, host, port)) => peer::check(&format!("the store {}", self.login.endpoint), scheme, host, *port),
+            None => Ok(()),
+        }
     }
 
     /// Sets the time limit of each later call.
@@ -119,11 +144,15 @@ impl Link {
     }
 
     fn wait<T>(&self, work: impl Future<Output = sqlx::Result<T>>) -> std::result::Result<T, Refusal> {
+        let none = || Err(Refusal::other(format!("no answer within {:?}", self.timeout)));
+        self.wait_until(self.deadline, work).unwrap_or_else(none)
+    }
+
+    /// Works until then; `None` where it takes longer.
+    fn wait_until<T>(&self, until: Instant, work: impl Future<Output = sqlx::Result<T>>) -> Option<std::result::Result<T, Refusal>> {
         let runtime = self.runtime.as_ref().expect("it is there until the drop");
-        match runtime.block_on(async { timeout_at(self.deadline, work).await }) {
-            Ok(done) => done.map_err(refused),
-            Err(_) => Err(Refusal::other(format!("no answer within {:?}", self.timeout))),
-        }
+        let done = runtime.block_on(async { timeout_at(until, work).await });
+        done.ok().map(|done| done.map_err(refused))
     }
 
     /// Lets the others of a deadlock finish.

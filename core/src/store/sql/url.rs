@@ -20,6 +20,8 @@ pub(super) struct Login {
     /// `host:port` or a socket's path, for the errors.
     pub(super) endpoint: String,
     pub(super) database: String,
+    /// The scheme, and the host and port that are not a socket's.
+    pub(super) place: Option<(&'static str, String, u16)>,
     /// The table that the user needs, for the errors.
     pub(super) table: &'static str,
     user: String,
@@ -89,6 +91,7 @@ pub(super) fn postgresql(url: &str) -> Result<Login> {
     let options = options.host(&host);
     let user = options.get_username().to_owned();
     Ok(Login {
+        place: options.get_socket().is_none().then(|| ("postgresql", host.clone(), options.get_port())),
         endpoint: endpoint(&host, options.get_port(), options.get_socket().map(AsRef::as_ref)),
         database: options.get_database().unwrap_or(&user).to_owned(),
         table: TABLE,
@@ -113,6 +116,7 @@ pub(super) fn mysql(url: &str) -> Result<Login> {
         return Err(Error::new(ErrorKind::Spec, format!("store={} names no database: mysql://HOST/DATABASE", secret::address(url))));
     };
     Ok(Login {
+        place: options.get_socket().is_none().then(|| ("mysql", host.clone(), options.get_port())),
         endpoint: endpoint(&host, options.get_port(), options.get_socket().map(AsRef::as_ref)),
         database,
         table: TABLE,

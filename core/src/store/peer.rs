@@ -1,0 +1,111 @@
+//! The kind of server that answers where a store's own protocol got no answer: a URL may name another server's port.
+
+use super::socket::{Deadline, Timed};
+use crate::error::{Error, ErrorKind};
+use std::io::{Read, Write};
+use std::time::Duration;
+
+/// The time for all questions to a server.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// PostgreSQL's request for TLS.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
+
+/// Names the server that answers at a place, if it is one that another URL reaches.
+///
+/// # Errors
+/// `STORE_UNSUITABLE`, with the URL to write.
+pub(super) fn check(shown: &str, own: &str, host: &str, port: u16) -> Result<(), Error> {
+    let Some((name, scheme)) = name(host, port).filter(|(_, scheme)| *scheme != own) else { return Ok(()) };
+    let host = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+    let path = if scheme == "redis" { "" } else { "/DATABASE" };
+    let why = format!("{shown} answers as {name} does: write store={scheme}://{host}:{port}{path}");
+    Err(Error::new(ErrorKind::StoreUnsuitable, why))
+}
+
+fn name(host: &str, port: u16) -> Option<(&'static str, &'static str)> {
+    let deadline = Deadline::of_call(PATIENCE);
+    let ask = |question: &[u8], deadline: Deadline| {
+        let (mut answer, mut length) = ([0; 5], 0);
+        let mut timed = Timed::dial(host, port, deadline).ok()?;
+        timed.write_all(question).ok()?;
+        while length < answer.len() {
+            match timed.read(&mut answer[length..]) {
+                Ok(0) | Err(_) => break,
+                Ok(more) => length += more,
+            }
+            if question == SSL_REQUEST {
+                break;
+            }
+        }
+        Some((answer, length))
+    };
+    match ask(b"PING\r\n", deadline.share(2))? {
+        ([b'+' | b'-', ..], 5) => Some(("Redis", "redis")),
+        // The length of its greeting, and the version of its protocol, or the mark of an error.
+        ([_, _, 0, 0, 10 | 255], 5) => Some(("MySQL", "mysql")),
+        _ => match ask(&SSL_REQUEST, deadline)? {
+            ([b'S' | b'N', ..], 1) => Some(("PostgreSQL", "postgresql")),
+            _ => None,
+        },
+    }
+}
+
+#[cfg(all(test, not(loom), feature = "redis", feature = "sql"))]
+mod tests {
+    use crate::error::ErrorKind;
+    use crate::store::Address;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Duration;
+
+    /// A server that says something first, and then answers what it knows; to anything else it keeps silent, or hangs up.
+    fn server(greeting: &'static [u8], known: &'static [u8], answer: &'static [u8], hangs_up: bool) -> u16 {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("a port").port();
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                thread::spawn(move || {
+                    let (mut stream, mut asked) = (stream.expect("a client"), [0; 512]);
+                    let _ = stream.write_all(greeting);
+                    while let Ok(length @ 1..) = stream.read(&mut asked) {
+                        if asked[..length].starts_with(known) && !known.is_empty() {
+                            let _ = stream.write_all(answer);
+                        } else if hangs_up {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        port
+    }
+
+    fn refusal(url: &str) -> String {
+        let error = Address::parse(url).expect("a store").connect(Duration::from_secs(600)).err().expect("a refusal");
+        assert_eq!(error.kind(), ErrorKind::StoreUnsuitable, "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+        error.to_string()
+    }
+
+    #[test]
+    fn a_url_that_reaches_another_kind_of_server_is_told_at_once() {
+        const GREETING: &[u8] = b"\x4a\0\0\0\x0a8.0.36\0 and so on";
+        // As the servers do: Redis waits for the end of a line, PostgreSQL hangs up on a length that is none, MySQL speaks first.
+        let redis = server(b"", b"PING", b"-NOAUTH Authentication required.\r\n", false);
+        let postgresql = server(b"", &super::SSL_REQUEST, b"N", true);
+        let mysql = server(GREETING, b"", b"", false);
+        for (url, port, says) in [
+            ("postgresql://me:secret@127.0.0.1:PORT/db", redis, "answers as Redis does: write store=redis://127.0.0.1:PORT"),
+            ("mysql://me:secret@127.0.0.1:PORT/db", redis, "answers as Redis does: write store=redis://127.0.0.1:PORT"),
+            ("redis://me:secret@127.0.0.1:PORT/0", postgresql, "write store=postgresql://127.0.0.1:PORT/DATABASE"),
+            ("mysql://me:secret@127.0.0.1:PORT/db", postgresql, "write store=postgresql://127.0.0.1:PORT/DATABASE"),
+            ("redis://me:secret@127.0.0.1:PORT/0", mysql, "write store=mysql://127.0.0.1:PORT/DATABASE"),
+            ("postgresql://me:secret@127.0.0.1:PORT/db", mysql, "write store=mysql://127.0.0.1:PORT/DATABASE"),
+        ] {
+            let port = port.to_string();
+            let told = refusal(&url.replace("PORT", &port));
+            assert!(told.contains(&says.replace("PORT", &port)), "{url}: {told}");
+        }
+    }
+}
