@@ -1,1 +1,4 @@
+import * as frazil from './index.js'
+
 export * from './index.js'
+export default frazil

@@ -4,12 +4,14 @@ import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, u
 import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
 import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
 import { closeOnSigterm } from 'frazil'
+import whole from 'frazil'
 import type { BufferedOptions, Patience, SegmentOptions, Waiting } from 'frazil'
 
 const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
 export const opened: Promise<Snowflake> = Snowflake.open(undefined, { layout: new Layout('twitter'), worker: 'hostname' })
 new Snowflake()
+export const ofDefault: typeof Snowflake = whole.Snowflake
 
 const id: string = ids.next()
 const next: () => string = ids.next
