@@ -24,6 +24,19 @@ def sections(page):
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
+def test_the_start_page_installs_what_make_package_prints():
+    printed = re.findall(
+        r'^echo "(npm install|pip install|tar -xzf) \$\((?:echo|ls) "\$PWD"/(\S+?)(?: \||\)")',
+        (ROOT / "scripts/package.sh").read_text(),
+        re.MULTILINE,
+    )
+    assert len(printed) == 3
+    page = (DOCS / "start.md").read_text()
+    for command, files in printed:
+        pattern = re.escape(f"{command} ~/frazil/{files}").replace(r"\*", r"\S+")
+        assert re.search(f"^{pattern}", page, re.MULTILINE), (command, files)
+
+
 def test_every_error_has_a_section():
     assert list(sections("errors.md")) == [*(error["name"] for error in ERRORS), *COMMANDS]
 
