@@ -243,7 +243,7 @@ export type Extending<C, Base> = Base extends C ? never : C
 export interface Keys extends Patience {
   /** The fields from the most significant, where no preset is named: `'time:41@1ms node:10 sequence:12 epoch:2025-01-01'`. */
   layout?: string | Layout<any> | undefined
-  /** Overrides the epoch: Unix ms, `'2025-01-01'`, RFC 3339, or a Date. */
+  /** Overrides the epoch: `'2025-01-01'`, RFC 3339, a Date, or Unix milliseconds from 1990 on. */
   epoch?: string | number | bigint | Date | undefined
   /**
    * Where a node number is leased: `'local'`, `'file:DIR'`, `'redis://...'`, `'postgresql://...'`, `'mysql://...'`, `'etcd://...'`,

@@ -115,6 +115,8 @@ struct Inner {
     message: String,
     retry_after: Option<Duration>,
     written: usize,
+    /// Set where a longer wait would have avoided it.
+    by_impatience: bool,
 }
 
 impl Error {
@@ -122,7 +124,7 @@ impl Error {
     ///
     /// For the bindings, which find what only they can see: a wrong type, a closed handle.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0 }))
+        Error(Box::new(Inner { kind, message: message.into(), retry_after: None, written: 0, by_impatience: false }))
     }
 
     /// `INTERNAL`, from what `catch_unwind` caught: for the guards at the FFI borders.
@@ -138,6 +140,21 @@ impl Error {
 
     pub(crate) fn retry_in(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
+        self
+    }
+
+    /// Marks an error that a longer wait would have avoided.
+    pub(crate) fn of_a_short_wait(mut self) -> Self {
+        self.0.by_impatience = true;
+        self
+    }
+
+    /// Adds the remedy of a call that may not wait longer, by its name in the language; other errors stay as they are.
+    #[doc(hidden)]
+    pub fn or_use(mut self, remedy: &str) -> Self {
+        if self.0.by_impatience {
+            self.0.message = format!("{}: use {remedy}", self.0.message);
+        }
         self
     }
 
@@ -196,4 +213,15 @@ fn shortened(value: &str) -> String {
         None => format!("{value:?}"),
         Some((end, _)) => format!("{:?}... ({} bytes)", &value[..end], value.len()),
     }
+}
+
+/// A word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// The words after a command that shows a store without its login.
+pub(crate) fn login_hint(command: &str) -> &'static str {
+    if command.contains("***@") { ", with the user and the password for ***" } else { "" }
 }

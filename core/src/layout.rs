@@ -90,8 +90,8 @@ impl Field {
 /// A layout: the fields of an ID, the length of a tick, and the epoch.
 ///
 /// Its text lists the fields from the most significant: the time as `time:bits@tick`, then
-/// `name:bits` for each node field and `sequence:bits` anywhere among them, then the epoch as Unix
-/// milliseconds or RFC 3339. A [preset](crate#presets)'s name parses too. Immutable, `Send + Sync`,
+/// `name:bits` for each node field and `sequence:bits` anywhere among them, then the epoch as a date, RFC 3339
+/// or Unix milliseconds from 1990 on. A [preset](crate#presets)'s name parses too. Immutable, `Send + Sync`,
 /// cheap to clone.
 ///
 /// # Example

@@ -196,7 +196,7 @@ pub use stats::{Metric, Stats, stats};
 pub use stay::stay;
 pub use text::TextFormat;
 #[doc(hidden)]
-pub use time::{parse_instant, show_instant};
+pub use time::{parse_instant, show_epoch, show_instant};
 pub use wait::Wait;
 
 /// Runs the Rust examples of the README and of the guide.

@@ -154,8 +154,9 @@ impl Spec {
     }
 
     fn add(&mut self, key: &str, value: String) -> Result<()> {
-        let name = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-        if !key.starts_with(|c: char| c.is_ascii_lowercase()) || !key.bytes().all(name) || key.len() > LONGEST_NAME {
+        // A key in another spelling (workerId, worker-id) is one that does not exist, which is known once the layout is.
+        let name = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+        if !key.starts_with(|c: char| c.is_ascii_alphabetic()) || !key.bytes().all(name) || key.len() > LONGEST_NAME {
             return Err(spec_error(format!("{} is not a key: a-z, then a-z, 0-9 and _, at most {LONGEST_NAME}", shown(key))));
         }
         if self.pairs.iter().any(|(earlier, _)| earlier == key) {

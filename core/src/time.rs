@@ -1,11 +1,15 @@
 //! Durations and instants as text. Instants are Unix milliseconds in an `i64` everywhere.
 
 use crate::error::{Error, ErrorKind, Result, shown};
+use crate::text::is_number;
 use jiff::Timestamp;
 
 /// 0001-01-01 and 9999-12-31T23:59:59.999: what every language's own type can hold.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
 pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
+
+/// 1990-01-01: an integer below it was most likely meant as seconds.
+const FIRST_INTEGER_EPOCH_MS: i64 = 631_152_000_000;
 
 /// A year of 365.2425 days.
 const YEAR_MS: f64 = 31_556_952_000.0;
@@ -55,16 +59,16 @@ pub(crate) fn show_span(ms: f64) -> String {
 /// Parses Unix milliseconds, an RFC 3339 instant, or a date (midnight UTC).
 ///
 /// # Errors
-/// `SPEC`; `OUT_OF_RANGE` outside the years 1 to 9999.
+/// `SPEC`; `OUT_OF_RANGE` outside the years 1 to 9999, and for a number that is no integer.
 pub fn parse_instant(key: &str, text: &str) -> Result<i64> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let ms = if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+    let ms = if is_integer(text) {
         text.parse::<i64>().ok()
     } else {
         let midnight = if text.len() == "2025-01-01".len() { "T00:00:00Z" } else { "" };
         let instant = format!("{text}{midnight}").parse::<Timestamp>().map_err(|_| {
             let allowed = "give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z";
-            Error::new(ErrorKind::Spec, format!("{key}={} is not an instant: {allowed}", shown(text)))
+            let kind = if is_number(text) { ErrorKind::OutOfRange } else { ErrorKind::Spec };
+            Error::new(kind, format!("{key}={} is not an instant: {allowed}", shown(text)))
         })?;
         if instant.subsec_nanosecond() % 1_000_000 != 0 {
             return Err(Error::new(ErrorKind::Spec, format!("{key}={} is finer than a millisecond", shown(text))));
@@ -72,6 +76,39 @@ pub fn parse_instant(key: &str, text: &str) -> Result<i64> {
         Some(instant.as_millisecond())
     };
     ms.ok_or_else(|| out_of_range(key, shown(text))).and_then(|ms| check_instant(key, ms))
+}
+
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Parses a layout's epoch: as [`parse_instant`], but an integer must lie in 1990 or later, because a smaller one is most likely in seconds.
+///
+/// # Errors
+/// Those of [`parse_instant`]; `OUT_OF_RANGE` for an integer below 1990.
+pub(crate) fn parse_epoch(text: &str) -> Result<i64> {
+    let ms = parse_instant("epoch", text)?;
+    if !is_integer(text) || ms >= FIRST_INTEGER_EPOCH_MS {
+        return Ok(ms);
+    }
+    let date = show_epoch(ms);
+    let meant = Some(ms.saturating_mul(1000)).filter(|ms| (FIRST_INTEGER_EPOCH_MS..=LAST_MS).contains(ms));
+    let meant = meant.map_or_else(String::new, |ms| format!("if it is in seconds, write {ms}; "));
+    let why = format!(
+        "epoch={text} is out of range: an integer is in Unix milliseconds and lies in 1990 or later, and this is {date}: {meant}an epoch \
+         before 1990 is written as a date, {date}"
+    );
+    Err(Error::new(ErrorKind::OutOfRange, why))
+}
+
+/// Prints an epoch as [`Layout::parse`](crate::Layout::parse) takes it: as Unix milliseconds, and one before 1990 as a date.
+pub fn show_epoch(unix_ms: i64) -> String {
+    if !(FIRST_MS..FIRST_INTEGER_EPOCH_MS).contains(&unix_ms) {
+        return unix_ms.to_string();
+    }
+    let date = show_instant(unix_ms);
+    date.strip_suffix("T00:00:00Z").map_or_else(|| date.clone(), str::to_owned)
 }
 
 /// Refuses an instant that some language's own type cannot hold.

@@ -4,7 +4,7 @@
 
 use crate::error::{OrThrow, guard, refuse};
 use crate::wait::{self, Form};
-use frazil::{Error, ErrorKind, Id, Layout, Spec, TextFormat};
+use frazil::{Error, ErrorKind, Id, Layout, Spec, TextFormat, show_epoch};
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
@@ -58,6 +58,7 @@ pub(crate) fn wrong_type<T>(env: &Env, name: &str, value: Unknown<'_>, allowed: 
         ValueType::Function => "a function",
         ValueType::Object if value.is_array()? => "an array",
         ValueType::Object if value.is_date()? => "a Date",
+        ValueType::Object if value.is_typedarray()? => typed_array(value)?,
         _ => "an object",
     };
     refuse(env, ErrorKind::WrongType, format!("{} is {what}: it must be {allowed}", short(name)))
@@ -82,6 +83,27 @@ pub(crate) fn text_format(env: &Env, value: Unknown<'_>) -> Result<TextFormat> {
 /// A text format by its name; none where undefined.
 pub(crate) fn optional_text_format(env: &Env, value: Unknown<'_>) -> Result<Option<TextFormat>> {
     if value.get_type()? == ValueType::Undefined { Ok(None) } else { text_format(env, value).map(Some) }
+}
+
+/// The name of a typed array's class.
+fn typed_array(value: Unknown<'_>) -> Result<&'static str> {
+    let (raw, mut kind, none) = (value.value(), sys::TypedarrayType::int8_array, ptr::null_mut());
+    // SAFETY: the handle is alive in this call, and it is a typed array.
+    check_status!(unsafe { sys::napi_get_typedarray_info(raw.env, raw.value, &mut kind, none, ptr::null_mut(), ptr::null_mut(), none) })?;
+    Ok(match kind {
+        sys::TypedarrayType::int8_array => "an Int8Array",
+        sys::TypedarrayType::uint8_array => "a Uint8Array",
+        sys::TypedarrayType::uint8_clamped_array => "a Uint8ClampedArray",
+        sys::TypedarrayType::int16_array => "an Int16Array",
+        sys::TypedarrayType::uint16_array => "a Uint16Array",
+        sys::TypedarrayType::int32_array => "an Int32Array",
+        sys::TypedarrayType::uint32_array => "a Uint32Array",
+        sys::TypedarrayType::float32_array => "a Float32Array",
+        sys::TypedarrayType::float64_array => "a Float64Array",
+        sys::TypedarrayType::bigint64_array => "a BigInt64Array",
+        sys::TypedarrayType::biguint64_array => "a BigUint64Array",
+        _ => "a typed array",
+    })
 }
 
 /// A number that is an integer and has not been rounded.
@@ -282,28 +304,46 @@ fn pairs(
 
 /// An option's value that may be an array.
 fn listed(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
-    const ALLOWED: &str = "a string, an integer, or an array of these";
+    let allowed = if key == "store" { "a string, or an array of these" } else { "an integer, a string, or an array of these" };
     if !value.is_array()? {
-        return single(env, key, value, ALLOWED);
+        return single(env, key, value, allowed);
     }
     let array = Object::from_raw(value.value().env, value.value().value);
-    let items: Result<Vec<_>> = (0..array.get_array_length()?).map(|at| single(env, key, array.get_element(at)?, ALLOWED)).collect();
+    let items: Result<Vec<_>> = (0..array.get_array_length()?).map(|at| single(env, key, array.get_element(at)?, allowed)).collect();
     Spec::list(key, &items?).or_throw(env)
 }
 
 /// An option's value as the spec line has it.
 fn option(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
-    single(env, key, value, "a string, an integer or a boolean (layout: a Layout; epoch: a Date)")
+    if key == "after" && value.get_type()? != ValueType::String {
+        return Ok(id_in(env, key, value)?.to_string());
+    }
+    single(env, key, value, allowed(key))
+}
+
+/// The types of an option.
+fn allowed(key: &str) -> &'static str {
+    match key {
+        "layout" => "a string or a Layout",
+        "detached" => "a boolean or a string",
+        _ if Spec::INSTANTS.contains(&key) => "a string, an integer of Unix milliseconds or a Date",
+        _ if Spec::DURATIONS.contains(&key) => "a string, such as '10s'",
+        _ if Spec::KEYS.contains(&key) => "a string",
+        _ => "an integer or a string",
+    }
 }
 
 fn single(env: &Env, key: &str, value: Unknown<'_>, allowed: &str) -> Result<String> {
     match value.get_type()? {
         ValueType::String => string(env, key, value, ErrorKind::Spec),
+        // Whether it is a number that the option takes is for the core to say, as of one in a line.
+        // SAFETY: it is a number.
+        ValueType::Number if unsafe { value.cast::<f64>()? }.fract() != 0.0 => shown(value),
         ValueType::Number => Ok(safe_integer(env, key, value, ErrorKind::OutOfRange)?.to_string()),
         ValueType::BigInt => Ok(value.coerce_to_string()?.into_utf8()?.into_owned()?),
         // SAFETY: it is a boolean.
         ValueType::Boolean => Ok(unsafe { value.cast::<bool>()? }.to_string()),
-        ValueType::Object if Spec::INSTANTS.contains(&key) && value.is_date()? => Ok(unix_ms(env, key, value)?.to_string()),
+        ValueType::Object if Spec::INSTANTS.contains(&key) && value.is_date()? => Ok(show_epoch(unix_ms(env, key, value)?)),
         ValueType::Object if key == "layout" => Ok(unwrap::<Layout>(env, key, value)?.to_string()),
         _ => wrong_type(env, key, value, allowed),
     }

@@ -89,9 +89,15 @@ pub(crate) trait OrThrow<T> {
     fn or_throw(self, env: &Env) -> Result<T>;
 }
 
+/// The error of a call that holds up the event loop, which names the one that waits off it.
+#[cold]
+pub(crate) fn instead(error: Error, call: &str) -> Error {
+    error.or_use(&format!("{call}, or a longer maxWaitMs"))
+}
+
 impl<T> OrThrow<T> for frazil::Result<T> {
     fn or_throw(self, env: &Env) -> Result<T> {
-        self.map_err(|error| thrown(env, &error, error.to_string(), None))
+        self.map_err(|error| thrown(env, &error, None))
     }
 }
 
@@ -102,31 +108,11 @@ pub(crate) fn refuse<T>(env: &Env, kind: ErrorKind, why: impl Into<String>) -> R
 
 /// Throws; what napi is told then.
 #[cold]
-pub(crate) fn thrown(env: &Env, error: &Error, message: String, written: Option<usize>) -> napi::Error {
-    match refusal(env, error, message, written).and_then(|refusal| env.throw(refusal)) {
+pub(crate) fn thrown(env: &Env, error: &Error, written: Option<usize>) -> napi::Error {
+    match refusal(env, error, written).and_then(|refusal| env.throw(refusal)) {
         Ok(()) => napi::Error::from_status(Status::PendingException),
         Err(failure) => failure,
     }
-}
-
-/// The error of a constructor, which names the way out where that is to wait.
-#[cold]
-pub(crate) fn would_block(env: &Env, error: &Error, class: &str) -> napi::Error {
-    let message = match error.kind() {
-        ErrorKind::WouldBlock => format!("{error}: await {class}.open(...) waits off the event loop"),
-        _ => error.to_string(),
-    };
-    thrown(env, error, message, None)
-}
-
-/// The error of a batch, which names the call that waits off the event loop.
-#[cold]
-pub(crate) fn batch_blocks(env: &Env, error: &Error, count: usize) -> napi::Error {
-    let message = match error.kind() {
-        ErrorKind::WouldBlock => format!("{error}: use await ids.batchAsync({count}), or a longer maxWaitMs"),
-        _ => error.to_string(),
-    };
-    thrown(env, error, message, None)
 }
 
 /// Throws from a raw function, which then returns null.
@@ -134,7 +120,7 @@ pub(crate) fn batch_blocks(env: &Env, error: &Error, count: usize) -> napi::Erro
 pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {
     let env = Env::from_raw(env);
     // Where that fails, an exception of V8's own is pending already.
-    let _ = thrown(&env, error, error.to_string(), None);
+    let _ = thrown(&env, error, None);
     ptr::null_mut()
 }
 
@@ -142,14 +128,14 @@ pub(crate) fn throw_raw(env: sys::napi_env, error: &Error) -> sys::napi_value {
 /// one of that copy's class, and its stack leads to the caller.
 ///
 /// `written` is told for `fill` alone: a batch is all or nothing.
-pub(crate) fn refusal<'a>(env: &'a Env, error: &Error, message: String, written: Option<usize>) -> Result<Unknown<'a>> {
+pub(crate) fn refusal<'a>(env: &'a Env, error: &Error, written: Option<usize>) -> Result<Unknown<'a>> {
     let retry_after = error.retry_after_ms().map(|ms| ms as f64);
     let (mut refusal, mut mark) = (env.create_array(5)?, ptr::null_mut());
     // SAFETY: the environment is alive in this call, the reference as long as that, and the place is ours.
     check_status!(unsafe { sys::napi_get_reference_value(env.raw(), Instance::of(env)?.mark, &mut mark) })?;
     refusal.set(0, Object::from_raw(env.raw(), mark))?;
     refusal.set(1, error.kind().name())?;
-    refusal.set(2, message)?;
+    refusal.set(2, error.to_string())?;
     refusal.set(3, retry_after.map_or(Either::B(()), Either::A))?;
     refusal.set(4, written.map_or(Either::B(()), |written| Either::A(written as f64)))?;
     refusal.into_unknown(env)

@@ -4,7 +4,7 @@
 //! (the main thread, or a worker) and of the process there is no later, so they wait, but not for long.
 
 use crate::convert;
-use crate::error::{Instance, OrThrow, catch, guard, refusal};
+use crate::error::{Instance, OrThrow, catch, guard, instead, refusal};
 use crate::next::{self, Mint};
 use crate::snowflake::{node_bits, this};
 use crate::wait::{Form, NOW, held_up, later, max_wait, now_or_later};
@@ -122,7 +122,7 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
         object.set("store", lease.store)?;
         object.set("namespace", lease.namespace)?;
         object.set("healthy", lease.healthy)?;
-        let last_error = lease.last_error.map(|error| refusal(env, &error, error.to_string(), None));
+        let last_error = lease.last_error.map(|error| refusal(env, &error, None));
         object.set("lastError", last_error.map_or(Ok(Either::B(())), |error| error.map(Either::A))?)?;
         object.set("left", lease.left.map_or(Either::B(()), |left| Either::A(convert::capped(left))))?;
         Ok(Some(object))
@@ -168,7 +168,7 @@ pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>)
     let asked = max_wait(env, options, Form::InPlace)?;
     let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_PATIENCE), |wait| ids.0.try_close(wait));
     // Who says how long wants to know.
-    if asked.is_some() { closed.or_throw(env) } else { Ok(()) }
+    if asked.is_some() { closed.map_err(|error| instead(error, "await ids.closeAsync()")).or_throw(env) } else { Ok(()) }
 }
 
 pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {

@@ -6,7 +6,7 @@
 pub(crate) mod ahead;
 
 use crate::convert::{self, Wrapped, bigint_of};
-use crate::error::{OrThrow, batch_blocks, catch, guard, throw_raw, thrown};
+use crate::error::{OrThrow, catch, guard, instead, throw_raw, thrown};
 use crate::lease::{Held, remember};
 use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
 use ahead::Pieces;
@@ -17,6 +17,9 @@ use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The call to use instead of one that takes an ID in place.
+pub(crate) const NEXT_ASYNC: &str = "await ids.nextAsync()";
 
 /// A source of IDs.
 pub trait Mint: Send + Sync + Sized + 'static {
@@ -105,7 +108,7 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
     match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE.into())) {
         // SAFETY: on the environment's thread.
         Ok(Ok(id)) => unsafe { bigint_of(env, id.get()) },
-        Ok(Err(error)) | Err(error) => throw_raw(env, &error),
+        Ok(Err(error)) | Err(error) => throw_raw(env, &instead(error, NEXT_ASYNC)),
     }
 }
 
@@ -120,7 +123,8 @@ unsafe fn big_int_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_call
         Unknown::from_raw_unchecked(env, options)
     };
     guard_raw(env, |env| {
-        let id = held_up(env, in_place(env, options)?, |wait| ids.try_next_id(wait)).or_throw(env)?;
+        let id = held_up(env, in_place(env, options)?, |wait| ids.try_next_id(wait));
+        let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
         // SAFETY: as the caller says.
         Ok(unsafe { bigint_of(env.raw(), id.get()) })
     })
@@ -150,7 +154,8 @@ pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: 
 /// The next ID, as decimal text or in a format, for a call with options.
 pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFormat>, options: Unknown<'_>) -> Result<String> {
     let ids = self::this::<M>(env, this)?;
-    let id = held_up(env, in_place(env, options)?, |wait| ids.0.try_next_id(wait)).or_throw(env)?;
+    let id = held_up(env, in_place(env, options)?, |wait| ids.0.try_next_id(wait));
+    let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
     Ok(format.map_or_else(|| id.to_string(), |format| id.text(format)))
 }
 
@@ -159,7 +164,8 @@ pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, co
     let ids = self::this::<M>(env, this)?;
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::InPlace)?);
     let max_wait = max_wait.unwrap_or_else(|| ids.0.batch_patience(count));
-    let ids = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait)).map_err(|error| batch_blocks(env, &error, count))?;
+    let batch = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait));
+    let ids = batch.map_err(|error| instead(error, &format!("await ids.batchAsync({count})"))).or_throw(env)?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())
 }
 
@@ -178,8 +184,12 @@ pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, o
     let max_wait = in_place(env, options)?;
     let buffer = bigint64s(env, buffer)?;
     let filled = held_up(env, max_wait, |wait| ids.0.try_fill(buffer, wait));
-    filled.map_err(|error| thrown(env, &error, error.to_string(), Some(error.written())))?;
-    Ok(buffer.len() as f64)
+    let count = buffer.len();
+    filled.map_err(|error| {
+        let written = error.written();
+        thrown(env, &instead(error, &format!("await ids.batchAsync({})", count - written)), Some(written))
+    })?;
+    Ok(count as f64)
 }
 
 /// The numbers of a BigInt64Array.

@@ -1,7 +1,7 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
 use crate::convert;
-use crate::error::{OrThrow, guard, refusal, refuse, would_block};
+use crate::error::{OrThrow, guard, instead, refusal, refuse};
 use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
@@ -70,7 +70,8 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
         let supply = supply(env, class)?;
         let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::InPlace)?;
         let opened = open_in_place(env, max_wait, |wait| Numbers::open(supply, spec, wait))?;
-        Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, &format!("{supply:?}")))?)))
+        let opened = opened.map_err(|error| instead(error, &format!("await {supply:?}.open(...)")));
+        Ok(External::new(Handle::new(opened.or_throw(env)?)))
     })
 }
 
@@ -169,7 +170,7 @@ pub fn numbers_prepared(env: &Env, this: Unknown<'_>) -> Result<f64> {
 pub fn numbers_last_error<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Unknown<'a>>> {
     guard(env, || {
         let error = self::this(env, this)?.last_error().or_throw(env)?;
-        error.map(|error| refusal(env, &error, error.to_string(), None)).transpose()
+        error.map(|error| refusal(env, &error, None)).transpose()
     })
 }
 

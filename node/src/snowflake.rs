@@ -1,7 +1,7 @@
 //! Generators: open, batch, fill, and what is not hot.
 
 use crate::convert;
-use crate::error::{OrThrow, guard, would_block};
+use crate::error::{OrThrow, guard, instead};
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
@@ -60,7 +60,8 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
     guard(env, || {
         let (spec, max_wait) = convert::spec(env, spec, options, Form::InPlace)?;
         let opened = open_in_place(env, max_wait, |wait| Snowflake::open_spec(spec, wait))?;
-        Ok(External::new(Handle::new(opened.map_err(|error| would_block(env, &error, "Snowflake"))?)))
+        let opened = opened.map_err(|error| instead(error, "await Snowflake.open(...)"));
+        Ok(External::new(Handle::new(opened.or_throw(env)?)))
     })
 }
 

@@ -313,17 +313,19 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
         HEARD.take().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
         result
     };
-    let done = move |result: frazil::Result<T>| {
-        line.send(Box::new(move |env| {
-            // SAFETY: on the environment's thread.
-            let failed = |failure| unsafe { napi::Error::to_napi_value(env.raw(), failure) }.unwrap_or(ptr::null_mut());
-            settle(env, number, || match result {
+    let done =
+        move |result: frazil::Result<T>| {
+            line.send(Box::new(move |env| {
                 // SAFETY: on the environment's thread.
-                Ok(value) => unsafe { V::to_napi_value(env.raw(), make(value)) }.map_err(failed),
-                Err(error) => Err(refusal(env, &error, error.to_string(), None).map_or_else(failed, |refusal| refusal.value().value)),
-            })
-        }));
-    };
+                let failed = |failure| unsafe { napi::Error::to_napi_value(env.raw(), failure) }.unwrap_or(ptr::null_mut());
+                settle(env, number, || match result {
+                    // SAFETY: on the environment's thread.
+                    Ok(value) => unsafe { V::to_napi_value(env.raw(), make(value)) }.map_err(failed),
+                    Err(error) => Err(refusal(env, &error.or_use("a longer maxWaitMs, or none"), None)
+                        .map_or_else(failed, |refusal| refusal.value().value)),
+                })
+            }));
+        };
     let pending = Pending::start(max_wait.unwrap_or(Duration::MAX), look, done).or_throw(env)?;
     let (mut promise, mut value) = (ptr::null_mut(), ptr::null_mut());
     // SAFETY: the environment is alive in this call, and both places are ours.

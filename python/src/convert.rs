@@ -104,8 +104,8 @@ where
 {
     let py = value.py();
     let outside = || refuse(py, beyond, format!("{name}={} is out of range: {allowed}", shown(value)?));
-    // An equal value is refused alike in JavaScript, whose only numbers are floats.
-    if value.cast::<PyFloat>().is_ok_and(|float| float.value().fract() != 0.0) {
+    // An equal value is refused alike in JavaScript, whose only numbers are floats, of which the larger ones are not exact.
+    if value.cast::<PyFloat>().is_ok_and(|float| !is_exact(float.value())) {
         return outside();
     }
     if value.is_instance_of::<PyBool>() {
@@ -118,6 +118,12 @@ where
     }
 }
 
+/// Recognises a float that is an integer, and to which no other number is rounded.
+fn is_exact(float: f64) -> bool {
+    const MAX: f64 = 9_007_199_254_740_991.0;
+    float.fract() == 0.0 && float.abs() <= MAX
+}
+
 /// A string; `broken` is the kind of one that holds lone surrogates.
 pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorKind) -> PyResult<&'a str> {
     let Ok(text) = value.cast::<PyString>() else {
@@ -128,7 +134,6 @@ pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorK
 
 /// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
 fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    const ALLOWED: &str = "a str, an int, a bool, a Layout or None";
     let times = times(value.py())?;
     if frazil::Spec::DURATIONS.contains(&key) {
         if value.is_instance(times.timedelta.bind(value.py()))? {
@@ -142,7 +147,20 @@ fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
         }
         return single(key, value, "a str, an int of Unix milliseconds, an aware datetime or None");
     }
-    single(key, value, ALLOWED)
+    if key == "after" && !value.is_none() && !value.is_instance_of::<PyString>() {
+        return Ok(Some(named_id(key, value)?.to_string()));
+    }
+    single(key, value, allowed(key))
+}
+
+/// The types of an option.
+fn allowed(key: &str) -> &'static str {
+    match key {
+        "layout" => "a str, a Layout or None",
+        "detached" => "a bool, a str or None",
+        _ if frazil::Spec::KEYS.contains(&key) => "a str or None",
+        _ => "an int, a str or None",
+    }
 }
 
 /// A timedelta as the spec line writes it; the core refuses one that is negative, or finer than a millisecond.
@@ -184,7 +202,14 @@ fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option
     if value.is_instance_of::<PyString>() {
         return Ok(Some(string(key, value, ErrorKind::Spec)?.to_owned()));
     }
-    if value.is_instance_of::<PyFloat>() || !value.hasattr("__index__")? {
+    // A float that is no integer is refused by the core, as in a line.
+    let float = value.cast::<PyFloat>().map(|float| float.value());
+    if let Ok(float) = float
+        && !is_exact(float)
+    {
+        return Ok(Some(format!("{float:?}")));
+    }
+    if float.is_ok() || !value.hasattr("__index__")? {
         return wrong_type(key, value, allowed);
     }
     Ok(Some(number::<i128>(key, value, "a 128-bit integer at most").map(|n| n.to_string())?))
@@ -192,16 +217,16 @@ fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option
 
 /// An option that may be a list.
 fn listed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    const ALLOWED: &str = "a str, an int, or a list or tuple of these";
+    let allowed = if key == "store" { "a str, or a list or tuple of these" } else { "an int, a str, or a list or tuple of these" };
     if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
-        return single(key, value, ALLOWED);
+        return single(key, value, allowed);
     }
     let mut items = Vec::new();
     for item in value.try_iter()? {
         let item = item?;
-        match single(key, &item, ALLOWED)? {
+        match single(key, &item, allowed)? {
             Some(item) => items.push(item),
-            None => return wrong_type(key, &item, ALLOWED),
+            None => return wrong_type(key, &item, allowed),
         }
     }
     frazil::Spec::list(key, &items).map(Some).or_raise(value.py())

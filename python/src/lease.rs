@@ -128,7 +128,7 @@ pub(crate) fn close<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAn
     // A given number has nothing to wait for.
     let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_PATIENCE)?;
     match limit.wait(py, |wait| ids.try_close(wait))? {
-        Err(error) if timeout.is_some() => Err(exception(py, &error)),
+        Err(error) if timeout.is_some() => Err(limit.exception(py, error, "await ids.aclose()")),
         _ => Ok(()),
     }
 }
@@ -142,7 +142,7 @@ pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<
 /// Gives a leased number back for another.
 pub(crate) fn renew<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_renew(wait))?.map_err(|error| limit.exception(py, &error, "await ids.renew_async()"))
+    limit.wait(py, |wait| ids.try_renew(wait))?.map_err(|error| limit.exception(py, error, "await ids.renew_async()"))
 }
 
 /// A coroutine of `renew`.

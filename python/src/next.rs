@@ -99,7 +99,7 @@ fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
 #[cold]
 fn next_within<I: Ids>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, &error, "await ids.next_async()"))
+    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, error, "await ids.next_async()"))
 }
 
 /// A coroutine of the next ID.
@@ -192,7 +192,7 @@ fn fill<I: Ids, T: From<Id> + Send>(
         let all = rest.len();
         let filled = limit.wait(py, |wait| ids.try_fill(rest, wait))?;
         written.add(filled.as_ref().map_or_else(Error::written, |()| all));
-        filled.map_err(|error| raise(limit.exception(py, &error, "await ids.batch_async(n)"), written.count()))?;
+        filled.map_err(|error| raise(limit.exception(py, error, &format!("await ids.batch_async({all})")), written.count()))?;
     }
     Ok(())
 }

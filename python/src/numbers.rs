@@ -273,7 +273,7 @@ where
     guard(py, || {
         let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::numbers_spec(spec, options, py)?);
         let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
-        object(py, class, opened.map_err(|error| limit.exception(py, &error, &format!("await {supply:?}.open(...)")))?)
+        object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.open(...)")))?)
     })
 }
 

@@ -39,7 +39,7 @@ impl Snowflake {
         guard(py, || {
             let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::spec(spec, options, py)?);
             let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
-            Snowflake::object(py, opened.map_err(|error| limit.exception(py, &error, "await Snowflake.open(...)"))?)
+            Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.open(...)"))?)
         })
     }
 

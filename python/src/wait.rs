@@ -6,7 +6,7 @@ pub(crate) use pending::{Call, Ends, Opened, finish};
 
 use crate::convert;
 use crate::error::exception;
-use frazil::{Error, ErrorKind, Wait};
+use frazil::{Error, Wait};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::cell::Cell;
@@ -88,19 +88,21 @@ impl Limit {
         }
     }
 
-    /// The exception of a call that failed; in an event loop it names the way out.
-    pub(crate) fn exception(self, py: Python<'_>, error: &Error, instead: &str) -> PyErr {
-        let raised = exception(py, error);
-        if error.kind() == ErrorKind::WouldBlock && self.for_loop {
-            let blocked = self.max.as_millis();
-            let note = format!("an event loop runs in this thread, which may be blocked for {blocked} ms: {instead}, or say timeout=");
-            if let Err(error) = raised.value(py).call_method1("add_note", (note,)) {
-                return error;
-            }
-        }
-        raised
+    /// The exception of a call that failed; where a longer wait helps, it says how to have that.
+    pub(crate) fn exception(self, py: Python<'_>, error: Error, instead: &str) -> PyErr {
+        let remedy = match self.for_loop {
+            true => format!(
+                "{instead}, or timeout=, because an event loop runs in this thread and may be blocked for {} ms",
+                self.max.as_millis()
+            ),
+            false => LONGER.to_owned(),
+        };
+        exception(py, &error.or_use(&remedy))
     }
 }
+
+/// The remedy of a call that has waited for as long as its caller said.
+pub(crate) const LONGER: &str = "a longer timeout=, or none";
 
 /// A call's `timeout=`: `None` where it says nothing.
 pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Duration>> {

@@ -129,6 +129,15 @@ CASE(specs) {
     }
 }
 
+CASE(mistakes) {
+    for (size_t i = 0; i < COUNT(MISTAKES); ++i) {
+        frazil_snowflake *ids = NULL;
+        STATUS(frazil_snowflake_open(MISTAKES[i].text, &ids), MISTAKES[i].code);
+        CHECK(ids == NULL);
+        CHECK(says(MISTAKES[i].says));
+    }
+}
+
 /* Does what one step says; whether it came out so. */
 static bool take_step(frazil_snowflake *ids, const struct step *step) {
     static int64_t batch[1 << 17];

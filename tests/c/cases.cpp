@@ -104,6 +104,12 @@ CASE(specs) {
     }
 }
 
+CASE(mistakes) {
+    for (const auto &mistake : MISTAKES) {
+        CHECK(refused([&] { snowflake ids(mistake.text); }, static_cast<errc>(mistake.code), words(mistake.says)));
+    }
+}
+
 /// Whether one step comes out as it says.
 bool comes_out(const snowflake &ids, const step &step) {
     switch (step.kind) {
@@ -163,7 +169,7 @@ CASE(every_error) {
     CHECK(refused(open("twitter datacenter=1 7"), errc::spec));
     CHECK(refused(open("twitter datacenter=1 wroker=7"), errc::unknown_key));
     CHECK(refused(open("twitter datacenter=1 worker=32"), errc::out_of_range));
-    CHECK(refused(open("layout='time:99@1ms sequence:1 epoch:0'"), errc::layout_invalid));
+    CHECK(refused(open("layout='time:99@1ms sequence:1 epoch:1970-01-01'"), errc::layout_invalid));
     CHECK(refused(open("baidu worker=1"), errc::layout_expired));
     CHECK(refused(open("twitter"), errc::node_missing));
     CHECK(refused(open("standard store=redis://127.0.0.1:1/0 window=4s renew=1s"), errc::store_unreachable));

@@ -71,7 +71,7 @@ CASE(every_error) {
     STATUS(frazil_snowflake_open("twitter datacenter=1 7", &ids), FRAZIL_SPEC);
     STATUS(frazil_snowflake_open("twitter datacenter=1 wroker=7", &ids), FRAZIL_UNKNOWN_KEY);
     STATUS(frazil_snowflake_open("twitter datacenter=1 worker=32", &ids), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_snowflake_open("layout='time:99@1ms sequence:1 epoch:0'", &ids), FRAZIL_LAYOUT_INVALID);
+    STATUS(frazil_snowflake_open("layout='time:99@1ms sequence:1 epoch:1970-01-01'", &ids), FRAZIL_LAYOUT_INVALID);
     STATUS(frazil_layout_decode(layout, -1, &(frazil_parts){0}, sizeof(frazil_parts)), FRAZIL_ID_INVALID);
     STATUS(frazil_snowflake_next(NULL, &id), FRAZIL_WRONG_TYPE);
     STATUS(frazil_snowflake_open("baidu worker=1", &ids), FRAZIL_LAYOUT_EXPIRED);

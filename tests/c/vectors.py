@@ -70,6 +70,14 @@ def layouts():
         )
 
 
+def mistakes():
+    """Those that a line or a text can make: the others have another type than C's."""
+    for row in load("mistakes")["mistakes"]:
+        value = row["value"] if isinstance(row["value"], str) else json.dumps(row["value"])
+        if "option" in row and "typed" not in row:
+            yield refusal(row | {"line": f"{row['spec']} {row['option']}={value}"}, "line")
+
+
 def step(kind, *values):
     number, first, last, code = 0, 0, 0, 0
     if kind == "next":
@@ -138,6 +146,7 @@ def main():
     array("refusal", "INVALID_LAYOUTS", (refusal(row, "text") for row in layout_cases["invalid"]))
     array("valid_spec", "VALID_SPECS", ((text(row["spec"]), text(row["canonical"])) for row in specs["canonical"]))
     array("refusal", "INVALID_SPECS", (refusal(row, "spec") for row in specs["invalid"]))
+    array("refusal", "MISTAKES", mistakes())
     array("step", "STEPS", steps())
     rows = load("takeover")["takeovers"]
     array("takeover", "TAKEOVERS", takeovers(rows))

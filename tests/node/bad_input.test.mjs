@@ -204,7 +204,7 @@ test('strange_strings', () => {
     [value => new Snowflake('twitter datacenter=1 worker=1', { after: value }), ['SPEC', 'ID_INVALID']],
     [value => new Snowflake(undefined, { node: 1, layout: value }), ['SPEC']],
     [value => new Layout(value), ['SPEC', 'LAYOUT_INVALID']],
-    [value => new Layout(`time:41@1ms ${value}:10 sequence:12 epoch:0`), ['LAYOUT_INVALID']],
+    [value => new Layout(`time:41@1ms ${value}:10 sequence:12 epoch:1970-01-01`), ['LAYOUT_INVALID']],
     [value => twitter.decode(value), ['ID_INVALID']],
     [value => formatId(value, 'hex'), ['ID_INVALID']],
     [value => formatId('1', value), ['OUT_OF_RANGE']],

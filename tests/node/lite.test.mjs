@@ -97,13 +97,13 @@ function randomLayout() {
   const tick = pick(['1ms', '10ms', '1s', '7s', '1000ms', '3600000ms', '1h', '1m'])
 
   const dates = ['2025-01-01', '2024-02-29T23:59:59.999+05:30', '9999-12-30', '1969-12-31t23:59:60z']
-  const epoch = pick(['0', '-62135596800000', '1288834974657', ...dates])
+  const epoch = pick(['1970-01-01', '0001-01-01', '1288834974657', ...dates])
   return `time:${timeBits}@${tick} ${fields.join(' ')} epoch:${epoch}`
 }
 
 const WIDE = [
-  'time:53@1ms node:5 sequence:5 epoch:0', 'time:5@1ms node:53 sequence:5 epoch:0', 'time:5@1ms node:54 sequence:4 epoch:0',
-  'time:5@1ms sequence:53 epoch:0', 'time:9@1ms sequence:54 epoch:0',
+  'time:53@1ms node:5 sequence:5 epoch:1970-01-01', 'time:5@1ms node:53 sequence:5 epoch:1970-01-01', 'time:5@1ms node:54 sequence:4 epoch:1970-01-01',
+  'time:5@1ms sequence:53 epoch:1970-01-01', 'time:9@1ms sequence:54 epoch:1970-01-01',
 ]
 
 const describe = layout => [
@@ -170,16 +170,16 @@ test('texts of layouts with faults', () => {
   for (const part of parts) {
     compare(part)
     compare(`time:41@1ms node:10 sequence:12 ${part}`)
-    compare(`time:41@1ms ${part} sequence:12 epoch:0`)
-    compare(`${part} node:10 sequence:12 epoch:0`)
+    compare(`time:41@1ms ${part} sequence:12 epoch:1970-01-01`)
+    compare(`${part} node:10 sequence:12 epoch:1970-01-01`)
   }
   for (let round = 0; round < 3000; round++) {
     compare(Array.from({ length: 1 + below(6) }, () => pick(parts)).join(pick([' ', '  ', '\t', '\n', ','])))
   }
   for (const strange of [
     '', ' ', 'twitter ', '\tleaf\n', '\u00a0twitter\u2003', '\ufefftwitter', '\u0085twitter', '\vtwitter', 'Twitter', 'x'.repeat(1000),
-    'x:'.repeat(1 << 20), 'é:1', '\ud800', '１２', '\0', 'toString', '__proto__', 'constructor', 'time:41@1ms\vsequence:1 epoch:0',
-    'time:41@1ms sequence:1\u00a0epoch:0', 'time:４１@1ms sequence:1 epoch:0',
+    'x:'.repeat(1 << 20), 'é:1', '\ud800', '１２', '\0', 'toString', '__proto__', 'constructor', 'time:41@1ms\vsequence:1 epoch:1970-01-01',
+    'time:41@1ms sequence:1\u00a0epoch:1970-01-01', 'time:４１@1ms sequence:1 epoch:1970-01-01',
   ]) {
     compare(strange, { message: false })
   }

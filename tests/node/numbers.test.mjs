@@ -420,9 +420,11 @@ test('numbers do not hold up the loop', async () => {
   const error = refused('WOULD_BLOCK', () => new Segment('orders', { store: stores[0], wait: '60s' }), 'await Segment.open')
   assert.ok(error.retryAfterMs > 0)
   const patient = new Tickets('posters', { store: stores, wait: '60s' })
-  refused('WOULD_BLOCK', () => patient.next())
-  refused('WOULD_BLOCK', () => patient.batch(2))
-  refused('WOULD_BLOCK', () => patient.fill(new BigInt64Array(2)))
+  for (const next of [() => patient.next(), () => patient.nextBigInt(), () => patient.next({ maxWaitMs: 2 })]) {
+    refused('WOULD_BLOCK', next, 'use await ids.nextAsync(), or a longer maxWaitMs')
+  }
+  refused('WOULD_BLOCK', () => patient.batch(2), 'use await ids.batchAsync(2), or a longer maxWaitMs')
+  refused('WOULD_BLOCK', () => patient.fill(new BigInt64Array(2)), 'use await ids.batchAsync(2), or a longer maxWaitMs')
   assert.ok(performance.now() - started < 30000)
   const tickets = new Tickets('photos', { store: stores, wait: '500ms' })
   let turns = 0
@@ -473,7 +475,6 @@ test('numbers of wrong types', async () => {
       for (const value of [null, {}, Symbol('s'), new Set(['memory']), new Uint8Array(8), [null], [undefined], [['memory']], [{}], new Array(1)]) {
         refused('WRONG_TYPE', () => new type('orders', { [key]: value }), key, 'an array of these')
       }
-      refused('OUT_OF_RANGE', () => new type('orders', { [key]: [1.5] }), key)
     }
     refused('WRONG_TYPE', () => new type('orders', { store: 'memory', step: [1] }), 'step')
     refused('SPEC', () => new type('a\ud800b'))
@@ -515,6 +516,9 @@ test('numbers of wrong types', async () => {
   for (const value of [undefined, null, [1n], new ArrayBuffer(8), new BigUint64Array(1), new Float64Array(1), new Proxy(new BigInt64Array(1), {})]) {
     refused('WRONG_TYPE', () => orders.fill(value), 'BigInt64Array')
   }
+  refused('WRONG_TYPE', () => orders.fill(new Float64Array(1)), 'buffer is a Float64Array')
+  refused('OUT_OF_RANGE', () => new Segment('orders', { store: 'memory', offset: [1.5] }), 'offset=1.5')
+  refused('SPEC', () => new Segment('orders', { store: [1.5] }), 'store="1.5"')
   // All that, and not one number was spent.
   assert.equal(orders.next(), '1')
   assert.deepEqual(Object.keys(orders), [])

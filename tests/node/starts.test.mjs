@@ -35,7 +35,7 @@ function warnings(context, namespace) {
 
 function assertTells({ name, code, message }, namespace) {
   assert.deepEqual([name, code], ['FrazilWarning', 'FRAZIL_WAIT'])
-  for (const part of [`store=file:${folder}`, `namespace=${namespace}`, 'waiting', 'may be free at 20']) {
+  for (const part of [`store=file:${folder}`, `namespace=${namespace}`, 'waiting: node number 7 is held by ']) {
     assert.ok(message.includes(part), `"${message}" does not say "${part}"`)
   }
 }
@@ -61,7 +61,7 @@ describe('starts that tell', { concurrency: true }, () => {
     assert.equal(await Promise.race([open, other, sleep(1500, 'it waits')]), 'it waits')
     assert.equal(heard.length, 1)
     // The ring's generator has nothing to add: it is the same number.
-    await rejected('WOULD_BLOCK', Buffered.open('standard', { ...options, maxWaitMs: 1500 }))
+    await rejected('NODE_IN_USE', Buffered.open('standard', { ...options, maxWaitMs: 1500 }), 'is held by', 'use a longer maxWaitMs')
     assert.equal(heard.length, 1)
     abort.abort('enough')
     assert.deepEqual((await Promise.allSettled([open, other])).map(({ reason }) => reason), ['enough', 'enough'])
@@ -84,7 +84,7 @@ describe('starts that tell', { concurrency: true }, () => {
       process.on('warning', warning => console.log(JSON.stringify({ name: warning.name, code: warning.code, message: warning.message })))
       try { new Snowflake('standard', ${JSON.stringify({ ...options, maxWaitMs: 5000 })}) } catch (error) { console.log(error.code) }`
     const [code, warning, ...others] = (await runChild(program)).split('\n')
-    assert.equal(code, 'WOULD_BLOCK')
+    assert.equal(code, 'NODE_IN_USE')
     assertTells(JSON.parse(warning), 'in-place')
     assert.deepEqual(others, [])
   })
@@ -144,7 +144,7 @@ describe('starts that tell', { concurrency: true }, () => {
       const opened = [one.Snowflake.open('standard', ${JSON.stringify({ ...one, maxWaitMs: 6000 })}), two.Snowflake.open('standard', ${JSON.stringify({ ...two, maxWaitMs: 6000 })})]
       console.log(JSON.stringify([(await Promise.allSettled(opened)).map(({ reason }) => reason.code), heard.sort()]))`
     const [codes, heard] = JSON.parse(await runChild(program))
-    assert.deepEqual(codes, ['WOULD_BLOCK', 'WOULD_BLOCK'])
+    assert.deepEqual(codes, ['NODE_IN_USE', 'NODE_IN_USE'])
     assert.equal(heard.length, 2, heard)
     assert.ok(heard[0].includes('namespace=copy-one') && heard[1].includes('namespace=copy-two'), heard)
   })
@@ -157,6 +157,6 @@ describe('starts that tell', { concurrency: true }, () => {
       const options = ${JSON.stringify(options)}
       await Snowflake.open('standard', options).catch(error => console.log(error.code))
       try { new Snowflake('standard', options) } catch (error) { console.log(error.code) }`
-    assert.equal(await runChild(program), 'WOULD_BLOCK\nWOULD_BLOCK')
+    assert.equal(await runChild(program), 'NODE_IN_USE\nNODE_IN_USE')
   })
 })

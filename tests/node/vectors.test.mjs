@@ -24,6 +24,21 @@ test('specs', async () => {
   }
 })
 
+test('mistakes', () => {
+  const ids = new Snowflake('standard node=1', { detached: true, maxWaitMs: 1000 })
+  const calls = {
+    decode: value => ids.layout.decode(value),
+    batch: value => ids.batch(value),
+    sequence: value => ids.layout.compose({ time: 1735689600000, node: 1, sequence: value }),
+    text: value => ids.text(value),
+  }
+  const { mistakes } = vectors('mistakes')
+  assert.ok(mistakes.length > 0)
+  for (const { spec, option, call, value, error, says } of mistakes) {
+    refused(error, () => option ? new Snowflake(spec, { [option]: value }) : calls[call](value), ...says)
+  }
+})
+
 function walk(ids, steps, name) {
   for (const [at, [step, ...values]] of steps.entries()) {
     const where = `${name}, step ${at}`

@@ -64,7 +64,7 @@ for (const [name, make] of Object.entries(waits)) {
 
   test(`${name} is ended by maxWaitMs`, async () => {
     const { begin } = await make()
-    await inTime(rejected('WOULD_BLOCK', begin({ maxWaitMs: 200 })), name)
+    await inTime(rejected('WOULD_BLOCK', begin({ maxWaitMs: 200 }), 'use a longer maxWaitMs'), name)
   })
 }
 
@@ -171,7 +171,7 @@ test('maxWaitMs in place', async () => {
   ring.close({ maxWaitMs: 30000 })
   refused('CLOSED', () => ring.next({ maxWaitMs: 1 }))
   const { ids: lost } = await waits['Snowflake.renew']()
-  refused('WOULD_BLOCK', () => lost.close({ maxWaitMs: 5 }))
+  refused('WOULD_BLOCK', () => lost.close({ maxWaitMs: 5 }), 'use await ids.closeAsync()')
   lost.close()
 })
 

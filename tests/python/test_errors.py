@@ -79,7 +79,7 @@ NATURAL = {
     "SPEC": lambda: frazil.Snowflake("nonsense"),
     "UNKNOWN_KEY": lambda: frazil.Snowflake("twitter shard=1"),
     "OUT_OF_RANGE": lambda: frazil.Snowflake("twitter datacenter=1 worker=32"),
-    "LAYOUT_INVALID": lambda: frazil.Layout("time:37@1ms server:20 sequence:16 epoch:0"),
+    "LAYOUT_INVALID": lambda: frazil.Layout("time:37@1ms server:20 sequence:16 epoch:1970-01-01"),
     "ID_INVALID": lambda: TWITTER.decode(-1),
     "WRONG_TYPE": lambda: TWITTER.decode(b"1"),
     "CLOSED": closed,
@@ -173,7 +173,7 @@ def test_wrong_types():
         refused(frazil.WrongTypeError, frazil.Layout, value)
         if value is not None:
             refused(frazil.WrongTypeError, frazil.Snowflake, value)
-    for value in [b"7", [7], object(), 1.5, 7.0, NOW, float("nan")]:
+    for value in [b"7", [7], object(), 7.0, NOW]:
         assert "worker" in refused(frazil.WrongTypeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
     for value in [None, 0, "2025-01-01", 1.5, NOW.date(), NOW.time(), STANDARD_EPOCH_MS]:
         for call in (ids.set_time, TWITTER.min_id, TWITTER.max_id):

@@ -32,7 +32,7 @@ NAMES = [
 TEXTS = [
     "twitter", "leaf", "standard", "baidu", "nonsense", "memory", "env:NOWHERE", f"redis://me:{SECRET}@127.0.0.1:1/0", "postgresql://x", "file:", "manual",
     "system", "true", "error", "wait:5ms", "ahead:1s", "ahead", "wait", "zero", "random:16", "disposable", "1s", "10ms", "2025-01-01", "hostname", "hostname+1",
-    "time:41@1ms node:10 sequence:12 epoch:2025-01-01", "time:64@1ms sequence:1 epoch:0", "decimal", "base62", "base32", "hex", "orders", "leaf worker=1",
+    "time:41@1ms node:10 sequence:12 epoch:2025-01-01", "time:64@1ms sequence:1 epoch:1970-01-01", "decimal", "base62", "base32", "hex", "orders", "leaf worker=1",
     "twitter datacenter=1 worker=7", "1", str(KNOWN), "1ptWyK4WgZU", "017f22e2-79b0-7cc3-98c4-dc0c0c07398f", "507f1f77bcf86cd799439011", "a\0b", "\ud800", "x" * 5000,
 ]  # fmt: skip
 NUMBERS = [

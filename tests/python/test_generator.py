@@ -90,7 +90,7 @@ def test_async_forms(node):
         with pytest.raises(frazil.WouldBlockError) as raised:
             frazil.Snowflake(line, node=node)
         assert raised.value.retry_after <= 1
-        assert "await Snowflake.open" in raised.value.__notes__[0]
+        assert "use await Snowflake.open(...)" in str(raised.value)
 
         ids = await frazil.Snowflake.open(line, node=node)
         minted = [await ids.next_async() for _ in range(2)]

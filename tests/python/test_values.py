@@ -209,8 +209,10 @@ def test_times_as_options(tmp_path):
             frazil.Snowflake("standard", node=1, lag=bad)
     with pytest.raises(frazil.WrongTypeError, match="worker must be"):
         frazil.Snowflake("leaf", worker=timedelta(seconds=7))
-    with pytest.raises(frazil.WrongTypeError, match="lag must be a str, a timedelta or None, not float"):
+    with pytest.raises(frazil.SpecError, match='lag="0.5" is not a duration'):
         frazil.Snowflake("standard", node=1, lag=0.5)
+    with pytest.raises(frazil.WrongTypeError, match="lag must be a str, a timedelta or None, not list"):
+        frazil.Snowflake("standard", node=1, lag=[])
 
 
 def test_own_fields():

@@ -67,6 +67,25 @@ def test_specs():
             assert words in str(raised.value), case
 
 
+def test_mistakes():
+    ids = frazil.Snowflake("standard node=1 detached=true")
+    calls = {
+        "decode": ids.layout.decode,
+        "batch": ids.batch,
+        "sequence": lambda value: ids.layout.compose(at(1735689600000), node=1, sequence=value),
+        "text": ids.text,
+    }
+    for case in vectors("mistakes")["mistakes"]:
+        with pytest.raises(frazil.FrazilError) as raised:
+            if "option" in case:
+                frazil.Snowflake(case["spec"], **{case["option"]: case["value"]})
+            else:
+                calls[case["call"]](case["value"])
+        assert raised.value.name == case["error"], case
+        for words in case["says"]:
+            assert words in str(raised.value), (case, str(raised.value))
+
+
 def walk(ids, steps, name):
     for number, (step, *values) in enumerate(steps):
         where = f"{name}: step {number}"

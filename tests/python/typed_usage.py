@@ -42,7 +42,7 @@ def generators(options: dict[str, Any], now: datetime.datetime) -> None:
     hour = datetime.timedelta(hours=1)
     ids = frazil.Snowflake("twitter", datacenter=1, worker="hostname+3", rollback="ahead:1s", lag=hour, epoch=now, after="17")
     frazil.Snowflake("standard", node=numpy.int64(7), store="env:STORE", window=hour, renew="10s", detached=True, clock="manual")
-    frazil.Snowflake(layout=frazil.Layout("time:41@1ms own:10 sequence:12 epoch:0"), fields={"own": 7})
+    frazil.Snowflake(layout=frazil.Layout("time:41@1ms own:10 sequence:12 epoch:1970-01-01"), fields={"own": 7})
     frazil.Snowflake("twitter", **options)
     frazil.Buffered("twitter", datacenter=1, worker=7, refill=30, empty="error")
     parts = ids.layout.decode("1541815603606036480")

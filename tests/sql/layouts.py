@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from databases import text_of
@@ -15,10 +16,14 @@ TICKS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 MORE = [
     "time:40@16ms node:10 sequence:12 epoch:1735689600000",
     "time:39@17ms order:8 sequence:14 epoch:1735689600123",
-    "time:35@5m select:5 sequence:6 group:7 user:3 epoch:-62135596800000",
-    "time:48@1ms a:1 sequence:14 epoch:-62135596800000",
-    "time:47@7ms table:3 sequence:12 epoch:-999",
+    "time:35@5m select:5 sequence:6 group:7 user:3 epoch:0001-01-01",
+    "time:48@1ms a:1 sequence:14 epoch:0001-01-01",
+    "time:47@7ms table:3 sequence:12 epoch:1969-12-31T23:59:59.001Z",
 ]
+
+
+def instant(text):
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 def vectors(name):
@@ -31,7 +36,8 @@ class Layout:
     def __init__(self, text):
         self.text = text
         names = re.findall(r"(\w+):(\d+)", text.rpartition(" ")[0])
-        self.epoch_ms = int(text.rpartition(":")[2])
+        epoch = text.rpartition(" epoch:")[2]
+        self.epoch_ms = int(epoch) if epoch.isdecimal() else (instant(epoch) - instant("1970-01-01")) // timedelta(milliseconds=1)
         number, unit = re.search(r"@(\d+)([a-z]+)", text).groups()
         self.tick_ms = int(number) * TICKS[unit]
         self.fields, self.shift = {}, 0

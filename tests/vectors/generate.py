@@ -5,6 +5,7 @@ python3 tests/vectors/generate.py          writes them
 python3 tests/vectors/generate.py --check  fails when a committed file differs
 """
 
+import datetime
 import json
 import pathlib
 import sys
@@ -98,13 +99,23 @@ PRESETS = {
 }
 OTHERS = {
     "time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01": "time:41@1ms business:4 machine:6 sequence:12 epoch:1735689600000",
-    "  time:42@7s   generator:8 sequence:13  epoch:0 ": "time:42@7s generator:8 sequence:13 epoch:0",
+    "  time:42@7s   generator:8 sequence:13  epoch:1970-01-01 ": "time:42@7s generator:8 sequence:13 epoch:1970-01-01",
     "time:40@1000ms sequence:12 epoch:2025-01-01T02:00:00+02:00": "time:40@1s sequence:12 epoch:1735689600000",
-    "time:20@60m a:1 sequence:1 b_2:1 epoch:1601-01-01": "time:20@1h a:1 sequence:1 b_2:1 epoch:-11644473600000",
-    "time:62@1h sequence:1 epoch:0": "time:62@1h sequence:1 epoch:0",
-    "time:1@1ms sequence:62 epoch:0": "time:1@1ms sequence:62 epoch:0",
-    "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:-28800000": "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:-28800000",
+    "time:20@60m a:1 sequence:1 b_2:1 epoch:1601-01-01": "time:20@1h a:1 sequence:1 b_2:1 epoch:1601-01-01",
+    "time:62@1h sequence:1 epoch:1970-01-01": "time:62@1h sequence:1 epoch:1970-01-01",
+    "time:1@1ms sequence:62 epoch:1970-01-01": "time:1@1ms sequence:62 epoch:1970-01-01",
+    "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1969-12-31T16:00:00Z": "time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1969-12-31T16:00:00Z",
+    "time:41@1ms node:10 sequence:12 epoch:1970-01-01T00:00:00.001Z": "time:41@1ms node:10 sequence:12 epoch:1970-01-01T00:00:00.001Z",
+    "time:41@1ms node:10 sequence:12 epoch:1990-01-01": "time:41@1ms node:10 sequence:12 epoch:631152000000",
+    "time:41@1ms node:10 sequence:12 epoch:631152000000": "time:41@1ms node:10 sequence:12 epoch:631152000000",
 }
+
+
+def epoch_ms(text):
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    since = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC) - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return since // datetime.timedelta(milliseconds=1)
 
 
 class Layout:
@@ -114,7 +125,7 @@ class Layout:
         unit = tick.lstrip("0123456789")
         self.text = canonical
         self.time_bits, self.tick_ms = int(bits), int(tick.removesuffix(unit)) * UNITS[unit]
-        self.epoch_ms = int(epoch.removeprefix("epoch:"))
+        self.epoch_ms = epoch_ms(epoch.removeprefix("epoch:"))
         self.fields = [(name, int(width)) for name, width in (field.split(":") for field in fields)]
 
     def compose(self, tick, **values):
@@ -160,28 +171,32 @@ def layouts():
         ("nonsense", "SPEC", ["nonsense", "twitter"]),
         ("Twitter", "SPEC", ["Twitter"]),
         ("time:41@1ms", "LAYOUT_INVALID", ["epoch"]),
-        ("time:41@1ms epoch:0", "LAYOUT_INVALID", ["sequence"]),
-        ("node:10 time:41@1ms sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "time"]),
-        ("time:41 node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick"]),
-        ("time:41@0ms node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1ms to 1h"]),
-        ("time:41@2h node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1ms to 1h"]),
-        ("time:41@1 node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["ms, s, m or h"]),
-        ("time:41@99999999999999999999s node:1 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick"]),
-        ("time:0@1ms node:10 sequence:12 epoch:0", "LAYOUT_INVALID", ["1 to 63"]),
-        ("time:41@1ms node:0 sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "1 to 63"]),
-        ("time:41@1ms node:-1 sequence:12 epoch:0", "LAYOUT_INVALID", ["-1"]),
-        ("time:41@1ms node:9999999999 sequence:12 epoch:0", "LAYOUT_INVALID", ["9999999999"]),
-        ("time:41@1ms node:5 node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["node", "twice"]),
-        ("time:41@1ms Node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["Node"]),
-        ("time:41@1ms 5node:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["5node"]),
-        ("time:41@1ms store:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["store", "reserved"]),
-        ("time:41@1ms looks_rounded:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["looks_rounded", "reserved"]),
-        ("time:41@1ms tick:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["tick", "reserved"]),
+        ("time:41@1ms epoch:1970-01-01", "LAYOUT_INVALID", ["sequence"]),
+        ("node:10 time:41@1ms sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["node", "time"]),
+        ("time:41 node:10 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["tick"]),
+        ("time:41@0ms node:10 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["1ms to 1h"]),
+        ("time:41@2h node:10 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["1ms to 1h"]),
+        ("time:41@1 node:10 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["ms, s, m or h"]),
+        ("time:41@99999999999999999999s node:1 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["tick"]),
+        ("time:0@1ms node:10 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["1 to 63"]),
+        ("time:41@1ms node:0 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["node", "1 to 63"]),
+        ("time:41@1ms node:-1 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["-1"]),
+        ("time:41@1ms node:9999999999 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["9999999999"]),
+        ("time:41@1ms node:5 node:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["node", "twice"]),
+        ("time:41@1ms Node:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["Node"]),
+        ("time:41@1ms 5node:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["5node"]),
+        ("time:41@1ms store:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["store", "reserved"]),
+        ("time:41@1ms looks_rounded:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["looks_rounded", "reserved"]),
+        ("time:41@1ms tick:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["tick", "reserved"]),
         ("time:41@1ms node:5 sequence:12 epoch:yesterday", "SPEC", ["epoch", "yesterday"]),
         ("time:41@1ms node:5 sequence:12 epoch:99999999999999999999", "OUT_OF_RANGE", ["epoch"]),
-        ("time:41@1ms node:5 sequence:12 epoch:0 epoch:0", "LAYOUT_INVALID", ["epoch"]),
-        ("time:41@1ms node sequence:12 epoch:0", "LAYOUT_INVALID", ["node"]),
-        ("time:41@1ms nöde:5 sequence:12 epoch:0", "LAYOUT_INVALID", ["nöde"]),
+        ("time:41@1ms node:5 sequence:12 epoch:1735689600", "OUT_OF_RANGE", ["1735689600000", "1970-01-21T02:08:09.6Z", "milliseconds"]),
+        ("time:41@1ms node:5 sequence:12 epoch:0", "OUT_OF_RANGE", ["written as a date, 1970-01-01"]),
+        ("time:41@1ms node:5 sequence:12 epoch:-28800000", "OUT_OF_RANGE", ["written as a date, 1969-12-31T16:00:00Z"]),
+        ("time:41@1ms node:5 sequence:12 epoch:631151999999", "OUT_OF_RANGE", ["1989-12-31T23:59:59.999Z"]),
+        ("time:41@1ms node:5 sequence:12 epoch:1970-01-01 epoch:1970-01-01", "LAYOUT_INVALID", ["epoch"]),
+        ("time:41@1ms node sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["node"]),
+        ("time:41@1ms nöde:5 sequence:12 epoch:1970-01-01", "LAYOUT_INVALID", ["nöde"]),
     ]
     given = PRESETS | {text: text for text in PRESETS.values()} | OTHERS
     return {
@@ -347,8 +362,8 @@ COSID = "time:41@1ms machine:10 sequence:12 epoch:1577203200000"
 SONYFLAKE_1 = "time:39@10ms sequence:8 machine:16 epoch:1409529600000"
 # Each with an ID of 2025-07-01T00:00:00Z, as the package makes them.
 PACKAGES = {
-    "snowflake-id (PyPI, npm)": ("time:41@1ms node:10 sequence:12 epoch:0", 7345602035712172033),
-    "pysnowflake": ("time:41@1ms dc:2 worker:8 sequence:12 epoch:550281600000", 5037553719706677249),
+    "snowflake-id (PyPI, npm)": ("time:41@1ms node:10 sequence:12 epoch:1970-01-01", 7345602035712172033),
+    "pysnowflake": ("time:41@1ms dc:2 worker:8 sequence:12 epoch:1987-06-10", 5037553719706677249),
     "@sapphire/snowflake": ("time:41@1ms worker:5 process:5 sequence:12 epoch:1577836800000", 727674834125213697),
     "nodejs-snowflake": ("time:41@1ms instance:12 sequence:10 epoch:1577836800000", 727674834127201281),
 }

@@ -313,5 +313,5 @@ fn would_block(trouble: Option<Error>) -> Error {
         Some(error) => format!("the next numbers take longer than this call may wait: {error}"),
         None => "the next numbers take longer than this call may wait".to_owned(),
     };
-    Error::new(ErrorKind::WouldBlock, why).retry_in(SOON)
+    Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait()
 }

@@ -7,6 +7,7 @@ use super::{DONE, FAILED};
 use crate::clock::{Counter, system_ms};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
+use crate::lease::Contract;
 use crate::spec::{DEFAULT_NAMESPACE, Source, Spec};
 use crate::store::Address;
 use crate::time::{show_instant, show_span};
@@ -167,12 +168,12 @@ fn spec(spec: &Spec, findings: &mut Findings) {
         Source::Leased(contract) => {
             let given = spec.value("store").ok().flatten().unwrap_or_default();
             let namespace = spec.value("namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-            store(&given, &namespace, &plan.layout, contract.call_timeout(), findings);
+            store(&given, &namespace, &plan.layout, &contract, findings);
         }
     }
 }
 
-fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings: &mut Findings) {
+fn store(given: &str, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
     let since = Instant::now();
     let mut namespace = match Namespace::connect(given, name, false) {
         Ok(namespace) => namespace,
@@ -206,7 +207,7 @@ fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings:
     offsets.sort_unstable();
     let middle = taken[taken.len() / 2];
     let text = format!("{}: it answers in {:.1} ms, connected in {:.0} ms", namespace.address(), ms(middle), ms(connected));
-    if middle > SLOW || middle > patience / 4 {
+    if middle > SLOW || middle > contract.call_timeout() / 4 {
         findings.warn("store", text, "take a store that is nearer, or a longer window= and renew=");
     } else {
         findings.good("store", text);
@@ -224,7 +225,12 @@ fn store(given: &str, name: &str, layout: &Layout, patience: Duration, findings:
         Some(offset) => findings.good("skew", format!("this machine's clock is {} ms from the store's", -offset)),
     }
     if let Some(listing) = listing {
-        health(&listing.health(), name, layout, findings);
+        let health = listing.health();
+        match namespace.first_wait(contract) {
+            _ if health.is_begun => self::health(&health, name, layout, contract, findings),
+            Ok(first_wait) => empty(first_wait, name, contract, findings),
+            Err(error) => findings.error("store", &error),
+        }
     }
 }
 
@@ -240,11 +246,20 @@ fn durable(address: &Address, findings: &mut Findings) {
     }
 }
 
-fn health(health: &super::listing::Health, name: &str, layout: &Layout, findings: &mut Findings) {
-    let area = "namespace";
-    if !health.is_begun {
-        return findings.good(area, format!("{name}: empty, no process has leased from it"));
+/// A namespace that no process has leased from.
+fn empty(first_wait: Option<Duration>, name: &str, contract: &Contract, findings: &mut Findings) {
+    match first_wait {
+        None => findings.good("namespace", format!("{name}: empty, no process has leased from it")),
+        Some(wait) => findings.warn(
+            "namespace",
+            format!("{name}: empty; the first start waits {} s, because the store may have lost writes", wait.as_secs_f64().round()),
+            format!("if no ID of it was ever issued, run {} before the first start: then no start waits", contract.terms.beginning()),
+        ),
     }
+}
+
+fn health(health: &super::listing::Health, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
+    let area = "namespace";
     match &health.layout {
         Some(theirs) if theirs.shape() != layout.shape() => {
             let text = format!("{name}: it is used with the layout {theirs}: this spec is refused with LAYOUT_MISMATCH");
@@ -257,14 +272,14 @@ fn health(health: &super::listing::Health, name: &str, layout: &Layout, findings
         findings.bad(
             area,
             format!("{name}: it was kept by another server, or this one has restarted or was restored"),
-            "when no process uses the old one any more: frazil nodes STORE --namespace NAMESPACE --accept",
+            contract.terms.acceptance(),
         );
     }
     if health.unreadable > 0 {
         findings.warn(
             area,
             format!("{name}: {} records cannot be read, and their numbers are out of use", health.unreadable),
-            "frazil nodes STORE lists them",
+            format!("`{}` lists them", contract.terms.nodes),
         );
     }
     let (used, nodes) = (health.used, health.nodes);

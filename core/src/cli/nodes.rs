@@ -4,7 +4,7 @@ use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::{Meta, accept, begin, set_back};
+use crate::lease::{Contract, Meta, accept, begin, first_wait, set_back};
 use crate::spec::{Source, Spec, check_namespace, resolve};
 use crate::store::{Address, Loaded, Store, Swap, Swapped, Which};
 use crate::time::show_instant;
@@ -56,6 +56,14 @@ impl<'a> Namespace<'a> {
     pub(super) fn list(&mut self) -> Result<Listing> {
         let loaded = self.load(Which::All)?;
         Ok(Listing::new(self.address.to_string(), self.name.to_owned(), loaded, system_ms()))
+    }
+
+    /// The time for which the first start waits.
+    ///
+    /// # Errors
+    /// `STORE_*`.
+    pub(super) fn first_wait(&mut self, contract: &Contract) -> Result<Option<Duration>> {
+        Ok(first_wait(contract, &self.load(Which::One(0))?))
     }
 
     fn load(&mut self, which: Which) -> Result<Loaded> {

@@ -32,7 +32,7 @@ fn generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Arc<Generat
 }
 
 fn bare_generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Generator {
-    let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:0")).expect("a good layout");
+    let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:1970-01-01")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
     let lease = Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound);
     let generator = Generator::fixed(layout, policies, Clock::manual(), lease, 0, 0);

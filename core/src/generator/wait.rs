@@ -114,7 +114,8 @@ impl Generator {
     }
 
     fn sleep(&self, due_in: Duration, left: Duration, wait: &Wait<'_>) -> Result<()> {
-        let why = if self.clock.is_manual() {
+        let is_manual = self.clock.is_manual();
+        let why = if is_manual {
             "and only set_time moves clock=manual"
         } else if due_in > left {
             "and this call may not wait so long"
@@ -124,7 +125,8 @@ impl Generator {
             return Ok(());
         };
         let why = format!("the next ID is due in {} ms, {why}", millis_up(due_in));
-        Err(Error::new(ErrorKind::WouldBlock, why).retry_in(due_in))
+        let error = Error::new(ErrorKind::WouldBlock, why).retry_in(due_in);
+        Err(if is_manual { error } else { error.of_a_short_wait() })
     }
 }
 

@@ -32,7 +32,7 @@ impl Layout {
                 }
                 time = Some(parse_time(value)?);
             } else if name == "epoch" {
-                epoch_ms = Some(time::parse_instant("epoch", value)?);
+                epoch_ms = Some(time::parse_epoch(value)?);
             } else {
                 check_name(name)?;
                 if fields.iter().any(|field| field.name == name) {
@@ -73,7 +73,7 @@ impl fmt::Display for Layout {
         for field in fields {
             write!(f, " {}:{}", field.name, field.bits)?;
         }
-        write!(f, " epoch:{}", self.0.epoch_ms)
+        write!(f, " epoch:{}", time::show_epoch(self.0.epoch_ms))
     }
 }
 

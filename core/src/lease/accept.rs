@@ -5,6 +5,7 @@ use super::holder::{BEGINNING_MS, Holder};
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
+use std::time::Duration;
 
 /// The write that begins a new incarnation in a namespace as it stands, and the record that it writes.
 ///
@@ -41,6 +42,14 @@ pub(crate) fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>
         return Err(Error::new(ErrorKind::Conflict, why));
     }
     Holder::beginning(contract.terms.clone(), loaded)
+}
+
+/// The time for which the first start of a namespace waits, because the store may have forgotten what was issued in it; `None` where none
+/// waits.
+pub(crate) fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
+    let first = Holder::first(contract.terms.clone(), loaded).ok().flatten().filter(|_| loaded.meta.is_none())?;
+    let begins_ms = Meta::parse(&first.new).ok()?.begins_ms()?;
+    u64::try_from(begins_ms - loaded.time_ms?).ok().map(Duration::from_millis)
 }
 
 /// A bound that is set back, and the write that does it.
@@ -91,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_new_incarnation_keeps_the_times_and_the_layout() {
-        let text = meta("time:41@1ms node:10 sequence:12 epoch:0");
+        let text = meta("time:41@1ms node:10 sequence:12 epoch:1970-01-01");
         let clock = Loaded { server: "new".to_owned(), time_ms: Some(5_000), ..Loaded::default() };
         let (after, swap) = accept(&text, &clock, 9_000, 7).unwrap();
         assert_eq!(after, Meta { nonce: 7, server: "new".to_owned(), since_ms: 7_000, ..Meta::parse(&text).unwrap() });
@@ -104,7 +113,7 @@ mod tests {
 
     #[test]
     fn bounds_that_only_a_wrong_clock_confirmed_are_set_back_to_the_floor() {
-        let meta = Meta::parse(&meta("time:41@1ms node:10 sequence:12 epoch:0").replace("since=0", "since=10000")).unwrap();
+        let meta = Meta::parse(&meta("time:41@1ms node:10 sequence:12 epoch:1970-01-01").replace("since=0", "since=10000")).unwrap();
         let floor_ms = meta.begins_ms().unwrap() as u64;
         let record = |tenure, end_ms: u64| Slot { tenure, token: 7, version: 3, bound: end_ms << 12 | 4095, holder: "h:1".to_owned() };
         let years = floor_ms + 5 * 365 * 86_400_000;
@@ -124,7 +133,7 @@ mod tests {
     #[test]
     fn what_no_floor_helps_is_refused() {
         let kind = |text: &str| accept(text, &Loaded::default(), 1, 7).unwrap_err().kind();
-        assert_eq!(kind(&meta("time:41@1ms node:10 sequence:12 epoch:0 lease=disposable given=")), ErrorKind::StoreUnsuitable);
+        assert_eq!(kind(&meta("time:41@1ms node:10 sequence:12 epoch:1970-01-01 lease=disposable given=")), ErrorKind::StoreUnsuitable);
         assert_eq!(kind("2 whatever"), ErrorKind::StoreCorrupt);
     }
 }

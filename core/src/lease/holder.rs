@@ -44,7 +44,7 @@ mod slot;
 mod terms;
 
 pub(crate) use loss::Loss;
-pub(crate) use terms::{Do, Grant, Now, Reply, Terms};
+pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ pub(crate) struct Holder {
     watch: Option<Watch>,
     trouble: Option<Error>,
     /// What it waits for, where it knows until when.
-    awaits: Option<String>,
+    awaits: Option<Error>,
     /// How often a bound was moved on.
     renewals: u64,
 }
@@ -169,15 +169,20 @@ impl Holder {
     }
 
     /// What it waits for, for people.
-    pub(crate) fn awaits(&self) -> Option<&String> {
+    pub(crate) fn awaits(&self) -> Option<&Error> {
         self.awaits.as_ref()
     }
 
     /// The write that begins a namespace in which no ID was ever issued: an operator says so.
     #[cfg(feature = "cli")]
     pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
-        let vouched_for = Loaded { loses_writes: false, ..loaded.clone() };
-        Holder::new(terms, fastrand::Rng::new()).establish(&vouched_for)
+        Holder::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
+    }
+
+    /// The write that a process makes which finds the namespace like this.
+    #[cfg(feature = "cli")]
+    pub(crate) fn first(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
+        Holder::new(terms, fastrand::Rng::new()).establish(loaded)
     }
 
     /// Whether no slot is wanted.

@@ -26,13 +26,14 @@ mod simulation;
 mod visit;
 
 #[cfg(feature = "cli")]
-pub(crate) use accept::{accept, begin, set_back};
+pub(crate) use accept::{accept, begin, first_wait, set_back};
 #[cfg(feature = "cli")]
 pub(crate) use contract::Purpose;
 pub(crate) use contract::{Contract, Times};
 pub(crate) use duty::{Due, Duty};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
+pub(crate) use holder::nodes_command;
 pub(crate) use line::Line;
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};

@@ -231,16 +231,28 @@ impl<'a> Patience<'a> {
         self.phase.since.elapsed() >= self.patience
     }
 
-    fn over(&self, contract: &Contract, reason: Option<String>) -> Error {
+    fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
         let address = &contract.address;
+        let is_short = self.wait.max() < self.patience;
+        // Whose number it is was found. A caller that may not wait at all comes back for it.
+        if let Some(held) = reason.as_ref().filter(|reason| is_short && is_held(reason) && !self.wait.is_probe()) {
+            let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
+            let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
+            return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
+        }
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        if self.wait.max() < self.patience {
+        if is_short {
             let why = format!("store={address} takes longer than this call may wait{reason}");
-            return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON);
+            return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait();
         }
         let why = format!("store={address} had no node number ready within {} ms{reason}", self.patience.as_millis());
         Error::new(ErrorKind::LeaseExhausted, why)
     }
+}
+
+/// Tells the reasons that name a holder from others.
+fn is_held(reason: &Error) -> bool {
+    matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode)
 }
 
 /// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has keepers of its own.

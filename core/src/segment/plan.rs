@@ -10,6 +10,7 @@ use crate::lease;
 use crate::policy::PATIENCE_MS;
 use crate::spec::{DEFAULT_NAMESPACE, Spec, check_namespace, spec_error};
 use crate::store::{Address, Table};
+use crate::text::{is_number, shown_number};
 use crate::time;
 use std::time::Duration;
 
@@ -238,10 +239,11 @@ fn number(spec: &Spec, key: &str, least: u64, most: u64) -> Result<Option<u64>> 
 }
 
 pub(crate) fn parse_number(key: &str, text: &str, least: u64, most: u64) -> Result<u64> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    if !is_number(text) {
         return Err(spec_error(format!("{key}={} is not a number", shown(text))));
     }
-    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("{key}={text} is out of range: {least} to {most}")))
+    let number = if text.starts_with('+') { None } else { text.parse().ok().filter(|number| (least..=most).contains(number)) };
+    number.ok_or_else(|| {
+        Error::new(ErrorKind::OutOfRange, format!("{key}={} is out of range: the integers {least} to {most}", shown_number(text)))
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, login_hint, shell_word};
 use crate::fork;
 use crate::lease::Line;
 use crate::store::{Loaded, Swapped, Which};
@@ -212,7 +212,7 @@ impl Tagged {
     fn command(&self) -> String {
         let Tagged { line, namespace, tag, lattice, .. } = self;
         let (address, shown) = (line.address().to_string(), lattice.to_string().replace(' ', " --"));
-        let login = if address.contains("***@") { ", with the user and the password for ***" } else { "" };
+        let login = login_hint(&address);
         // What begins with a dash would be taken for an option.
         let end = if tag.starts_with('-') { "-- " } else { "" };
         format!("frazil segment {} --namespace={namespace} --{shown} --start=N {end}{tag}{login}", shell_word(&address))
@@ -221,12 +221,6 @@ impl Tagged {
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
         Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.line.address(), self.namespace, self.tag))
     }
-}
-
-/// A word as a shell takes it.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@%+,=".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 #[cfg(all(test, not(loom)))]

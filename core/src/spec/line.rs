@@ -33,6 +33,11 @@ impl Spec {
         self.values("store").ok().flatten().is_none_or(|stores| stores.iter().any(|store| store == "memory"))
     }
 
+    /// The value of a key as the line shows it.
+    pub(super) fn shown(&self, key: &str) -> String {
+        self.pairs.iter().find(|(name, _)| name == key).map_or_else(String::new, |(key, value)| shown_value(key, value))
+    }
+
     fn has_own_state(&self) -> bool {
         self.value("detached").is_ok_and(|flag| flag.as_deref() == Some("true")) && !self.pairs.iter().any(|(key, _)| key == "store")
     }
@@ -99,6 +104,23 @@ mod tests {
             assert!(error.to_string().contains("env:NAME") && !error.to_string().contains("secret@"), "{error}");
         }
         assert!(refused("standard node=7 detached=true").to_string().contains("detached=true"));
+    }
+
+    #[test]
+    fn a_command_shows_no_secret() {
+        let command = |line: &str| {
+            let spec = Spec::parse(line).unwrap();
+            crate::lease::nodes_command(&spec.shown("store"), "default")
+        };
+        assert_eq!(command("standard store=env:NOWHERE"), "frazil nodes env:NOWHERE --namespace default");
+        assert_eq!(command("standard store='file:/my ids'"), "frazil nodes 'file:/my ids' --namespace default");
+        let url = "store=redis://me:secret@h/0";
+        assert_eq!(command(&format!("standard {url}")), "frazil nodes 'redis://***@h/0' --namespace default");
+        let crate::spec::Source::Leased(contract) = Spec::parse(&format!("leaf {url} window=20s")).unwrap().plan().unwrap().source else {
+            panic!("a spec with a store leases");
+        };
+        let told = "`frazil nodes 'redis://***@h/0' --namespace default --begin 'leaf window=20s'`, with the user and the password for ***";
+        assert_eq!(contract.terms.beginning(), told);
     }
 
     #[test]

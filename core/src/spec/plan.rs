@@ -6,11 +6,12 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::check_observed;
 use crate::id::Id;
 use crate::layout::{Field, Layout, check_value};
-use crate::lease::{Contract, Times};
+use crate::lease::{Contract, Times, nodes_command};
 use crate::nearest::did_you_mean;
 use crate::policy::{Policies, Reaction, Start};
 use crate::preset::{self, STANDARD};
 use crate::store::Address;
+use crate::text::{is_number, shown_number};
 use crate::time;
 
 /// The source of a generator's node number.
@@ -114,7 +115,7 @@ impl Spec {
             None => Layout::parse(preset.layout)?,
         };
         Ok(match self.value("epoch")? {
-            Some(epoch) => (layout.with_epoch(time::parse_instant("epoch", &epoch)?), preset),
+            Some(epoch) => (layout.with_epoch(time::parse_epoch(&epoch)?), preset),
             None => (layout, preset),
         })
     }
@@ -199,7 +200,10 @@ impl Spec {
             return Err(spec_error("window= and renew= have no meaning for lease=disposable, whose numbers have no end".to_owned()));
         }
         let fields = self.given(layout)?.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
-        let contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
+        let mut contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
+        // A variable is named as it was given: what it holds may be a secret.
+        contract.terms.nodes = nodes_command(&self.shown("store"), &contract.namespace);
+        contract.terms.line = self.without(&["store", "namespace"]).to_string();
         Ok(Source::Leased(Box::new(Contract { detached, spec: self.to_string(), ..contract })))
     }
 
@@ -238,17 +242,13 @@ fn node_value(field: &Field, text: &str) -> Result<u64> {
         let host = gethostname::gethostname();
         return hostname_ordinal(name, &host.to_string_lossy(), rest);
     }
-    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
-        let kind = if text.strip_prefix('-').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
-            ErrorKind::OutOfRange
-        } else {
-            ErrorKind::Spec
-        };
-        return Err(Error::new(kind, format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));
+    if !is_number(text) {
+        return Err(spec_error(format!("{name}={} is not a node number: 0, 1, 2, ..., hostname or hostname+N", shown(text))));
     }
     let (bits, max) = (field.bits(), field.max());
-    let outside = |_| Error::new(ErrorKind::OutOfRange, format!("{name}={} is out of range: {bits} bits allow 0 to {max}", shown(text)));
-    text.parse().map_err(outside)
+    let number = if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None };
+    let outside = || format!("{name}={} is out of range: {bits} bits allow the integers 0 to {max}", shown_number(text));
+    number.ok_or_else(|| Error::new(ErrorKind::OutOfRange, outside()))
 }
 
 /// The ordinal at the end of a StatefulSet pod's name: `shop-3` is 3.

@@ -323,11 +323,11 @@ fn errors_and_usage() {
         (&["sql", "postgres", "twitter"][..], 1, "frazil: OUT_OF_RANGE: the dialect \"postgres\" (did you mean postgresql?) is none of: "),
         (&["sql", "oracle://me:secret@127.0.0.1", "twitter"], 1, "frazil: OUT_OF_RANGE: "),
         (&["sql", "sqlite", "twiter"], 1, "frazil: SPEC: there is no preset \"twiter\" (did you mean twitter?)"),
-        (&["sql", "sqlite", "time:41@1ms node:40 sequence:12 epoch:0"], 1, "frazil: LAYOUT_INVALID: "),
+        (&["sql", "sqlite", "time:41@1ms node:40 sequence:12 epoch:1970-01-01"], 1, "frazil: LAYOUT_INVALID: "),
         (&["sql", "sqlite", "twitter worker=7"], 1, "frazil: UNKNOWN_KEY: there is no key \"worker\" here; keys: layout, epoch; "),
         (&["sql", "sqlite", "twitter store=redis://me:secret@127.0.0.1:1"], 1, "frazil: UNKNOWN_KEY: there is no key \"store\" here"),
         (
-            &["sql", "sqlite", "time:41@1ms min_id:10 sequence:12 epoch:0"],
+            &["sql", "sqlite", "time:41@1ms min_id:10 sequence:12 epoch:1970-01-01"],
             1,
             "frazil: SPEC: the field min_id would have the name of another",
         ),

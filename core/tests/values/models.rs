@@ -7,7 +7,7 @@ use frazil::{ErrorKind, Layout, Snowflake};
 use proptest::prelude::*;
 
 /// Eight IDs a tick.
-const LAYOUT: &str = "layout=\"time:41@1ms worker:5 sequence:3 epoch:0\" worker=9 clock=manual detached=true";
+const LAYOUT: &str = "layout=\"time:41@1ms worker:5 sequence:3 epoch:1970-01-01\" worker=9 clock=manual detached=true";
 const PER_TICK: u64 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -213,7 +213,7 @@ proptest! {
 /// UidGenerator's way after a rollback across a restart: a node number per start, never used again.
 #[test]
 fn uidgenerator_takes_a_fresh_worker_number_at_each_start() {
-    let spec = "layout=\"time:41@1ms worker:3 sequence:3 epoch:0\" store=memory namespace=fresh lease=disposable detached=true";
+    let spec = "layout=\"time:41@1ms worker:3 sequence:3 epoch:1970-01-01\" store=memory namespace=fresh lease=disposable detached=true";
     let mut seen: Vec<u64> = (0..8).map(|_| Snowflake::open(spec).unwrap().node()).collect();
     seen.sort_unstable();
     assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6, 7]);

@@ -94,6 +94,21 @@ fn specs() {
     }
 }
 
+#[test]
+fn mistakes() {
+    for row in rows(&vectors("mistakes"), "mistakes").iter().filter(|row| row["typed"].is_null()) {
+        let value = row["value"].as_str().map_or_else(|| row["value"].to_string(), str::to_owned);
+        let told = match (row["option"].as_str(), row["call"].as_str()) {
+            (Some(option), _) => Snowflake::open(&format!("{} {option}={value}", text(row, "spec"))).err(),
+            (_, Some("decode")) if row["value"].is_string() => value.parse::<Id>().err(),
+            (_, Some("text")) if row["value"].is_string() => value.parse::<TextFormat>().err(),
+            // Its type allows no such value.
+            _ => continue,
+        };
+        check_refusal(row, told.unwrap_or_else(|| panic!("{row} is taken")));
+    }
+}
+
 /// Does what the steps of a replay say.
 fn walk(ids: &Snowflake, row: &Value, name: &str) {
     for (at, step) in rows(row, "steps").iter().enumerate() {

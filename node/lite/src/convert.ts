@@ -8,12 +8,19 @@ export type IdLike = string | bigint | number
 /** An instant: a Date, or Unix milliseconds. */
 export type Instant = Date | number
 
+/** The name of a typed array's class, whatever realm it is of. */
+function typedArray(value: object): string | undefined {
+  const tag = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)
+  return tag!.get!.call(value)
+}
+
 export function wrongType(name: string, value: unknown, allowed: string): never {
   let what = `a ${typeof value}`
   if (value == null) {
     what = String(value)
   } else if (typeof value === 'object') {
-    what = Array.isArray(value) ? 'an array' : dateMs(value) === undefined ? 'an object' : 'a Date'
+    const typed = typedArray(value)
+    what = Array.isArray(value) ? 'an array' : typed ? `${/^I/.test(typed) ? 'an' : 'a'} ${typed}` : dateMs(value) === undefined ? 'an object' : 'a Date'
   }
   return refuse('WRONG_TYPE', `${cut(name, 60)} is ${what}: it must be ${allowed}`)
 }

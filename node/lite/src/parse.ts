@@ -2,7 +2,7 @@
 import { refuse, shown } from './error.js'
 import type { Field, Shape } from './shape.js'
 import { presets, reserved } from './tables.js'
-import { parseDuration, parseInstant, showDuration, showSpan } from './time.js'
+import { parseDuration, parseEpoch, showDuration, showEpoch, showSpan } from './time.js'
 
 const ID_BITS = 63
 const LONGEST_NAME = 32
@@ -31,7 +31,7 @@ export function parseLayout(given: string): Shape {
       }
       time = parseTime(value)
     } else if (name === 'epoch') {
-      epochMs = parseInstant('epoch', value)
+      epochMs = parseEpoch(value)
     } else {
       checkName(name)
       if (fields.some(field => field.name === name)) {
@@ -53,7 +53,7 @@ export function parseLayout(given: string): Shape {
 
 /** The canonical text. */
 export function showLayout({ timeBits, tickMs, epochMs, fields }: Shape): string {
-  return [`time:${timeBits}@${showDuration(tickMs)}`, ...fields.map(({ name, bits }) => `${name}:${bits}`), `epoch:${epochMs}`].join(' ')
+  return [`time:${timeBits}@${showDuration(tickMs)}`, ...fields.map(({ name, bits }) => `${name}:${bits}`), `epoch:${showEpoch(epochMs)}`].join(' ')
 }
 
 function invalid(why: string): never {

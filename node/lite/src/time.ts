@@ -5,6 +5,9 @@ import { refuse, shown } from './error.js'
 const FIRST_MS = -62_135_596_800_000
 export const LAST_MS = 253_402_300_799_999
 
+/** 1990-01-01: an integer below it was most likely meant as seconds. */
+const FIRST_INTEGER_EPOCH_MS = 631_152_000_000
+
 /** A year of 365.2425 days. */
 const YEAR_MS = 31_556_952_000
 
@@ -32,6 +35,8 @@ export function showSpan(ms: number): string {
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60))(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i
 
+const NUMBER = /^[+-]?(?:nan|inf|infinity|(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?)$/i
+
 /** Parses Unix milliseconds, an RFC 3339 instant, or a date (midnight UTC). */
 export function parseInstant(key: string, text: string): number {
   if (/^-?\d+$/.test(text)) {
@@ -41,7 +46,7 @@ export function parseInstant(key: string, text: string): number {
   const midnight = new Date(`${date}T00:00:00Z`)
   // Some engines take the 31st of June.
   if (!date || isNaN(+midnight) || !midnight.toISOString().startsWith(date)) {
-    refuse('SPEC', `${key}=${shown(text)} is not an instant: give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z`)
+    refuse(NUMBER.test(text) ? 'OUT_OF_RANGE' : 'SPEC', `${key}=${shown(text)} is not an instant: give Unix milliseconds, 2025-01-01 or 2025-01-01T00:00:00Z`)
   }
   if (/[1-9]/.test(fraction.slice(3))) {
     refuse('SPEC', `${key}=${shown(text)} is finer than a millisecond`)
@@ -49,6 +54,23 @@ export function parseInstant(key: string, text: string): number {
   // A leap second is the second before it.
   const exact = `${time.replace(/60$/, '59')}.${fraction.slice(0, 3).padEnd(3, '0')}${zone.toUpperCase()}`
   return checkInstant(key, Date.parse(`${date}T${exact}`))
+}
+
+/** Parses a layout's epoch: an integer must lie in 1990 or later, because a smaller one is most likely in seconds. */
+export function parseEpoch(text: string): number {
+  const ms = parseInstant('epoch', text)
+  if (!/^-?\d+$/.test(text) || ms >= FIRST_INTEGER_EPOCH_MS) {
+    return ms
+  }
+  const [date, inMs] = [showEpoch(ms), ms * 1000]
+  const meant = inMs >= FIRST_INTEGER_EPOCH_MS && inMs <= LAST_MS ? `if it is in seconds, write ${inMs}; ` : ''
+  return refuse('OUT_OF_RANGE', `epoch=${text} is out of range: an integer is in Unix milliseconds and lies in 1990 or later, and this is `
+    + `${date}: ${meant}an epoch before 1990 is written as a date, ${date}`)
+}
+
+/** Prints an epoch as a layout's text has it: as Unix milliseconds, and one before 1990 as a date. */
+export function showEpoch(unixMs: number): string {
+  return unixMs < FIRST_INTEGER_EPOCH_MS ? showInstant(unixMs).replace(/T00:00:00Z$/, '') : String(unixMs)
 }
 
 /** Refuses an instant that some language's own type cannot hold. */

@@ -7,9 +7,9 @@
 //! why that is small.
 
 use crate::convert::latin1;
-use crate::error::{catch, throw_raw};
+use crate::error::{catch, instead, throw_raw};
 use crate::lease::Held;
-use crate::next::{self, Mint, raw_function};
+use crate::next::{self, Mint, NEXT_ASYNC, raw_function};
 use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Id, TextFormat};
 use napi::bindgen_prelude::*;
 use napi::{check_status, sys};
@@ -65,7 +65,7 @@ unsafe extern "C" fn write<M: Mint>(env: sys::napi_env, info: sys::napi_callback
     // SAFETY: on the environment's thread.
     match catch(|| unsafe { writer.write(env) }) {
         Ok(Ok(text)) => text,
-        Ok(Err(error)) | Err(error) => throw_raw(env, &error),
+        Ok(Err(error)) | Err(error) => throw_raw(env, &instead(error, NEXT_ASYNC)),
     }
 }
 

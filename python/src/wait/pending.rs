@@ -4,6 +4,7 @@
 
 use crate::error::{exception, guard, held};
 use crate::next::Ids;
+use crate::wait::LONGER;
 use frazil::{ErrorKind, Pending, Wait};
 use pyo3::PyTypeCheck;
 use pyo3::prelude::*;
@@ -66,7 +67,7 @@ impl Call {
             match look(Duration::ZERO.into()) {
                 Ok(value) => Ok(Some((value(py)?,))),
                 Err(error) if error.kind() == ErrorKind::WouldBlock && !self.max.is_zero() => Ok(None),
-                Err(error) => Err(exception(py, &error)),
+                Err(error) => Err(exception(py, &error.or_use(LONGER))),
             }
         })
     }
@@ -108,7 +109,7 @@ impl Ends {
                 if future.call_method0("done")?.is_truthy()? {
                     continue;
                 }
-                match result.map_err(|error| exception(py, &error)).and_then(|value| value(py)) {
+                match result.map_err(|error| exception(py, &error.or_use(LONGER))).and_then(|value| value(py)) {
                     Ok(value) => future.call_method1("set_result", (value,))?,
                     Err(error) => future.call_method1("set_exception", (error,))?,
                 };

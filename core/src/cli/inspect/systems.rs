@@ -60,9 +60,17 @@ const PUBLIC: &[Entry] = &[
     // A user's logical shard, of thousands; a database's sequence, modulo 1024.
     Entry("instagram", "instagram", Nodes::Any, Sequence::Rounds, 0.6, "2011-08-24", None),
     // github.com/mastodon/mastodon: Mastodon::Snowflake, 16 bits of a hash and a sequence.
-    Entry("Mastodon", "layout='time:47@1ms sequence:16 epoch:0' start=zero", Nodes::Any, Sequence::Any, 0.3, "2016-10-06", None),
+    Entry("Mastodon", "layout='time:47@1ms sequence:16 epoch:1970-01-01' start=zero", Nodes::Any, Sequence::Any, 0.3, "2016-10-06", None),
     // github.com/obsidianforensics/unfurl, parse_linkedin.py: what the lower bits mean is not known.
-    Entry("LinkedIn", "layout='time:41@1ms rest:10 sequence:12 epoch:0' start=zero", Nodes::Any, Sequence::Any, 0.3, "2013-01-01", None),
+    Entry(
+        "LinkedIn",
+        "layout='time:41@1ms rest:10 sequence:12 epoch:1970-01-01' start=zero",
+        Nodes::Any,
+        Sequence::Any,
+        0.3,
+        "2013-01-01",
+        None,
+    ),
 ];
 
 /// The systems whose IDs are met by those who run them.
@@ -116,7 +124,7 @@ const PRIVATE: &[Entry] = &[
     // Snowflakes that count from 1970, as many do that are written at home.
     Entry(
         "a Snowflake since 1970",
-        "layout='time:41@1ms worker:10 sequence:12 epoch:0' start=zero",
+        "layout='time:41@1ms worker:10 sequence:12 epoch:1970-01-01' start=zero",
         Nodes::Counted,
         Sequence::Starts,
         0.03,
@@ -125,7 +133,7 @@ const PRIVATE: &[Entry] = &[
     ),
     Entry(
         "a Snowflake since 1970 in UTC+8",
-        "layout='time:41@1ms worker:5 datacenter:5 sequence:12 epoch:-28800000' start=zero",
+        "layout='time:41@1ms worker:5 datacenter:5 sequence:12 epoch:1969-12-31T16:00:00Z' start=zero",
         Nodes::Counted,
         Sequence::Starts,
         0.01,

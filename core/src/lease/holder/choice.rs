@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::Loaded;
 use crate::time::{show_duration, show_instant};
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 /// How many holders an error lists.
 const LISTED: usize = 5;
@@ -14,6 +15,13 @@ const LISTED: usize = 5;
 pub(super) struct Watch {
     pub(super) since: u64,
     pub(super) slots: HashMap<u64, String>,
+}
+
+/// The holders of numbers, those first whose bounds pass first.
+fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a String)> {
+    let mut holders: Vec<_> = records.iter().map(|(node, (slot, _))| (slot.bound, *node, &slot.holder)).collect();
+    holders.sort_unstable();
+    holders
 }
 
 impl Holder {
@@ -104,7 +112,8 @@ impl Holder {
             let slots = records.iter().map(|(node, (_, text))| (*node, (*text).clone())).collect();
             self.watch = Some(Watch { since: now.mono_ms, slots });
         }
-        self.awaits = Some(format!("all node numbers that the spec allows are held; the next may be free at {}", show_instant(soonest)));
+        let wait = Duration::from_millis((soonest - now_ms).unsigned_abs());
+        self.awaits = Some(self.held_until(records, soonest).retry_in(wait));
         let until_end = u64::try_from(soonest - now_ms).unwrap_or(0) + layout.tick_ms();
         self.rest(now, until_end.min(self.look_ms()));
         Ok(())
@@ -135,23 +144,43 @@ impl Holder {
     }
 
     fn none_free(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>) -> Error {
-        let mut holders: Vec<_> = records.iter().map(|(node, (slot, _))| (slot.bound, *node, &slot.holder)).collect();
-        holders.sort_unstable();
+        let holders = holders(records);
         let until = |bound: u64| show_instant(self.end_ms(bound));
         if let ([(bound, node, holder)], 1) = (holders.as_slice(), self.terms.candidates.count()) {
             let most_ms = time_ms.map_or(i64::MAX, |time_ms| time_ms + self.meta_reach_ms() + CLOCK_ERROR_MS);
             let how = if self.end_ms(*bound) > most_ms {
-                "; a clock was ahead when that was written: stop the processes of the namespace, and run \
-                 `frazil nodes STORE --namespace NAMESPACE --accept`, which gives the number back"
+                let accept = self.terms.command("--accept");
+                format!(
+                    "; a clock was ahead when that was written: stop the processes of the namespace, and run {accept}, which gives the number back"
+                )
             } else {
-                ", which goes on extending it"
+                ", which goes on extending it".to_owned()
             };
             let why = format!("node number {node} is held by {holder} until {}{how}", until(*bound));
             return Error::new(ErrorKind::NodeInUse, why);
         }
+        self.all_held(&holders, holders.first().map(|(bound, ..)| self.end_ms(*bound)))
+    }
+
+    /// Names the holders, while the number that may be free soonest is waited for.
+    fn held_until(&self, records: &HashMap<u64, (Slot, &String)>, soonest_ms: i64) -> Error {
+        let holders = holders(records);
+        match (holders.as_slice(), self.terms.candidates.count()) {
+            ([(_, node, holder)], 1) => {
+                let (at, is_held) = (show_instant(soonest_ms), records.values().all(|(slot, _)| slot.tenure == Tenure::Held));
+                match is_held {
+                    true => Error::new(ErrorKind::NodeInUse, format!("node number {node} is held by {holder} until {at}")),
+                    false => Error::new(ErrorKind::WouldBlock, format!("node number {node} is free from {at} on")),
+                }
+            }
+            _ => self.all_held(&holders, Some(soonest_ms)),
+        }
+    }
+
+    fn all_held(&self, holders: &[(u64, u64, &String)], next_ms: Option<i64>) -> Error {
         let listed: Vec<_> = holders.iter().take(LISTED).map(|(_, node, holder)| format!("{node} by {holder}")).collect();
         let more = if holders.len() > LISTED { ", ..." } else { "" };
-        let next = holders.first().map_or_else(String::new, |(bound, ..)| format!("; the next may be free at {}", until(*bound)));
+        let next = next_ms.map_or_else(String::new, |ms| format!("; the next may be free at {}", show_instant(ms)));
         let count = self.terms.candidates.count();
         let why = format!("all {count} node numbers that the spec allows are held: {}{more}{next}", listed.join(", "));
         Error::new(ErrorKind::NoFreeNode, why)

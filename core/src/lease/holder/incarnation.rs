@@ -12,9 +12,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::{show_duration, show_instant};
 
-/// What an operator can do where no clock tells when the store was replaced.
-const ACCEPT: &str = "when no process uses the old one any more, run `frazil nodes STORE --namespace NAMESPACE --accept`";
-
 /// The incarnation of the store that every write names.
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Incarnation {
@@ -51,7 +48,7 @@ impl Holder {
         }
         if meta.server != loaded.server {
             let Some(time_ms) = loaded.time_ms else {
-                return Err(changed(&format!("its identity was {} and is {}; {ACCEPT}", meta.server, loaded.server)));
+                return Err(changed(&format!("its identity was {} and is {}; {}", meta.server, loaded.server, self.terms.acceptance())));
             };
             return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
@@ -59,7 +56,7 @@ impl Holder {
         if anew {
             match loaded.time_ms {
                 // Whoever began it did not know that there was one before.
-                None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {ACCEPT}"))),
+                None if meta.since_ms == 0 => return Err(changed(&format!("it was wiped, and begun anew; {}", self.terms.acceptance()))),
                 Some(time_ms) if !self.follows(&meta, time_ms) => {
                     return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
                 }
@@ -104,10 +101,12 @@ impl Holder {
         let floor_ms = self.incarnation.as_ref().and_then(|incarnation| incarnation.meta.begins_ms()).filter(|ms| *ms > store_ms);
         self.awaits = floor_ms.map(|ms| {
             let (at, wait) = (show_instant(ms), show_duration(ms.abs_diff(store_ms).div_ceil(1_000) * 1_000));
-            format!(
+            let why = format!(
                 "leases begin at {at}, in {wait}, above all that the store may have forgotten; before the first start of a new namespace \
-                 `frazil nodes STORE --namespace NAMESPACE --begin SPEC` says that nothing was ever issued, and then no start waits"
-            )
+                 {} says that nothing was ever issued, and then no start waits",
+                self.terms.beginning()
+            );
+            Error::new(ErrorKind::WouldBlock, why)
         });
     }
 

@@ -1,6 +1,7 @@
 //! What a holder is told, and what it answers.
 
 use super::super::candidates::Candidates;
+use crate::error::{login_hint, shell_word};
 use crate::layout::Layout;
 use crate::store::{Loaded, Swap, Swapped, Which};
 
@@ -26,6 +27,32 @@ pub(crate) struct Terms {
     pub(crate) manual_clock: bool,
     /// Host and process, for people.
     pub(crate) holder: String,
+    /// The command with which an operator looks at the namespace.
+    pub(crate) nodes: String,
+    /// The spec line without its store and namespace.
+    pub(crate) line: String,
+}
+
+impl Terms {
+    /// The operator's command with an option, as an error shows it.
+    pub(crate) fn command(&self, option: &str) -> String {
+        format!("`{} {option}`{}", self.nodes, login_hint(&self.nodes))
+    }
+
+    /// The remedy where no clock tells when the store was replaced.
+    pub(crate) fn acceptance(&self) -> String {
+        format!("when no process uses the old one any more, run {}", self.command("--accept"))
+    }
+
+    /// The command that says that no ID of the namespace was ever issued.
+    pub(crate) fn beginning(&self) -> String {
+        self.command(&format!("--begin {}", shell_word(&self.line)))
+    }
+}
+
+/// The command with which an operator looks at a namespace of a store, which stands there as the spec shows it.
+pub(crate) fn nodes_command(store: &str, namespace: &str) -> String {
+    format!("frazil nodes {} --namespace {namespace}", shell_word(store))
 }
 
 #[cfg(test)]
@@ -46,6 +73,8 @@ impl Terms {
             clock: true,
             manual_clock: false,
             holder: "test:1".to_owned(),
+            nodes: nodes_command("file:/a", "default"),
+            line: "standard".to_owned(),
             layout,
         }
     }

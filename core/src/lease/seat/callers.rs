@@ -178,8 +178,8 @@ impl Seat {
     }
 
     /// What keeps a call waiting, as far as that is known.
-    pub(in crate::lease) fn reason(&self) -> Option<String> {
-        self.reason.as_ref().map(Error::to_string).or_else(|| self.holder.awaits().cloned())
+    pub(in crate::lease) fn reason(&self) -> Option<Error> {
+        self.reason.as_ref().or_else(|| self.holder.awaits()).cloned()
     }
 
     /// The same, once: for people who look at a program that does not start.
@@ -187,7 +187,7 @@ impl Seat {
         if self.noticed {
             return None;
         }
-        self.reason().inspect(|_| self.noticed = true)
+        self.reason().inspect(|_| self.noticed = true).map(|reason| reason.to_string())
     }
 
     fn failure(&self, looks: u64) -> Option<Error> {

@@ -342,7 +342,9 @@ impl Program {
 
     /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
-        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.reason()))
+        self.threads
+            .iter()
+            .find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.reason()).map(|reason| reason.to_string()))
     }
 
     pub(super) fn is_asking(&self) -> bool {
