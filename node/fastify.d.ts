@@ -9,9 +9,9 @@ declare module 'fastify' {
   }
 }
 
-/** What {@link frazilPlugin} takes. */
+/** The options of {@link frazilPlugin}. */
 export interface FrazilPluginOptions extends IdsOptions {
-  /** What the server's property is called: `'ids'`. Another generator needs another name. */
+  /** The name of the server's property: `'ids'`. Another generator needs another name. */
   name?: string | undefined
 }
 

@@ -62,16 +62,16 @@ export interface ErrorRow {
   readonly code: ErrorCode
   /** The stable number, for example 203. */
   readonly number: number
-  /** What the error means, in one sentence. */
+  /** The meaning of the error, in one sentence. */
   readonly meaning: string
 }
 
 /**
- * What a generator or a segment has counted in this process when it was asked. `undefined` where a value means nothing: a given number has
+ * The counts of a generator or a segment in this process when it was asked. `undefined` where a value means nothing: a given number has
  * no lease. Numbers above `Number.MAX_SAFE_INTEGER` are rounded.
  */
 export interface Stats {
-  /** What counts. */
+  /** The kind of the source. */
   readonly kind: 'snowflake' | 'segment' | 'tickets' | 'buffered'
   /** The canonical spec line with which it was opened first; it shows no secret. */
   readonly spec: string
@@ -79,33 +79,33 @@ export interface Stats {
   readonly issued: number
   /** Calls that waited: for the clock, for a lease, for numbers of a store. */
   readonly waits: number
-  /** How long calls waited, all together. */
+  /** The time that calls waited, in total. */
   readonly waitSeconds: number
   /** Calls that found the sequence used up, or no number in time. */
   readonly exhausted: number
   /** Calls that ended with an error in place of IDs. */
   readonly refused: number
-  /** How often the clock went back by a tick or more. */
+  /** The number of times that the clock went back by a tick or more. */
   readonly rollbacks: number
   /** The furthest that the clock went back. */
   readonly largestRollbackSeconds: number
-  /** How far the last ID is stamped ahead of the clock. */
+  /** The distance by which the last ID is stamped ahead of the clock. */
   readonly driftSeconds: number
   /** Ticks that were entered before the clock showed them. */
   readonly borrowedTicks: number
-  /** How long until the layout ends. */
+  /** The time until the layout ends. */
   readonly layoutSecondsLeft: number | undefined
   /** The node number that is leased. */
   readonly leaseNode: number | undefined
   /** The end of what the lease covers, in seconds since 1970. */
   readonly leaseBound: number | undefined
-  /** How long the lease still covers IDs without its store. */
+  /** The time for which the lease still covers IDs without its store. */
   readonly leaseSecondsLeft: number | undefined
-  /** How often the lease was extended. */
+  /** The number of times that the lease was extended. */
   readonly leaseRenewals: number | undefined
   /** Calls of the store for the lease that failed. */
   readonly leaseFailures: number | undefined
-  /** For how long calls for the lease have failed; 0 when all is well. */
+  /** The time for which calls for the lease have failed; 0 when all is well. */
   readonly leaseFailingSeconds: number | undefined
   /** Node numbers that another process had taken. */
   readonly leasesLost: number | undefined
@@ -129,9 +129,9 @@ export interface Metric {
   readonly opentelemetry: string
   /** The unit there. */
   readonly unit: string
-  /** Whether it only grows; else it is a gauge. */
+  /** True for a counter, which only grows; false for a gauge. */
   readonly isCounter: boolean
-  /** What it tells. */
+  /** The help text. */
   readonly help: string
 }
 
@@ -139,7 +139,7 @@ export interface Metric {
 export const metrics: readonly Metric[]
 
 /**
- * What every open generator and segment of the process has counted, in all threads, sorted by kind and spec; those of the same kind and spec are
+ * Returns the counts of every open generator and segment of the process, in all threads, sorted by kind and spec; those of the same kind and spec are
  * one. A number that is given without a store stays open as long as the process runs. Asks no store.
  *
  * @example
@@ -153,13 +153,13 @@ export const errors: readonly ErrorRow[]
 /** The version of the package. */
 export const version: string
 
-/** What an error may say beside its code. */
+/** The details of an error beside its code. */
 export interface ErrorDetails {
-  /** As in {@link FrazilError.retryAfterMs}. */
+  /** The value of {@link FrazilError.retryAfterMs}. */
   retryAfterMs?: number | undefined
-  /** As in {@link FrazilError.written}. */
+  /** The value of {@link FrazilError.written}. */
   written?: number | undefined
-  /** As in `Error`. */
+  /** The cause, as in `Error`. */
   cause?: unknown
 }
 
@@ -184,11 +184,11 @@ export class FrazilError extends Error {
   readonly number: number
   /** In how many ms a retry can succeed, rounded up, where that is known: `WOULD_BLOCK`, `EXHAUSTED`, `CLOCK_BACK`. Absent elsewhere. */
   readonly retryAfterMs?: number
-  /** How many IDs `fill` had written when it failed. Absent on the errors of all other calls, which are all or nothing. */
+  /** The number of IDs that `fill` had written when it failed. Absent on the errors of all other calls, which are all or nothing. */
   readonly written?: number
 }
 
-/** How long a call may block the event loop. */
+/** The limit of a call that blocks the event loop. */
 export interface Patience {
   /**
    * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place (`batch`: see there), and for a
@@ -197,9 +197,9 @@ export interface Patience {
   maxWaitMs?: number | undefined
 }
 
-/** How long a promise may wait, and what ends it sooner. */
+/** The limit of a promise's wait, and what ends it sooner. */
 export interface Waiting extends Patience {
-  /** When it aborts, the promise is rejected with its reason at once; one that has aborted before the call lets nothing begin. */
+  /** A signal: when it aborts, the promise is rejected with its reason at once. After one that has aborted before the call, nothing begins. */
   signal?: Signal | undefined
 }
 
@@ -246,7 +246,7 @@ export interface Keys extends Patience {
   /** Overrides the epoch: `'2025-01-01'`, RFC 3339, a Date, or Unix milliseconds from 1990 on. */
   epoch?: string | number | bigint | Date | undefined
   /**
-   * Where a node number is leased: `'local'`, `'file:DIR'`, `'redis://...'`, `'postgresql://...'`, `'mysql://...'`, `'etcd://...'`,
+   * The store in which a node number is leased: `'local'`, `'file:DIR'`, `'redis://...'`, `'postgresql://...'`, `'mysql://...'`, `'etcd://...'`,
    * `'zookeeper://...'`, `'frazil://...'`; `'memory'` for tests.
    */
   store?: string | undefined
@@ -254,9 +254,9 @@ export interface Keys extends Patience {
   namespace?: string | undefined
   /** `'shared-slots'`, or `'disposable'`: a number is never used again. */
   lease?: string | undefined
-  /** How far ahead a lease covers IDs: `'60s'`, the default for servers; `'3s'` for `local` and `file:`, and more where the policies run ahead. */
+  /** The time that a lease covers ahead: `'60s'`, the default for servers; `'3s'` for `local` and `file:`, and more where the policies run ahead. */
   window?: string | undefined
-  /** How often a lease is extended: `'10s'`, the default for servers; `'1s'` for `local` and `file:`. */
+  /** The interval at which a lease is extended: `'10s'`, the default for servers; `'1s'` for `local` and `file:`. */
   renew?: string | undefined
   /** The clock went back: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`; D is an integer and ms, s, m or h. */
   rollback?: string | undefined
@@ -270,9 +270,9 @@ export interface Keys extends Patience {
   after?: IdLike | undefined
   /** `'system'`, or `'manual'`: the program says the time with `setTime`. */
   clock?: string | undefined
-  /** For tests: a state of its own, outside the process-wide one. */
+  /** A separate state, outside the process-wide one: for tests. */
   detached?: boolean | string | undefined
-  /** For `open` alone, as in {@link Waiting}. A node field of that name is told in the spec line. */
+  /** An option of `open` alone, as in {@link Waiting}. A node field of that name is set in the spec line. */
   signal?: Signal | undefined
 }
 
@@ -294,7 +294,7 @@ export type Integer<P extends string = string> = P extends Preset ? number : num
 export type Fields<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : { readonly [field: string]: number | bigint }
 
 /**
- * What an ID is made of; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
+ * The parts of an ID; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
  *
  * A field of up to 53 bits is a number, a wider one a bigint.
  */
@@ -307,7 +307,7 @@ export type Parts<P extends string = string> = {
   readonly tick: Integer<P>
   /** The counter within the tick. */
   readonly sequence: Integer<P>
-  /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
+  /** True if the ID looks as if JavaScript had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
   /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
   readonly fields: Fields<P>
@@ -316,7 +316,7 @@ export type Parts<P extends string = string> = {
 /** The widths of the node fields by their names, from the most significant. */
 export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
-/** What an ID is put together from: every node field by its name, the time and the sequence. */
+/** The input from which an ID is composed: every node field by its name, the time and the sequence. */
 export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
@@ -325,7 +325,7 @@ export type Composition<P extends string = string> = {
 } & (P extends Preset ? { [field in PresetFields[P]]: number | bigint } : { [field: string]: number | bigint | Date })
 
 /**
- * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+ * A layout: the fields of an ID, the length of a tick, and the epoch. Immutable.
  *
  * @example
  * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
@@ -369,11 +369,11 @@ export class Layout<P extends string = string> {
    * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
    */
   maxId(time: Instant): string
-  /** Whether two layouts are the same: fields, tick and epoch. */
+  /** Returns whether two layouts are equal: fields, tick and epoch. */
   equals(other: Layout<any>): boolean
-  /** As `text`. */
+  /** Returns `text`. */
   toString(): string
-  /** As `text`: what JSON has of a layout, `new Layout(...)` takes. */
+  /** Returns `text`, which `new Layout(...)` takes. */
   toJSON(): string
   /** The instant at which the time field is 0. */
   get epoch(): Date
@@ -383,7 +383,7 @@ export class Layout<P extends string = string> {
   get fields(): Widths<P>
   /** The IDs that one generator can mint in a second, sustained. */
   get idsPerSecond(): number
-  /** How many generators can be told apart. */
+  /** The number of generators that can be told apart. */
   get nodes(): bigint
   /** The width of the sequence. */
   get sequenceBits(): number
@@ -406,13 +406,13 @@ export interface Lease {
   readonly bound: Date | undefined
   /** The store, without its credentials. */
   readonly store: string
-  /** What separates applications in the store. */
+  /** The namespace, which separates applications in the store. */
   readonly namespace: string
-  /** Whether the last attempt to reach the store went well. */
+  /** True if the last attempt to reach the store succeeded. */
   readonly healthy: boolean
   /** Why it did not. */
   readonly lastError: FrazilError | undefined
-  /** How many disposable numbers were left when this one was taken. At most `Number.MAX_SAFE_INTEGER` is reported. */
+  /** The number of disposable numbers that were left when this one was taken. At most `Number.MAX_SAFE_INTEGER` is reported. */
   readonly left: number | undefined
 }
 
@@ -478,7 +478,7 @@ export class Snowflake<P extends string = string> {
    * @throws {FrazilError} As `next`; `OUT_OF_RANGE` for a larger count.
    */
   batch(count: number, options?: Patience): string[]
-  /** As `batch`, as bigints. */
+  /** Returns a batch as bigints. */
   batchBigInt(count: number, options?: Patience): bigint[]
   /**
    * Fills a buffer with ascending IDs and returns how many: without strings, and without garbage.
@@ -495,12 +495,12 @@ export class Snowflake<P extends string = string> {
   /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
   text(format: TextFormat, options?: Patience): string
   /**
-   * What was counted in this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
+   * Returns the counts of this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
    * is closed.
    */
   stats(): Stats
   /**
-   * How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
+   * The number of IDs that could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst. At most
    * `Number.MAX_SAFE_INTEGER` is reported.
    */
   credit(): number
@@ -537,7 +537,7 @@ export class Snowflake<P extends string = string> {
    */
   close(options?: Patience): void
   /**
-   * As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
+   * Closes like `close`; the promise is fulfilled when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
    * the closing.
    */
   closeAsync(options?: Waiting): Promise<void>
@@ -551,9 +551,9 @@ export class Snowflake<P extends string = string> {
   get lease(): Lease | undefined
   /** The canonical spec line, which shows no value of an environment variable. */
   get spec(): string
-  /** As `spec`. */
+  /** Returns `spec`. */
   toString(): string
-  /** As `spec`. */
+  /** Returns `spec`. */
   toJSON(): string
   /** Endless `next`. A refusal does not end it: the next call tries again. */
   [Symbol.iterator](): IdIterator
@@ -579,17 +579,17 @@ export interface SegmentOptions {
   offset?: string | number | bigint | readonly (string | number | bigint)[] | undefined
   /** That system's own table in PostgreSQL or MariaDB/MySQL, whose rows say the rest. Not for tickets. */
   table?: 'leaf' | 'tinyid' | undefined
-  /** How long a call waits for a number: `'5s'`. */
+  /** The longest wait of a call for a number: `'5s'`. */
   wait?: string | undefined
 }
 
 /** The keys of the spec line of a {@link Buffered}: the generator's, and the ring's. */
 export type BufferedOptions<P extends string = string> = Options<P> & {
-  /** How many IDs lie ready: 65536; at most 16,777,216. */
+  /** The number of prefetched IDs: 65536; at most 16,777,216. */
   size?: string | number | bigint | undefined
   /** More are made when less than so many percent are left: 50. */
   refill?: string | number | bigint | undefined
-  /** What an empty ring does: `'wait'` (5 s), `'wait:D'`, `'error'`. */
+  /** The reaction of an empty ring: `'wait'` (5 s), `'wait:D'`, `'error'`. */
   empty?: string | undefined
 }
 
@@ -616,7 +616,7 @@ export abstract class Numbers {
    * @throws {FrazilError} As `next`; what it had taken by then is a gap, so that `batchAsync` is better where numbers take long.
    */
   batch(count: number, options?: Patience): string[]
-  /** As `batch`, as bigints. */
+  /** Returns a batch as bigints. */
   batchBigInt(count: number, options?: Patience): bigint[]
   /**
    * Fills a buffer and returns how many. No other thread may use a shared one meanwhile.
@@ -643,24 +643,24 @@ export abstract class Numbers {
    */
   close(options?: Patience): void
   /**
-   * As `close`; the promise is kept when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
+   * Closes like `close`; the promise is fulfilled when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
    * the closing.
    */
   closeAsync(options?: Waiting): Promise<void>
   /**
-   * What was counted in this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
+   * Returns the counts of this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
    * is closed.
    */
   stats(): Stats
-  /** How many numbers lie ready, beside those of the range being used. */
+  /** The number of prefetched numbers, without those of the range being used. */
   get prepared(): number
-  /** What went wrong last while numbers were prepared: one store of several is away, for example. `undefined` when all is well. */
+  /** The last failure of the prefetch: one store of several is away, for example. `undefined` when all is well. */
   get lastError(): FrazilError | undefined
   /** The canonical spec line, which shows no secret. */
   get spec(): string
-  /** As `spec`. */
+  /** Returns `spec`. */
   toString(): string
-  /** As `spec`. */
+  /** Returns `spec`. */
   toJSON(): string
   /** Endless `next`. A refusal does not end it: the next call tries again. */
   [Symbol.iterator](): IdIterator
@@ -708,7 +708,7 @@ export class Tickets extends Numbers {
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
    */
   constructor(spec: string, options?: SegmentOptions & Patience)
-  /** As the constructor, off the event loop. */
+  /** Opens like the constructor, off the event loop. */
   static open<T extends Tickets>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & Waiting): Promise<T>
 }
 
@@ -731,7 +731,7 @@ export class Buffered<P extends string = string> extends Numbers {
   constructor(spec?: Spec<P>, options?: BufferedOptions<P>)
   /** Opens the generator and fills the ring off the event loop; the arguments and errors are the constructor's. */
   static open<P extends string = string>(this: typeof Buffered, spec?: Spec<P>, options?: BufferedOptions<P>): Promise<Buffered<P>>
-  /** As {@link Snowflake.open} for a class that extends this one. */
+  /** Opens like {@link Snowflake.open}, for a class that extends this one. */
   static open<C extends new (...given: any) => Buffered>(this: Extending<C, typeof Buffered>, ...given: ConstructorParameters<C>): Promise<InstanceType<C>>
   /** The generator's layout. */
   get layout(): Layout<P>
@@ -769,7 +769,7 @@ export function formatId(id: IdLike, format: TextFormat): string
  */
 export function parseId(text: string, format?: TextFormat): string
 
-/** What an ObjectId is made of. */
+/** The parts of an ObjectId. */
 export interface ObjectIdParts {
   /** The ObjectId, in lower case. */
   readonly id: string
@@ -861,7 +861,7 @@ export function parseUuid(text: string): string
  */
 export function uuidTime(text: string): Date
 
-/** Whether a value, of whatever type, is a UUID as `parseUuid` takes it. */
+/** Returns whether a value of any type is a UUID as `parseUuid` takes it. */
 export function isUuid(value: unknown): value is string
 
 /**

@@ -4,17 +4,17 @@ import type {
 import type { SnowflakeIdOptions } from './schema.js'
 import type { IdsOptions } from './adapters/open.js'
 
-/** What {@link FrazilModule.forRoot} takes. */
+/** The options of {@link FrazilModule.forRoot}. */
 export interface FrazilModuleOptions extends IdsOptions {
-  /** For a second generator: {@link InjectIds} injects it by this name. */
+  /** The name of a second generator: {@link InjectIds} injects it by this name. */
   name?: string | undefined
 }
 
-/** What {@link FrazilModule.forRootAsync} takes. */
+/** The options of {@link FrazilModule.forRootAsync}. */
 export interface FrazilModuleAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  /** For a second generator: {@link InjectIds} injects it by this name. */
+  /** The name of a second generator: {@link InjectIds} injects it by this name. */
   name?: string | undefined
-  /** What `useFactory` is called with. */
+  /** The arguments of `useFactory`. */
   inject?: FactoryProvider['inject']
   /** Gives the spec line, or what is opened. */
   useFactory: (...injected: any[]) => string | IdsOptions | undefined | Promise<string | IdsOptions | undefined>
@@ -44,7 +44,7 @@ export class FrazilModule {
    */
   static forRoot(options?: string | FrazilModuleOptions): DynamicModule
   /**
-   * As `forRoot`, with what a factory gives.
+   * Configures like `forRoot`, with the options that a factory returns.
    *
    * @example
    * FrazilModule.forRootAsync({ inject: [ConfigService], useFactory: (config: ConfigService) => config.getOrThrow<string>('FRAZIL') })

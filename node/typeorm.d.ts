@@ -33,7 +33,7 @@ export function PrimarySnowflakeColumn(options?: SnowflakeColumnOptions): Proper
 export function SnowflakeColumn(options?: SnowflakeColumnOptions): PropertyDecorator
 
 /**
- * The same for an `EntitySchema`: `columns: { id: { ...snowflakeColumn, primary: true }, authorId: snowflakeColumn }`.
+ * The columns of an `EntitySchema`: `columns: { id: { ...snowflakeColumn, primary: true }, authorId: snowflakeColumn }`.
  *
  * In queries a value that is no ID is `ID_INVALID` or `WRONG_TYPE`; so is one that the database's driver has rounded.
  */

@@ -12,5 +12,5 @@ import type { SnowflakeIdOptions } from './schema.js'
  * @throws {FrazilError} For bad options, as `snowflakeId` of `frazil/schema`.
  */
 export function snowflakeId(options?: SnowflakeIdOptions<'string'>): z.ZodString
-/** As above; what it gives is a bigint. */
+/** A schema whose result is a bigint. */
 export function snowflakeId(options: SnowflakeIdOptions<'bigint'>): z.ZodPipe<z.ZodString, z.ZodTransform<bigint, string>>

@@ -1,6 +1,6 @@
 import type { Numbers, Options, Snowflake } from '../index.js'
 
-/** What an application opens when it starts: `spec` and `options`, or `open`; with neither, the environment variable FRAZIL is read. */
+/** The generator that an application opens when it starts: `spec` and `options`, or `open`; with neither, the environment variable FRAZIL is read. */
 export interface IdsOptions {
   /** The spec line, as {@link Snowflake.open} takes it: `'standard store=postgresql://...'`. */
   spec?: string | undefined

@@ -1,4 +1,4 @@
-/** What adapters need of a generator: a `Snowflake`, `Buffered`, `Segment` or `Tickets` has it. */
+/** The part of a generator that adapters need: a `Snowflake`, `Buffered`, `Segment` or `Tickets` has it. */
 export interface Generator {
   next(): string
   nextAsync(): Promise<string>

@@ -8,7 +8,7 @@ export type { SnowflakeConfig } from './column.js'
 
 type Builder<Name extends string, Config> = SQLiteCustomColumnBuilder<ConvertCustomConfig<Name, SnowflakeValues<Config>>>
 
-/** What {@link snowflake} gives. */
+/** The result of {@link snowflake}. */
 export type SnowflakeBuilder<Name extends string, Config> = Config extends { ids: Ids }
   ? HasRuntimeDefault<HasDefault<Builder<Name, Config>>>
   : Builder<Name, Config>

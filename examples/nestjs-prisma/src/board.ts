@@ -81,7 +81,7 @@ class Messages {
     return this.show(row)
   }
 
-  /** What the API tells of a message; the time and the node number are in the ID. */
+  /** A message in the API; the time and the node number are in the ID. */
   private show({ id, topicId, author, text }: { id: bigint; topicId: bigint; author: string; text: string }) {
     const { time, fields } = this.ids.layout.decode(id)
     return { id, topic: topicId, author, text, created: time, node: fields.node }

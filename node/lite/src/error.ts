@@ -22,7 +22,7 @@ export function refuse(code: ErrorCode, message: string): never {
   throw Reflect.construct(FrazilError, [code, message])
 }
 
-/** What the caller gave, in quotes; cut short, so that a megabyte of nonsense does not become a megabyte of error. */
+/** The caller's value, in quotes; cut short, so that a megabyte of nonsense does not become a megabyte of error. */
 export function shown(text: string): string {
   const start = [...text.slice(0, 122)].slice(0, 60).join('')
   if (start === text) {

@@ -35,7 +35,7 @@ export function compareIds(a: IdLike, b: IdLike): -1 | 0 | 1 {
 }
 
 /**
- * Whether a value, of whatever type, is an ID of a layout, and not of a time after `latest`. Where it is not, `decode` says why.
+ * Returns whether a value of any type is an ID of a layout, and not of a time after `latest`. Where it is not, `decode` says why.
  *
  * @example
  * isId(request.id, layout, Date.now() + 60_000)   // no ID of the future, but for a minute between clocks

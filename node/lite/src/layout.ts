@@ -30,7 +30,7 @@ export type Integer<P extends string = string> = P extends Preset ? number : num
 export type Fields<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : { readonly [field: string]: number | bigint }
 
 /**
- * What an ID is made of; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
+ * The parts of an ID; each node field is a property by its name. `Parts<'twitter'>` knows `datacenter` and `worker`.
  *
  * A field of up to 53 bits is a number, a wider one a bigint.
  */
@@ -43,7 +43,7 @@ export type Parts<P extends string = string> = {
   readonly tick: Integer<P>
   /** The counter within the tick. */
   readonly sequence: Integer<P>
-  /** Whether the ID looks as if a JavaScript number had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
+  /** True if the ID looks as if JavaScript had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
   /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
   readonly fields: Fields<P>
@@ -52,7 +52,7 @@ export type Parts<P extends string = string> = {
 /** The widths of the node fields by their names, from the most significant. */
 export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
-/** What an ID is put together from: every node field by its name, the time and the sequence. */
+/** The input from which an ID is composed: every node field by its name, the time and the sequence. */
 export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
@@ -62,13 +62,13 @@ export type Composition<P extends string = string> = {
 
 const shapes = new WeakMap<object, Shape>()
 
-/** What a layout is made of; `WRONG_TYPE` for any other object. */
+/** Returns the parts of a layout; `WRONG_TYPE` for any other object. */
 export function shapeOf(layout: unknown, name: string): Shape {
   return shapes.get(layout as object) ?? wrongType(name, layout, 'a Layout')
 }
 
 /**
- * How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+ * A layout: the fields of an ID, the length of a tick, and the epoch. Immutable.
  *
  * @example
  * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
@@ -172,17 +172,17 @@ export class Layout<P extends string = string> {
     return String(((tickOf(shape, unixMs('time', time)) + 1n) << BigInt(lowBits(shape))) - 1n)
   }
 
-  /** Whether two layouts are the same: fields, tick and epoch. */
+  /** Returns whether two layouts are equal: fields, tick and epoch. */
   equals(other: Layout<any>): boolean {
     return showLayout(shapeOf(this, 'this')) === showLayout(shapeOf(other, 'other'))
   }
 
-  /** As `text`. */
+  /** Returns `text`. */
   toString(): string {
     return showLayout(shapeOf(this, 'this'))
   }
 
-  /** As `text`: what JSON has of a layout, `new Layout(...)` takes. */
+  /** Returns `text`, which `new Layout(...)` takes. */
   toJSON(): string {
     return showLayout(shapeOf(this, 'this'))
   }
@@ -213,7 +213,7 @@ export class Layout<P extends string = string> {
     return (2 ** sequenceOf(shape).bits * 1000) / shape.tickMs
   }
 
-  /** How many generators can be told apart. */
+  /** The number of generators that can be told apart. */
   get nodes(): bigint {
     const shape = shapeOf(this, 'this')
     return 1n << BigInt(lowBits(shape) - sequenceOf(shape).bits)

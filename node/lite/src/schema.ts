@@ -40,9 +40,9 @@ function aboveMax(): string {
   return `^(${larger.join('|')})$`
 }
 
-/** What {@link snowflakeId} takes. */
+/** The options of {@link snowflakeId}. */
 export interface SnowflakeIdOptions<As extends 'string' | 'bigint' = 'string' | 'bigint'> {
-  /** What a valid ID becomes: `'string'`, as it stands, or `'bigint'`. */
+  /** The type of a valid ID: `'string'`, as it stands, or `'bigint'`. */
   as?: As | undefined
   /** The IDs' layout, or its text: a number with more bits is refused. */
   layout?: string | { readonly text: string } | undefined
@@ -50,7 +50,7 @@ export interface SnowflakeIdOptions<As extends 'string' | 'bigint' = 'string' | 
   maxAheadMs?: number | undefined
 }
 
-/** What `validate` gives: the ID, or why it is none. */
+/** The result of `validate`: the ID, or the reason for refusing it. */
 export type SnowflakeIdResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string }[] }
@@ -61,12 +61,12 @@ export interface SnowflakeIdSchema<Output extends string | bigint = string> {
     readonly version: 1
     readonly vendor: 'frazil'
     readonly types?: { readonly input: string; readonly output: Output } | undefined
-    /** Whether a value, of whatever type, is an ID. */
+    /** Returns whether a value of any type is an ID. */
     readonly validate: (value: unknown) => SnowflakeIdResult<Output>
     readonly jsonSchema: {
       /** {@link idJsonSchema}, for every target. */
       readonly input: (options: { readonly target: string }) => Record<string, unknown>
-      /** As `input`; `WRONG_TYPE` for a bigint, which JSON Schema has not. */
+      /** Returns `input`'s schema; `WRONG_TYPE` for a bigint, which JSON Schema has not. */
       readonly output: (options: { readonly target: string }) => Record<string, unknown>
     }
   }

@@ -8,7 +8,7 @@ export interface Field {
   readonly bits: number
 }
 
-/** What a layout is made of; the fields from the most significant, the sequence among them. */
+/** The parts of a layout; the fields from the most significant, the sequence among them. */
 export interface Shape {
   readonly timeBits: number
   readonly tickMs: number

@@ -1,7 +1,7 @@
 // zod's type of an ID, made by the copy of zod that the program has loaded.
 import { idJsonSchema, snowflakeId, type SnowflakeIdOptions } from './schema.js'
 
-/** What is used of zod. */
+/** The part of zod that is used. */
 interface Zod {
   string(params: Explained): ZodString
 }
