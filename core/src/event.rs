@@ -7,6 +7,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, PerProcess};
+use crate::thread;
 use arc_swap::ArcSwapOption;
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -97,6 +98,8 @@ static OUTBOX: PerProcess<Outbox> = PerProcess::new();
 thread_local! {
     /// Of how many events this thread is telling, one within the other, and the process in which it does.
     static TELLS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+    /// The calls of [`hold_events`] that this thread has yet to resume: their count, and the process in which they were made.
+    static HOLDS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
 #[derive(Default)]
@@ -169,22 +172,36 @@ pub fn end_events_of(owner: usize, max_wait: Duration) -> Result<()> {
     outbox()?.wait_until_told(max_wait)
 }
 
-/// Holds events back until [`resume_events`], and waits for those that are being told of: in a child that is forked meanwhile, the locks that their
-/// hooks hold would stay taken. A hook that calls this is not waited for.
-///
-/// # Errors
-/// `WOULD_BLOCK` where a hook takes longer than `max_wait`; they are held back all the same.
+/// Holds events back until [`resume_events`]: the locks that a hook holds during a fork stay locked in the child. Returns whether the caller should
+/// call [`wait_for_events`], because a hook is running. A thread that already holds events back has waited, and must not wait again: the running
+/// hook may need a lock that the thread has taken since.
 #[doc(hidden)]
-pub fn hold_events(max_wait: Duration) -> Result<()> {
-    let outbox = outbox()?;
-    outbox.lock().holds += 1;
-    outbox.wait_until_told(max_wait)
+pub fn hold_events() -> bool {
+    let Ok(outbox) = outbox() else { return false };
+    let process = fork::mark().current();
+    let held = count_in(process, HOLDS.get());
+    HOLDS.set((held + 1, process));
+    let mut list = outbox.lock();
+    list.holds += 1;
+    held == 0 && list.telling > own(process)
 }
 
-/// Tells of events again, in the process that has held them back; a forked child has held none.
+/// Waits for hooks that are running; a hook that calls this does not wait for itself.
+///
+/// # Errors
+/// `WOULD_BLOCK` where a hook takes longer than `max_wait`.
+#[doc(hidden)]
+pub fn wait_for_events(max_wait: Duration) -> Result<()> {
+    outbox()?.wait_until_told(max_wait)
+}
+
+/// Tells of events again, in the process and on the thread that has held them back; a forked child has held none.
 #[doc(hidden)]
 pub fn resume_events() {
+    let process = fork::mark().current();
+    let held = count_in(process, HOLDS.get());
     let Ok(outbox) = outbox() else { return };
+    HOLDS.set((held.saturating_sub(1), process));
     let mut list = outbox.lock();
     list.holds = list.holds.saturating_sub(1);
     outbox.staff(&mut list);
@@ -266,7 +283,7 @@ impl Outbox {
     fn staff(&'static self, list: &mut List) {
         if !list.staffed && list.holds == 0 && !list.events.is_empty() {
             // A process that may have no more threads has other troubles than this.
-            list.staffed = std::thread::Builder::new().name("frazil-events".to_owned()).spawn(|| self.run()).is_ok();
+            list.staffed = thread::spawn("frazil-events", Box::new(|| self.run())).is_ok();
         }
     }
 
@@ -304,7 +321,11 @@ impl Outbox {
 
 /// Of how many events this thread is telling.
 fn own(process: u64) -> usize {
-    let (count, of) = TELLS.get();
+    count_in(process, TELLS.get())
+}
+
+/// A thread's count, which is its parent's where it was forked since.
+fn count_in(process: u64, (count, of): (usize, u64)) -> usize {
     if of == process { count } else { 0 }
 }
 
@@ -466,7 +487,7 @@ mod tests {
             unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
         };
         with_hook(hook, || {
-            hold_events(Duration::from_secs(60)).unwrap();
+            assert!(!hold_events(), "no hook is running");
             tell(Level::Info, "test.forks", || text("fork"));
             tell_here(Level::Info, "test.forks", || text("second"));
             let mut told = 0;

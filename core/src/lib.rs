@@ -97,6 +97,7 @@
 //! | `stay` | a library that is not unloaded |
 //! | `nearest` | "did you mean", for every name that is not there |
 //! | `sync` | the atomics, or loom's |
+//! | `thread` | threads of frazil's own, which leave signals to the program |
 //! | `fork` | did the process fork |
 //! | `event`, `stats` | what is told of, and counted: the one table of metrics |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
@@ -156,6 +157,7 @@ mod stay;
 mod store;
 mod sync;
 mod text;
+mod thread;
 mod time;
 mod wait;
 
@@ -164,7 +166,7 @@ pub use cancel::Uncancelled;
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, Level, end_events, on_event};
 #[doc(hidden)]
-pub use event::{end_events_of, hold_events, on_event_of, resume_events};
+pub use event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
 #[doc(hidden)]
 pub use fork::Written;
 pub use id::{Id, Parts};

@@ -5,7 +5,8 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, PerProcess};
-use crate::sync::{self, AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
+use crate::thread;
 use crate::wait::{Later, Polls, Wait};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -132,7 +133,7 @@ impl Calls {
         let mut state = self.lock();
         if !state.staffed {
             let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started that waits: {error}"));
-            sync::start("frazil-waits", || self.run()).map_err(why)?;
+            thread::spawn("frazil-waits", Box::new(|| self.run())).map_err(why)?;
             state.staffed = true;
         }
         state.calls.push(call);

@@ -25,18 +25,6 @@ pub(crate) use std::sync::atomic::{AtomicPtr as StaticPtr, AtomicU64 as StaticU6
 #[cfg(loom)]
 pub(crate) use modelled::{StaticPtr, StaticU64};
 
-/// Starts a thread that nobody joins.
-#[cfg(not(loom))]
-pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
-}
-
-#[cfg(loom)]
-pub(crate) fn start(_name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    drop(loom::thread::spawn(work));
-    Ok(())
-}
-
 #[cfg(loom)]
 mod modelled {
     use super::{AtomicPtr, AtomicU64, Ordering};

@@ -1,5 +1,8 @@
 //! Events become records of the logger `frazil`.
 
+#[cfg(unix)]
+mod fork;
+
 use crate::error::held;
 use crate::wait;
 use frazil::Event;
@@ -23,6 +26,8 @@ pub(crate) fn log(py: Python<'_>) -> PyResult<()> {
         // An interpreter that is on its way out lets nobody in.
         held(|| Python::try_attach(|py| record(py, event).unwrap_or_else(|error| raised(py, error))));
     });
+    #[cfg(unix)]
+    fork::register();
     // Windows does not fork.
     let Some(register) = py.import("os")?.getattr_opt("register_at_fork")? else { return Ok(()) };
     let hooks = PyDict::new(py);
@@ -48,16 +53,19 @@ fn raised(py: Python<'_>, error: PyErr) {
     }
 }
 
-/// Before a fork: a child would find the lock taken of a stream that a handler is just writing to, and never get it.
+/// Before `os.fork`: a child would inherit the lock of a stream that a handler is writing to, and wait for it forever. Runs before the hooks of
+/// `logging`, whose lock a handler may need.
 #[pyfunction]
 fn hold(py: Python<'_>) {
-    py.detach(|| drop(frazil::hold_events(PATIENCE)));
+    if frazil::hold_events() {
+        py.detach(|| drop(frazil::wait_for_events(PATIENCE)));
+    }
 }
 
-/// After it, in the parent.
+/// After `os.fork`, in the parent.
 #[pyfunction]
-fn resume(py: Python<'_>) {
-    py.detach(frazil::resume_events);
+fn resume() {
+    frazil::resume_events();
 }
 
 /// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.

@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from test_lease import slots
@@ -47,6 +48,34 @@ async def app(scope, receive, send):
 """
 # Either of them gives back when a server has answered its last request.
 ENDS = [{"before": "", "shutdown": "await ids.aclose()"}, {"before": "frazil.close_on_sigterm()", "shutdown": ""}]
+# The handler has the GIL or waits for it, and holds its lock, when uWSGI forks, which it does without os.fork.
+WSGI = """
+import json, logging, os, time, frazil
+
+class Slow(logging.Handler):
+    def emit(self, record):
+        for _ in range(200):
+            time.sleep(0.001)
+
+logging.getLogger("frazil").addHandler(Slow())
+logging.getLogger("frazil").setLevel(logging.INFO)
+requests = 0
+
+def app(environ, respond):
+    global requests
+    requests += 1
+    # Longer than it takes to accept a request, so that no worker answers two of those that come at once.
+    time.sleep(0.1)
+    minted = ids.batch(50)
+    respond("200 OK", [("Connection", "close")])
+    return [json.dumps([os.getpid(), requests, ids.node, minted]).encode()]
+
+ids = frazil.Snowflake("standard", store={store!r}, namespace="web", timeout=30)
+{after}
+"""
+# uWSGI runs no exit handlers in a worker that it ends in the midst of a request.
+GRACEFULLY = "--hook-master-start=unix_signal:15 gracefully_kill_them_all"
+UWSGI = {"default": [], "threads": ["--enable-threads"], "lazy": ["--lazy-apps"]}
 FIRSTS = 200
 WORKERS = 4
 GUNICORN = ["gunicorn", "--worker-class=uvicorn_worker.UvicornWorker", "--bind=fd://{fd}"]
@@ -67,16 +96,34 @@ def serving(server, folder):
     """The port of a server, which is handed over to it."""
     command, end = server
     (folder / "shop.py").write_text(APP.format(store=f"file:{folder}", **end))
+    with running([sys.executable, "-m", *command, "--log-level=warning", "shop:app"], folder) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def running(command, folder):
+    """The port of a server that a command starts; it ends when it is told to."""
     environment = {name: value for name, value in os.environ.items() if name != "FRAZIL"}
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listening:
         port, fd = listening.getsockname()[1], listening.fileno()
-        command = [sys.executable, "-m", *(part.format(fd=fd) for part in command), "--log-level=warning", "shop:app"]
-        server = subprocess.Popen(command, cwd=folder, env=environment, pass_fds=[fd])
+        server = subprocess.Popen([str(part).format(fd=fd) for part in command], cwd=folder, env=environment, pass_fds=[fd])
     try:
         yield port
     finally:
         server.terminate()
-        server.wait(60)
+        try:
+            server.wait(60)
+        finally:
+            server.kill()
+
+
+def uwsgi(options, folder):
+    """The port of uWSGI, which ends when it is told to."""
+    # What the master leases is given back before the workers are forked: it runs nothing of Python when it ends.
+    after = "" if "--lazy-apps" in options else "ids.renew()"
+    (folder / "shop.py").write_text(WSGI.format(store=f"file:{folder}", after=after))
+    command = ["uwsgi", "--http-socket=fd://{fd}", "--master", "--module=shop:app", "--need-app", GRACEFULLY, "--no-orphans"]
+    return running([Path(sys.executable).parent / command[0], *command[1:], FEW.replace("workers", "processes"), *options], folder)
 
 
 def ask(port):
@@ -110,12 +157,30 @@ def test_the_first_requests_of_a_server_are_answered(name, tmp_path):
     answers = []
     with serving(SERVERS[name], tmp_path) as port:
         at_once(FIRSTS, lambda: answers.append(ask(port)))
-        until = time.monotonic() + 120
-        while len({pid for _, (pid, *_) in answers}) < WORKERS and time.monotonic() < until:
-            at_once(20, lambda: answers.append(ask(port)))
-    check(answers, tmp_path)
+        ask_until_all_answer(port, 20, answers)
+    check_workers(answers, tmp_path)
+
+
+def ask_until_all_answer(port, count, answers):
+    """Asks, so many at once, until every worker has answered."""
+    until = time.monotonic() + 120
+    while len({pid for _, (pid, *_) in answers}) < WORKERS and time.monotonic() < until:
+        at_once(count, lambda: answers.append(ask(port)))
+
+
+def check_workers(answers, folder):
+    """Checks the answers, and that every worker has answered with a number of its own."""
+    check(answers, folder)
     workers = {pid: node for _, (pid, _, node, _) in answers}
     assert len(set(workers.values())) == len(workers) == WORKERS
+
+
+@pytest.mark.parametrize("mode", UWSGI)
+def test_uwsgi(mode, tmp_path):
+    answers = []
+    with uwsgi(UWSGI[mode], tmp_path) as port:
+        ask_until_all_answer(port, WORKERS, answers)
+    check_workers(answers, tmp_path)
 
 
 def test_the_first_request_of_each_forked_worker_is_answered(tmp_path):

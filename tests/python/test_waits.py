@@ -173,6 +173,23 @@ def test_a_signals_handler_may_raise_or_let_the_wait_go_on(tmp_path):
         assert ended(waiting(name, tmp_path, closes), signal.SIGUSR1)[0] == "ClosedError None\n"
 
 
+def test_frazils_threads_leave_signals_to_the_programs(tmp_path):
+    # A handler runs on the thread that gets the signal, and uWSGI's ends Python there.
+    code = f"""
+import frazil, pathlib, signal
+ids = frazil.Snowflake("standard", store="file:{tmp_path}", timeout=30)
+ring = frazil.Buffered("standard", node=5, detached=True)
+ring.next()
+for task in pathlib.Path("/proc/self/task").iterdir():
+    status = dict(line.split(":\\t") for line in (task / "status").read_text().splitlines())
+    blocked = int(status["SigBlk"], 16)
+    print(status["Name"], *(bool(blocked >> number - 1 & 1) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGSEGV)))
+"""
+    said = start(code).communicate(timeout=60)[0].splitlines()
+    assert {"frazil-keeper True True False", "frazil-ahead True True False"} <= set(said), said
+    assert all(line.startswith("frazil-") == (" True True " in line) for line in said), said
+
+
 def test_a_second_ctrl_c_does_no_harm(tmp_path):
     again = "import os, signal, time\nmine = signal.default_int_handler\n"
     again += "def handler(*_):\n    signal.signal(signal.SIGINT, mine)\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(1)\n"

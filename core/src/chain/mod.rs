@@ -23,7 +23,8 @@ use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
 use crate::stats::{self, Source};
 use crate::store::Address;
-use crate::sync::{self, Arc, AtomicBool, Ordering};
+use crate::sync::{Arc, AtomicBool, Ordering};
+use crate::thread;
 use crate::wait::Wait;
 use current::{Current, Step};
 use depot::{Depot, Staffed};
@@ -298,7 +299,7 @@ impl Chain {
             let depot = Arc::new(Depot::new(process, None));
             let filling = Filling { depot: Arc::clone(&depot), filler };
             let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
-            sync::start("frazil-ahead", move || filling.run()).map_err(why)?;
+            thread::spawn("frazil-ahead", Box::new(move || filling.run())).map_err(why)?;
             return Ok(Staffed(depot));
         }
         lease::engage(stores, |bell| {

@@ -3,6 +3,7 @@
 use super::entry::Home;
 use crate::clock::{Clock, system_ms};
 use crate::fork::{self, Mark};
+use crate::thread;
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -71,6 +72,6 @@ impl Environment for System {
     }
 
     fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
-        std::thread::Builder::new().name("frazil-keeper".to_owned()).spawn(work).map(drop)
+        thread::spawn("frazil-keeper", work)
     }
 }

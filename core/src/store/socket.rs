@@ -51,7 +51,6 @@ mod timed {
     use std::io::{self, Read, Write};
     use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
     use std::sync::{Arc, Condvar, Mutex, PoisonError};
-    use std::thread;
     use std::time::Duration;
 
     /// Without it a write to a connection that has ended kills a program that does not ignore SIGPIPE.
@@ -142,12 +141,13 @@ mod timed {
         // A channel would be a good part of a lean library.
         let answer = Arc::new((Mutex::new(None), Condvar::new()));
         let (host, tells) = (host.to_owned(), Arc::clone(&answer));
-        thread::Builder::new().name("frazil-resolve".into()).spawn(move || {
+        let resolve = move || {
             let found: io::Result<Vec<_>> = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
             // Nobody waits any more if it took too long.
             *tells.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
             tells.1.notify_one();
-        })?;
+        };
+        crate::thread::spawn("frazil-resolve", Box::new(resolve))?;
         let found = answer.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = answer.1.wait_timeout_while(found, deadline.left()?, |found| found.is_none());
         let found = waited.unwrap_or_else(PoisonError::into_inner).0.take();

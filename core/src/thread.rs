@@ -1,0 +1,68 @@
+//! Threads of frazil's own, which leave signals to the program's threads.
+//!
+//! The kernel may give a process's signal to any thread that does not block it. A handler may do what its thread has no right to: uWSGI's ends the
+//! process, and Python with it, on whichever thread it runs.
+
+use std::io;
+
+/// Starts a thread that nobody joins, and that blocks signals, except those that the thread itself causes, as by a stack overflow.
+///
+/// # Errors
+/// Those of the system where no thread can be started.
+#[cfg(not(loom))]
+pub(crate) fn spawn(name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    // The new thread has the mask of the one that starts it.
+    let _blocked = mask::Blocked::new();
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+#[cfg(loom)]
+pub(crate) fn spawn(_name: &str, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    drop(loom::thread::spawn(work));
+    Ok(())
+}
+
+#[cfg(all(unix, not(loom)))]
+mod mask {
+    use std::mem::MaybeUninit;
+
+    /// Signals that tell of a fault of the thread itself.
+    const FAULTS: [libc::c_int; 7] = [libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV, libc::SIGSYS, libc::SIGTRAP];
+
+    /// Signals are blocked on this thread until it is dropped.
+    pub(super) struct Blocked(libc::sigset_t);
+
+    impl Blocked {
+        pub(super) fn new() -> Self {
+            let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            // SAFETY: the first call makes the set that the others use, and the last one fills the place for the mask: it fails only for a `how`
+            // that there is not.
+            unsafe {
+                libc::sigfillset(all.as_mut_ptr());
+                for fault in FAULTS {
+                    libc::sigdelset(all.as_mut_ptr(), fault);
+                }
+                libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+                Blocked(before.assume_init())
+            }
+        }
+    }
+
+    impl Drop for Blocked {
+        fn drop(&mut self) {
+            // SAFETY: the mask that this thread had.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+        }
+    }
+}
+
+#[cfg(not(any(unix, loom)))]
+mod mask {
+    pub(super) struct Blocked;
+
+    impl Blocked {
+        pub(super) fn new() -> Self {
+            Blocked
+        }
+    }
+}

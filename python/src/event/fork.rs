@@ -1,0 +1,55 @@
+//! fork(2) called without `os.fork`, as uWSGI does: CPython then makes no new GIL for the child, and a thread that held the GIL, or waited for it,
+//! does not exist there.
+
+use crate::error::held;
+use pyo3::{Python, ffi};
+use std::ffi::CStr;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// How long a fork waits for a handler that is being called.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
+
+/// CPython's function for the state of the thread that is attached. The stable ABI has only one that ends the process where there is none.
+static CURRENT_STATE: OnceLock<Option<CurrentState>> = OnceLock::new();
+
+pub(super) fn register() {
+    CURRENT_STATE.get_or_init(|| named(c"PyThreadState_GetUnchecked").or_else(|| named(c"_PyThreadState_UncheckedGet")));
+    // SAFETY: both handlers take no lock that is held while frazil calls the program.
+    unsafe { libc::pthread_atfork(Some(hold), Some(resume), None) };
+}
+
+fn named(name: &CStr) -> Option<CurrentState> {
+    // SAFETY: a search by name.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: null, or the function of that name, which has had this signature since CPython 3.5.
+    unsafe { std::mem::transmute::<*mut std::ffi::c_void, Option<CurrentState>>(found) }
+}
+
+extern "C" fn hold() {
+    if !frazil::hold_events() {
+        return;
+    }
+    let wait = || drop(frazil::wait_for_events(PATIENCE));
+    if is_attached() {
+        // The handler that is running needs the GIL.
+        // SAFETY: the thread is attached.
+        held(|| unsafe { Python::assume_attached() }.detach(wait));
+    } else {
+        wait();
+    }
+}
+
+extern "C" fn resume() {
+    frazil::resume_events();
+}
+
+/// Checks whether this thread has the GIL. Before 3.12 the state found may be another thread's.
+fn is_attached() -> bool {
+    let Some(Some(current_state)) = CURRENT_STATE.get() else { return false };
+    // SAFETY: both may be called by any thread.
+    let (current, own) = unsafe { (current_state(), ffi::PyGILState_GetThisThreadState()) };
+    !own.is_null() && current == own
+}
