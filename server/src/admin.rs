@@ -1,6 +1,6 @@
 //! The operator's port: liveness, readiness, metrics.
 
-use crate::access;
+use crate::access_log;
 use crate::http::{Answer, json, plain, refusal};
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
@@ -34,7 +34,7 @@ pub async fn answer(shared: Arc<Shared>, peer: SocketAddr, request: Request<Inco
     };
     port.took(since);
     if shared.access_log {
-        access::http("admin", peer, request.method(), request.uri().path(), answer.status(), code, since);
+        access_log::http("admin", peer, request.method(), request.uri().path(), answer.status(), code, since);
     }
     answer
 }

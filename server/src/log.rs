@@ -1,6 +1,6 @@
 //! The log: events as lines of JSON on the standard error. Requests are not logged here, and no line holds a secret.
 
-use crate::lines::Lines;
+use crate::log_writer::LogWriter;
 use frazil::{ErrorKind, Event, show_instant};
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -14,7 +14,7 @@ const END: Duration = Duration::from_secs(5);
 static WRITER: OnceLock<&Writer> = OnceLock::new();
 
 struct Writer {
-    lines: Lines,
+    lines: LogWriter,
     count_lost: Box<dyn Fn(u64) + Send + Sync>,
 }
 
@@ -52,7 +52,7 @@ pub fn on_panic(count: impl Fn() + Send + Sync + 'static) {
 /// # Errors
 /// The error that kept the thread from starting.
 pub fn write_aside(count_lost: impl Fn(u64) + Send + Sync + 'static) -> std::io::Result<()> {
-    let writer: &Writer = Box::leak(Box::new(Writer { lines: Lines::default(), count_lost: Box::new(count_lost) }));
+    let writer: &Writer = Box::leak(Box::new(Writer { lines: LogWriter::default(), count_lost: Box::new(count_lost) }));
     let missing = |count: u64| line("warning", "lines.dropped", &[("lines", &count.to_string()), ("text", "nobody took them in time")]);
     let write = move || writer.lines.write(&mut std::io::stderr(), missing, &writer.count_lost);
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;

@@ -6,33 +6,33 @@
 //! | module | idea |
 //! |---|---|
 //! | `settings`, `config` | flags, environment and file; the checked result |
-//! | `log`, `lines`, `access` | lines of JSON, and the thread that writes them |
+//! | `log`, `log_writer`, `access_log` | lines of JSON, and the thread that writes them |
 //! | `refusal` | an error, in each protocol's form |
 //! | `tokens`, `tls` | rights; certificates |
 //! | `names`, `generators` | a served name, and its generators or numbers |
 //! | `lend` | a store that is lent to processes without access to it |
-//! | `mint`, `turns` | IDs without blocking the event loop |
+//! | `mint`, `yielding` | IDs without blocking the event loop |
 //! | `metrics` | counters and histograms |
 //! | `shared` | the state that all connections share |
-//! | `listen`, `files` | ports and limits |
-//! | `stop`, `until`, `linger` | the end of the server, of some work, and of a connection |
+//! | `listen`, `fd_limit` | ports and limits |
+//! | `stop`, `cancel_on`, `lingering_close` | the end of the server, of some work, and of a connection |
 //! | `protocol`, `dispatch`; `http`, `resp`, `admin` | the protocols of the ports, and the code that speaks them |
-//! | `manager` | systemd |
+//! | `systemd` | systemd |
 //! | `run` | the life of the process |
 
-mod access;
+mod access_log;
 mod admin;
+mod cancel_on;
 mod config;
 mod dispatch;
-mod files;
+mod fd_limit;
 mod generators;
 mod http;
 mod lend;
-mod lines;
-mod linger;
+mod lingering_close;
 mod listen;
 mod log;
-mod manager;
+mod log_writer;
 mod metrics;
 mod mint;
 mod names;
@@ -43,10 +43,10 @@ mod run;
 mod settings;
 mod shared;
 mod stop;
+mod systemd;
 mod tls;
 mod tokens;
-mod turns;
-mod until;
+mod yielding;
 
 use clap::Parser;
 use settings::Settings;
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
     let Arguments { settings, command } = Arguments::parse();
     let checks = command.is_some();
     let settings = command.map_or(settings, |Command::Check(settings)| settings);
-    let sockets = if checks { Ok(vec![]) } else { manager::sockets() };
+    let sockets = if checks { Ok(vec![]) } else { systemd::sockets() };
     let config = sockets.and_then(|sockets| config::Config::new(settings.with_defaults()?, sockets));
     let outcome = config.and_then(|config| {
         if checks {

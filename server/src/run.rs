@@ -9,7 +9,7 @@ use crate::protocol::Protocol;
 use crate::shared::Shared;
 use crate::stop::{self, Stop};
 use crate::tls::Tls;
-use crate::{files, log, manager};
+use crate::{fd_limit, log, systemd};
 use frazil::{Error, ErrorKind, Result, Wait};
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,13 +63,13 @@ async fn serve(config: Config) -> Result<()> {
     let (_never, no_stop) = stop::channel();
     let mut limits = config.limits;
     let lent = config.plans.iter().filter(|plan| plan.is_lent()).count();
-    limits.connections = files::room_for(limits.connections, config.places.len(), lent * AT_ONCE);
+    limits.connections = fd_limit::connections_within(limits.connections, config.places.len(), lent * AT_ONCE);
     let shared = Arc::new(Shared::new(limits, config.gate, config.tls, config.access_log));
     let panics = shared.metrics.panics.clone();
     log::on_panic(move || _ = panics.inc());
     let lost = shared.metrics.log_lines_lost.clone();
     log::write_aside(move |lines| _ = lost.inc_by(lines)).map_err(internal)?;
-    tokio::spawn(manager::watch());
+    tokio::spawn(systemd::watch());
     // Addresses first: errors in them show at once.
     let bound = config.places.into_iter().map(|(protocol, place)| Ok((protocol, listen::bind(place)?))).collect::<Result<Vec<_>>>()?;
     let (admin, public): (Vec<_>, Vec<_>) = bound.into_iter().partition(|(protocol, _)| *protocol == Protocol::Admin);
@@ -87,11 +87,11 @@ async fn serve(config: Config) -> Result<()> {
     }
     drop(stop);
     log::info("ready", &[("names", &shared.names().len().to_string())]);
-    manager::ready();
+    systemd::ready();
     // A port never ends by itself.
     let broken = signals.unless_ended(&shared, ports.join_next()).await;
     shared.end();
-    manager::stopping();
+    systemd::stopping();
     log::info("draining", &[]);
     ends.stop();
     let drained = signals.unless_ended(&shared, tokio::time::timeout(DRAIN, ends.all_gone())).await;
@@ -176,7 +176,7 @@ fn reload(shared: &Shared) {
     // systemd takes the end of a reload for the end of the start; after the stop it must hear nothing.
     let serves = shared.serves();
     if serves {
-        manager::reloading();
+        systemd::reloading();
     }
     match shared.gate.reload() {
         Ok(count) => log::info("tokens.read", &[("tokens", &count.to_string())]),
@@ -188,6 +188,6 @@ fn reload(shared: &Shared) {
         Some(Err(error)) => log::error("certificates.kept", error.kind().name(), &error.to_string()),
     }
     if serves && shared.serves() {
-        manager::ready();
+        systemd::ready();
     }
 }

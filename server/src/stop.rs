@@ -1,6 +1,6 @@
 //! The signal that the server stops, and the wait until all connections have ended.
 
-use crate::until::Until;
+use crate::cancel_on::CancelOn;
 use std::future::Future;
 use std::pin::pin;
 use tokio::sync::watch;
@@ -42,6 +42,6 @@ impl Stop {
     /// Returns the result of some work, or `None` if the stop comes first.
     pub async fn unless<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let told = pin!(self.told());
-        Until::new(told).work(work).await
+        CancelOn::new(told).work(work).await
     }
 }

@@ -1,7 +1,7 @@
 //! Answers. No cache may keep one: it would repeat an ID.
 
 use crate::refusal::Refusal;
-use crate::turns;
+use crate::yielding;
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -41,7 +41,7 @@ impl Body for Whole {
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }
-        if self.given >= turns::PIECE {
+        if self.given >= yielding::PIECE {
             self.given = 0;
             // Yielding wakes the task itself.
             ready!(pin!(tokio::task::yield_now()).poll(context));

@@ -1,11 +1,11 @@
 //! The limits and the end of a connection.
 
+use super::backpressure::Backpressure;
 use super::pipeline::{Left, Pipeline};
-use super::room::Room;
 use super::{Answer, head_alone};
-use crate::linger::linger;
+use crate::cancel_on::CancelOn;
+use crate::lingering_close::lingering_close;
 use crate::stop::Stop;
-use crate::until::Until;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Version};
@@ -57,7 +57,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     let (requests, written) = (Arc::new(Requests::default()), Arc::new(AtomicU64::new(0)));
     let (pipeline, left) = Pipeline::new(stream, Arc::clone(&written));
     let mut watch = Watch { requests: Arc::clone(&requests), written, begun: 0, taken: 0 };
-    let room = Room::default();
+    let backpressure = Backpressure::default();
     let service = service_fn(move |mut request: Request<Incoming>| {
         requests.begin();
         if let Some(answer) = at_once(&request) {
@@ -67,7 +67,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
         let asks_head = is_2 && request.method() == Method::HEAD;
         // In HTTP/1 an answer waits for the one before.
         if is_2 {
-            request.extensions_mut().insert(room.clone());
+            request.extensions_mut().insert(backpressure.clone());
         }
         Answering::UnderWay { answer: Box::pin(answer(request)), asks_head, _counted: Arc::clone(&requests) }
     });
@@ -79,7 +79,7 @@ async fn serve_with<F: Future<Output = Answer> + Send + 'static>(
     {
         let mut connection = pin!(builder.serve_connection(TokioIo::new(pipeline), service));
         let end = async { while stop.unless(tokio::time::sleep(patience)).await.is_some() && !watch.is_idle() {} };
-        if Until::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
+        if CancelOn::new(Box::pin(end)).work(connection.as_mut()).await.is_none() {
             // HTTP/2 tells the client in a frame which requests it may send again.
             connection.as_mut().graceful_shutdown();
             // Count from now on.
@@ -102,7 +102,7 @@ async fn end(left: Left<impl AsyncRead + AsyncWrite + Unpin>) {
         stream.shutdown().await
     };
     if matches!(timeout(GOODBYE, told).await, Ok(Ok(()))) && !is_quiet {
-        linger(&mut stream).await;
+        lingering_close(&mut stream).await;
     }
 }
 

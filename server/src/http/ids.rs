@@ -1,40 +1,40 @@
 //! The paths for IDs, ranges of IDs, and their parts.
 
 use super::answer::{Answer, json};
-use super::ask::Ask;
-use super::form::Form;
+use super::output::Output;
+use super::request::RequestContext;
 use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
-use crate::turns::in_turns;
+use crate::yielding::in_pieces;
 use frazil::{ErrorKind, Id, Row, TextFormat, id_range, parse_instant, parts_to_json};
 use serde_json::json;
 use std::time::Duration;
 
 /// `POST /v1/NAME/next?n=`: exactly n IDs, or an error.
-pub async fn next(ask: &Ask<'_>, name: &str) -> Result<Answer> {
-    let name = ask.name(Right::Mint, name)?;
-    let form = Form::of(ask.request.headers())?;
-    let limits = ask.shared.limits;
-    let query = ask.query(&["n"])?;
+pub async fn next(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
+    let name = context.name(Right::Mint, name)?;
+    let output = Output::of(context.request.headers())?;
+    let limits = context.shared.limits;
+    let query = context.query(&["n"])?;
     match query.get("n") {
-        None => Ok(form.answer(&[mint::one(name, limits.wait).await?])),
+        None => Ok(output.answer(&[mint::one(name, limits.wait).await?])),
         Some(n) => {
-            let count = ask.shared.count("n", n)?;
-            let place = ask.room(name, count).await?;
+            let count = context.shared.count("n", n)?;
+            let place = context.reserve(name, count).await?;
             let ids = mint::many(name, count, limits.wait).await?;
-            Ok(place.hold(form.answer_many(&ids).await))
+            Ok(place.hold(output.answer_many(&ids).await))
         }
     }
 }
 
 /// Answers for one ID; `None` where the request has to wait.
-pub fn next_at_once(ask: &Ask<'_>, name: &Name) -> Option<Result<Answer>> {
+pub fn next_at_once(context: &RequestContext<'_>, name: &Name) -> Option<Result<Answer>> {
     let one = || {
-        ask.check(Right::Mint, name)?;
-        let form = Form::of(ask.request.headers())?;
-        Ok(form.answer(&[name.try_next(Duration::ZERO.into())?]))
+        context.check(Right::Mint, name)?;
+        let output = Output::of(context.request.headers())?;
+        Ok(output.answer(&[name.try_next(Duration::ZERO.into())?]))
     };
     match one() {
         Err(Refusal { code, .. }) if code == ErrorKind::WouldBlock.name() => None,
@@ -43,19 +43,19 @@ pub fn next_at_once(ask: &Ask<'_>, name: &Name) -> Option<Result<Answer>> {
 }
 
 /// `POST /v1/NAME/ranges?n=`: n IDs as rows, for a client that hands them out itself.
-pub async fn ranges(ask: &Ask<'_>, name: &str) -> Result<Answer> {
-    let name = ask.name(Right::Lease, name)?;
-    let query = ask.query(&["n"])?;
-    let count = ask.shared.count("n", query.get("n").unwrap_or("1"))?;
-    let place = ask.room(name, count).await?;
-    let rows = mint::rows(name, count, ask.shared.limits.wait).await?;
+pub async fn ranges(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
+    let name = context.name(Right::Lease, name)?;
+    let query = context.query(&["n"])?;
+    let count = context.shared.count("n", query.get("n").unwrap_or("1"))?;
+    let place = context.reserve(name, count).await?;
+    let rows = mint::rows(name, count, context.shared.limits.wait).await?;
     Ok(place.hold(json(written(&rows).await)))
 }
 
 /// Writes one or more rows in JSON. Some layouts make nearly as many rows as IDs.
 async fn written(rows: &[Row]) -> String {
     let mut out = r#"{"ranges":["#.to_owned();
-    in_turns(rows, |rows| {
+    in_pieces(rows, |rows| {
         for Row { first, step, count } in rows {
             out += &format!(r#"{{"count":{count},"first":"{first}","step":"{step}"}},"#);
         }
@@ -66,17 +66,17 @@ async fn written(rows: &[Row]) -> String {
 }
 
 /// `GET /v1/NAME/decode/ID`: its time and fields.
-pub fn decode(ask: &Ask<'_>, name: &str, id: &str) -> Result<Answer> {
-    let layout = ask.name(Right::Mint, name)?.layout()?;
-    ask.query(&[])?;
+pub fn decode(context: &RequestContext<'_>, name: &str, id: &str) -> Result<Answer> {
+    let layout = context.name(Right::Mint, name)?.layout()?;
+    context.query(&[])?;
     let parts = layout.decode(Id::parse(id, TextFormat::Decimal)?)?;
     Ok(json(parts_to_json(&parts).to_string()))
 }
 
 /// `GET /v1/NAME/range?from=&to=`: the first and the last ID of a time, from an instant up to another one, which is excluded.
-pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
-    let layout = ask.name(Right::Mint, name)?.layout()?;
-    let query = ask.query(&["from", "to"])?;
+pub fn range(context: &RequestContext<'_>, name: &str) -> Result<Answer> {
+    let layout = context.name(Right::Mint, name)?.layout()?;
+    let query = context.query(&["from", "to"])?;
     let instant = |key: &str| query.get(key).map(|text| parse_instant(key, text)).transpose();
     // The request is at fault, even after the layout's end.
     let range = id_range(layout, ["from", "to"], instant("from")?, instant("to")?).map_err(Refusal::of_question)?;
@@ -87,15 +87,15 @@ pub fn range(ask: &Ask<'_>, name: &str) -> Result<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns;
+    use crate::yielding;
     use std::sync::atomic::Ordering;
 
     #[test]
     fn others_come_in_between_rows() {
-        let rows: Vec<_> = (1..=3 * turns::IDS as i64).map(|first| Row { first, step: 7, count: 2 }).collect();
+        let rows: Vec<_> = (1..=3 * yielding::IDS as i64).map(|first| Row { first, step: 7, count: 2 }).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            let others = turns::counted();
+            let others = yielding::counted();
             let ranges: Vec<_> = rows
                 .iter()
                 .map(|row| json!({ "first": row.first.to_string(), "step": row.step.to_string(), "count": row.count }))

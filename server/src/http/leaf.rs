@@ -1,8 +1,8 @@
 //! Leaf's paths, for clients of its server: a number as text.
 
 use super::answer::Answer;
-use super::ask::Ask;
-use super::form::spring_text;
+use super::output::spring_text;
+use super::request::RequestContext;
 use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::tokens::Right;
@@ -18,18 +18,18 @@ fn parse(path: &str) -> Option<(bool, &str)> {
 }
 
 /// `/api/segment/get/KEY` and `/api/snowflake/get/KEY`, by any method, as in Leaf.
-pub async fn route(ask: &Ask<'_>, path: &str) -> Option<Result<Answer>> {
+pub async fn route(context: &RequestContext<'_>, path: &str) -> Option<Result<Answer>> {
     let (from_segment, key) = parse(path)?;
-    Some(number(ask, key, from_segment).await)
+    Some(number(context, key, from_segment).await)
 }
 
-async fn number(ask: &Ask<'_>, key: &str, from_segment: bool) -> Result<Answer> {
-    ask.check_not_options()?;
-    let name = ask.name(Right::Mint, key)?;
+async fn number(context: &RequestContext<'_>, key: &str, from_segment: bool) -> Result<Answer> {
+    context.check_not_options()?;
+    let name = context.name(Right::Mint, key)?;
     if from_segment != name.is_segment() {
         let (is, other) = if from_segment { ("no segment", "snowflake") } else { ("a segment", "segment") };
         return Err(Refusal::unknown(format!("{key} is {is}: /api/{other}/get/{key}")));
     }
-    let id = mint::one(name, ask.shared.limits.wait).await?;
-    Ok(spring_text(ask.request.headers(), id.to_string()))
+    let id = mint::one(name, context.shared.limits.wait).await?;
+    Ok(spring_text(context.request.headers(), id.to_string()))
 }

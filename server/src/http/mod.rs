@@ -1,26 +1,26 @@
 //! HTTP/1.1 and HTTP/2.
 
 mod answer;
-mod ask;
+mod backpressure;
 mod body;
 mod connection;
-mod form;
 mod ids;
 mod leaf;
+mod output;
 mod pipeline;
-mod room;
+mod request;
 mod tinyid;
 
 pub use answer::{Answer, head_alone, json, plain, refusal};
 pub use connection::serve;
 
-use crate::access;
+use crate::access_log;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
-use ask::Ask;
 use bytes::BytesMut;
 use hyper::body::{Body, Incoming};
 use hyper::{Method, Request};
+use request::RequestContext;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,8 +40,8 @@ pub fn answer_at_once(shared: &Shared, peer: SocketAddr, request: &Request<Incom
     }
     // `answer` looks for the name that was meant.
     let name = shared.find(name)?;
-    let done = match Ask::new(shared, request) {
-        Ok(ask) => ids::next_at_once(&ask, name)?,
+    let done = match RequestContext::new(shared, request) {
+        Ok(context) => ids::next_at_once(&context, name)?,
         Err(refused) => Err(refused),
     };
     Some(tell(shared, peer, request, since, done))
@@ -84,47 +84,47 @@ fn tell(shared: &Shared, peer: SocketAddr, request: &Request<Incoming>, since: I
     };
     port.took(since);
     if shared.access_log {
-        access::http("http", peer, request.method(), path, answer.status(), code, since);
+        access_log::http("http", peer, request.method(), path, answer.status(), code, since);
     }
     answer
 }
 
 async fn route(shared: &Shared, request: &Request<Incoming>, form: &[u8]) -> Result<Answer> {
-    let ask = Ask::new(shared, request)?;
+    let context = RequestContext::new(shared, request)?;
     let path = request.uri().path();
     if let Some(rest) = path.strip_prefix("/v1/")
         && let Some((name, what)) = rest.split_once('/')
     {
         return match what {
             "next" => {
-                ask.check_method(&Method::POST, "an ID must not be repeated by a cache: POST makes one")?;
-                ids::next(&ask, name).await
+                context.check_method(&Method::POST, "an ID must not be repeated by a cache: POST makes one")?;
+                ids::next(&context, name).await
             }
             "ranges" => {
-                ask.check_method(&Method::POST, "a range must not be repeated by a cache: POST takes one")?;
-                ids::ranges(&ask, name).await
+                context.check_method(&Method::POST, "a range must not be repeated by a cache: POST takes one")?;
+                ids::ranges(&context, name).await
             }
             "range" => {
-                ask.check_method(&Method::GET, "it changes nothing: GET")?;
-                ids::range(&ask, name)
+                context.check_method(&Method::GET, "it changes nothing: GET")?;
+                ids::range(&context, name)
             }
             _ => match what.strip_prefix("decode/") {
                 Some(id) => {
-                    ask.check_method(&Method::GET, "it changes nothing: GET")?;
-                    ids::decode(&ask, name, id)
+                    context.check_method(&Method::GET, "it changes nothing: GET")?;
+                    ids::decode(&context, name, id)
                 }
                 None => Err(no_such_path()),
             },
         };
     }
     if path == "/openapi.json" {
-        ask.check_method(&Method::GET, "it changes nothing: GET")?;
+        context.check_method(&Method::GET, "it changes nothing: GET")?;
         return Ok(json(OPENAPI));
     }
-    if let Some(answer) = leaf::route(&ask, path).await {
+    if let Some(answer) = leaf::route(&context, path).await {
         return answer;
     }
-    match tinyid::route(&ask, path, form).await {
+    match tinyid::route(&context, path, form).await {
         Some(answer) => answer,
         None => Err(no_such_path()),
     }
@@ -142,7 +142,7 @@ mod tests {
     use crate::shared::Limits;
     use crate::stop;
     use crate::tokens::Gate;
-    use crate::turns;
+    use crate::yielding;
     use std::sync::atomic::Ordering;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -161,7 +161,7 @@ mod tests {
                 let (mut client, server) = tokio::io::duplex(64 * 1024);
                 let at_once = move |request: &_| answer_at_once(&of_all, peer, request);
                 tokio::spawn(serve(server, stop, at_once, move |request| answer(Arc::clone(&its), peer, request)));
-                let turns = turns::counted();
+                let turns = yielding::counted();
                 client.write_all(format!("POST /v1/x/next{query} HTTP/1.1\r\n\r\n").repeat(COUNT).as_bytes()).await.unwrap();
                 let mut came = vec![];
                 while came.windows(8).filter(|part| part == b"HTTP/1.1").count() < COUNT {

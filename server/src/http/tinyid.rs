@@ -3,9 +3,9 @@
 //! Answers equal Tinyid's to the byte. Where Tinyid cuts an oversize batch, or answers an error with an empty body, this is an error.
 
 use super::answer::{self, Answer, of_type, plain};
-use super::ask::Ask;
-use super::form::joined;
-use super::form::spring_text;
+use super::output::joined;
+use super::output::spring_text;
+use super::request::RequestContext;
 use crate::mint;
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
@@ -28,14 +28,14 @@ pub fn is_path(path: &str) -> bool {
 }
 
 /// Answers by any method, as in Tinyid; parameters may be in the query or in a form.
-pub async fn route(ask: &Ask<'_>, path: &str, form: &[u8]) -> Option<Result<Answer>> {
+pub async fn route(context: &RequestContext<'_>, path: &str, form: &[u8]) -> Option<Result<Answer>> {
     let operation = operation(path)?;
-    let wanted = Wanted::new(ask.request.uri().query().unwrap_or_default().as_bytes(), form);
+    let wanted = Wanted::new(context.request.uri().query().unwrap_or_default().as_bytes(), form);
     Some(match operation {
-        "nextId" => next(ask, &wanted, false).await,
-        "nextIdSimple" => next(ask, &wanted, true).await,
-        "nextSegmentId" => segment(ask, &wanted, false).await,
-        "nextSegmentIdSimple" => segment(ask, &wanted, true).await,
+        "nextId" => next(context, &wanted, false).await,
+        "nextIdSimple" => next(context, &wanted, true).await,
+        "nextSegmentId" => segment(context, &wanted, false).await,
+        "nextSegmentIdSimple" => segment(context, &wanted, true).await,
         _ => return None,
     })
 }
@@ -104,39 +104,39 @@ impl<'a> Wanted<'a> {
     }
 }
 
-fn named<'a>(ask: &Ask<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc<Name>> {
-    ask.check_not_options()?;
+fn named<'a>(context: &RequestContext<'a>, wanted: &Wanted<'_>, right: Right) -> Result<&'a Arc<Name>> {
+    context.check_not_options()?;
     let Some(name) = wanted.text("bizType")? else {
         let why = "bizType is missing: the name of what is asked for";
         // In Tinyid a token belongs to a bizType.
-        return Err(if ask.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
+        return Err(if context.shared.gate.is_closed() { Refusal::unauthorized(why) } else { Error::new(ErrorKind::Spec, why).into() });
     };
-    ask.name_with(wanted.text("token")?, right, name)
+    context.name_with(wanted.text("token")?, right, name)
 }
 
-async fn next(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
-    let name = named(ask, wanted, Right::Mint)?;
-    let count = ask.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
-    let place = ask.room(name, count).await?;
-    let ids = mint::many(name, count, ask.shared.limits.wait).await?;
+async fn next(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
+    let name = named(context, wanted, Right::Mint)?;
+    let count = context.shared.count("batchSize", wanted.number("batchSize").unwrap_or("1"))?;
+    let place = context.reserve(name, count).await?;
+    let ids = mint::many(name, count, context.shared.limits.wait).await?;
     let ids = joined(&ids, b",").await;
     Ok(place.hold(if simple {
-        spring_text(ask.request.headers(), ids)
+        spring_text(context.request.headers(), ids)
     } else {
         of_type(JSON, [b"{\"data\":[".as_slice(), &ids, b"],\"code\":200,\"message\":\"\"}"].concat())
     }))
 }
 
 /// Answers with a range, whose numbers the client's library hands out.
-async fn segment(ask: &Ask<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
-    let name = named(ask, wanted, Right::Lease)?;
+async fn segment(context: &RequestContext<'_>, wanted: &Wanted<'_>, simple: bool) -> Result<Answer> {
+    let name = named(context, wanted, Right::Lease)?;
     let Some(step) = name.range_step() else {
         return Err(Refusal::unknown(format!("{} is no segment, and has no ranges", name.name)));
     };
-    let row = mint::row(name, step.clamp(1, ask.shared.limits.count as u64), ask.shared.limits.wait).await?;
+    let row = mint::row(name, step.clamp(1, context.shared.limits.count as u64), context.shared.limits.wait).await?;
     let Range { current, loading, max, delta, remainder } = Range::of(&row);
     Ok(if simple {
-        spring_text(ask.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))
+        spring_text(context.request.headers(), format!("{current},{loading},{max},{delta},{remainder}"))
     } else {
         let data = format!(r#"{{"maxId":{max},"loadingId":{loading},"currentId":{current},"delta":{delta},"remainder":{remainder}}}"#);
         of_type(JSON, format!(r#"{{"data":{data},"code":200,"message":""}}"#))

@@ -7,7 +7,7 @@ use crate::mint;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
 use crate::tokens::{Right, fingerprint};
-use crate::turns::in_turns;
+use crate::yielding::in_pieces;
 use frazil::{Error, ErrorKind};
 use std::ops::Range;
 
@@ -95,7 +95,7 @@ async fn next(shared: &Shared, session: &Session, words: &Words<'_>, reply: &mut
     let count = shared.count("COUNT", words.text(3))?;
     let ids = mint::many(name, count, shared.limits.wait).await?;
     reply.array(ids.len());
-    in_turns(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
+    in_pieces(&ids, |ids| ids.iter().for_each(|id| reply.number(*id))).await;
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use super::commands;
 use super::parse::parse;
 use super::reply::Reply;
 use super::session::Session;
-use crate::access;
-use crate::linger::linger;
+use crate::access_log;
+use crate::cancel_on::CancelOn;
+use crate::lingering_close::lingering_close;
 use crate::shared::Shared;
 use crate::stop::Stop;
-use crate::turns::PIECE;
-use crate::until::Until;
+use crate::yielding::PIECE;
 use bytes::{Buf, BytesMut};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -47,7 +47,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     let mut logged_in_by = Instant::now() + login;
     let mut stopped = stop.clone();
     let told = pin!(stopped.told());
-    let mut until = Until::new(told);
+    let mut until = CancelOn::new(told);
     let mut is_quiet = false;
     while !session.is_over && !stop.is_told() {
         came.reserve(room);
@@ -106,7 +106,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
         if asked > 0 {
             shared.metrics.resp.took(since);
             if shared.access_log {
-                access::pipeline(peer, asked, refused, since);
+                access_log::pipeline(peer, asked, refused, since);
             }
         }
         if is_gone || !is_sent(&mut stream, &mut reply, login_ends(&session)).await {
@@ -122,7 +122,7 @@ async fn serve_with(login: Duration, mut stream: impl AsyncRead + AsyncWrite + U
     }
     // TLS has its own end.
     if stream.shutdown().await.is_ok() && !is_quiet {
-        linger(&mut stream).await;
+        lingering_close(&mut stream).await;
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
     use crate::shared::Limits;
     use crate::stop;
     use crate::tokens::Gate;
-    use crate::turns;
+    use crate::yielding;
     use std::future::Future;
     use std::path::PathBuf;
     use std::pin::Pin;
@@ -290,7 +290,7 @@ mod tests {
         let (_stopper, stop) = stop::channel();
         runtime().block_on(async {
             let (mut client, _serving) = begin(&shared, LOGIN, stop);
-            let turns = turns::counted();
+            let turns = yielding::counted();
             client.write_all(&b"INCR x\r\n".repeat(COUNT)).await.unwrap();
             let mut came = vec![];
             while came.iter().filter(|&&byte| byte == b'\n').count() < COUNT {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 /// The event that may end some work. It is polled only after its own wake-up, and not each time that a socket wakes the task: polling a
 /// timer and a channel takes locks for every request.
-pub struct Until<F> {
+pub struct CancelOn<F> {
     end: F,
     bell: Option<Arc<Bell>>,
 }
@@ -30,9 +30,9 @@ impl Wake for Bell {
     }
 }
 
-impl<F: Future<Output = ()> + Unpin> Until<F> {
+impl<F: Future<Output = ()> + Unpin> CancelOn<F> {
     pub fn new(end: F) -> Self {
-        Until { end, bell: None }
+        CancelOn { end, bell: None }
     }
 
     /// Returns the result of some work, or `None` if the event comes first; no further work may follow.
@@ -78,7 +78,7 @@ mod tests {
                 polls.fetch_add(1, Ordering::Relaxed);
                 notified.as_mut().poll(context)
             });
-            let mut until = Until::new(Box::pin(end));
+            let mut until = CancelOn::new(Box::pin(end));
             // Each is pending at first, and wakes the task itself.
             for _ in 0..10 {
                 assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));
@@ -94,7 +94,7 @@ mod tests {
     fn another_task_goes_on_with_it() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         let (tell, told) = tokio::sync::oneshot::channel::<()>();
-        let mut until = Until::new(Box::pin(async { drop(told.await) }));
+        let mut until = CancelOn::new(Box::pin(async { drop(told.await) }));
         runtime.block_on(async {
             let first = tokio::spawn(async move {
                 assert_eq!(until.work(tokio::task::yield_now()).await, Some(()));

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Discards input until the client closes its side; called after our side is shut down.
-pub async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
+pub async fn lingering_close(stream: &mut (impl AsyncRead + Unpin)) {
     let mut room = vec![0; 4096];
     let read = async { while matches!(stream.read(&mut room).await, Ok(1..)) {} };
     // A client that continues for longer gets the reset.

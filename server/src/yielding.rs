@@ -7,7 +7,7 @@ pub const PIECE: usize = 256 * 1024;
 pub const IDS: usize = 4096;
 
 /// Writes IDs or rows, and yields between pieces where there are many.
-pub async fn in_turns<T>(ids: &[T], mut write: impl FnMut(&[T])) {
+pub async fn in_pieces<T>(ids: &[T], mut write: impl FnMut(&[T])) {
     for (turn, ids) in ids.chunks(IDS).enumerate() {
         if turn > 0 {
             tokio::task::yield_now().await;

@@ -8,7 +8,7 @@ const RESERVED: u64 = 64;
 
 /// Raises the limit to what the system allows, and returns how many connections each port may have. Each lent store has its own share of
 /// files.
-pub fn room_for(connections: usize, ports: usize, lent: usize) -> usize {
+pub fn connections_within(connections: usize, ports: usize, lent: usize) -> usize {
     let reserved = RESERVED + lent as u64;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = current != maximum && setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).is_ok();

@@ -2,33 +2,33 @@
 
 use super::answer::{Answer, json, of_type, plain};
 use crate::refusal::{Refusal, Result};
-use crate::turns::in_turns;
+use crate::yielding::in_pieces;
 use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::header::ACCEPT;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Output {
     Json,
     Lines,
     Packed,
 }
 
-const FORMS: [(&str, Form); 3] =
-    [("application/json", Form::Json), ("text/plain", Form::Lines), ("application/octet-stream", Form::Packed)];
+const OUTPUTS: [(&str, Output); 3] =
+    [("application/json", Output::Json), ("text/plain", Output::Lines), ("application/octet-stream", Output::Packed)];
 
-impl Form {
+impl Output {
     /// Returns the format that `Accept` prefers; of equal ones the first named, and JSON without a preference.
     ///
     /// # Errors
     /// `NOT_ACCEPTABLE`.
     pub fn of(headers: &HeaderMap) -> Result<Self> {
         if !headers.contains_key(ACCEPT) {
-            return Ok(Form::Json);
+            return Ok(Output::Json);
         }
         let ranges: Vec<_> = wishes(headers).collect();
-        let mut best: Option<(f32, usize, Form)> = None;
-        for (name, form) in FORMS {
+        let mut best: Option<(f32, usize, Output)> = None;
+        for (name, form) in OUTPUTS {
             // The most specific range that covers a format decides.
             let wishes = ranges.iter().enumerate().filter_map(|(at, wish)| Some((covers(wish.range, name)?, at, wish.quality)));
             let Some((_, at, quality)) = wishes.min_by_key(|&(width, at, _)| (width, at)) else { continue };
@@ -36,7 +36,7 @@ impl Form {
                 best = Some((quality, at, form));
             }
         }
-        let why = || Refusal::not_acceptable(format!("IDs come as {}", FORMS.map(|(name, _)| name).join(", ")));
+        let why = || Refusal::not_acceptable(format!("IDs come as {}", OUTPUTS.map(|(name, _)| name).join(", ")));
         best.map(|(_, _, form)| form).ok_or_else(why)
     }
 
@@ -50,42 +50,42 @@ impl Form {
     /// Makes an answer with any number of IDs, and yields in between.
     pub async fn answer_many(self, ids: &[i64]) -> Answer {
         let mut out = self.begin(ids);
-        in_turns(ids, |ids| self.write(&mut out, ids)).await;
+        in_pieces(ids, |ids| self.write(&mut out, ids)).await;
         self.end(out)
     }
 
     fn begin(self, ids: &[i64]) -> Vec<u8> {
         match self {
-            Form::Json => {
+            Output::Json => {
                 // Exact where all IDs have as many digits as the last: no spare capacity is kept beside them.
                 let digits = ids.last().and_then(|last| last.checked_ilog10()).map_or(1, |log| log as usize + 1);
                 let mut out = Vec::with_capacity(9 + (digits + 3) * ids.len());
                 out.extend(b"{\"ids\":[\"");
                 out
             }
-            Form::Lines => Vec::with_capacity(20 * ids.len()),
-            Form::Packed => Vec::with_capacity(8 * ids.len()),
+            Output::Lines => Vec::with_capacity(20 * ids.len()),
+            Output::Packed => Vec::with_capacity(8 * ids.len()),
         }
     }
 
     fn write(self, out: &mut Vec<u8>, ids: &[i64]) {
         match self {
             // Strings, because JavaScript rounds numbers above 2^53.
-            Form::Json => write_each(out, ids, b"\",\""),
-            Form::Lines => write_each(out, ids, b"\n"),
-            Form::Packed => out.extend(ids.iter().flat_map(|id| id.to_le_bytes())),
+            Output::Json => write_each(out, ids, b"\",\""),
+            Output::Lines => write_each(out, ids, b"\n"),
+            Output::Packed => out.extend(ids.iter().flat_map(|id| id.to_le_bytes())),
         }
     }
 
     fn end(self, mut out: Vec<u8>) -> Answer {
         match self {
-            Form::Json => {
+            Output::Json => {
                 out.truncate(out.len() - b",\"".len());
                 out.extend(b"]}");
                 json(out)
             }
-            Form::Lines => plain(out),
-            Form::Packed => of_type("application/octet-stream", out),
+            Output::Lines => plain(out),
+            Output::Packed => of_type("application/octet-stream", out),
         }
     }
 }
@@ -148,7 +148,7 @@ fn covers(range: &str, kind: &str) -> Option<u8> {
 /// Writes numbers with a separator.
 pub async fn joined(ids: &[i64], between: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(20 * ids.len());
-    in_turns(ids, |ids| write_each(&mut out, ids, between)).await;
+    in_pieces(ids, |ids| write_each(&mut out, ids, between)).await;
     out.truncate(out.len() - between.len());
     out
 }
@@ -164,33 +164,33 @@ fn write_each(out: &mut Vec<u8>, ids: &[i64], after: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turns;
+    use crate::yielding;
     use hyper::header::HeaderValue;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     #[test]
     fn the_client_chooses() {
-        let form = |accept: &'static str| Form::of(&[(ACCEPT, HeaderValue::from_static(accept))].into_iter().collect());
+        let output = |accept: &'static str| Output::of(&[(ACCEPT, HeaderValue::from_static(accept))].into_iter().collect());
         for (accept, wanted) in [
-            ("*/*", Form::Json),
-            ("text/plain", Form::Lines),
-            ("TEXT/*", Form::Lines),
-            ("application/octet-stream", Form::Packed),
-            ("text/html, application/*;q=0.9, */*;q=0.8", Form::Json),
-            ("application/json;q=0.5, text/plain", Form::Lines),
-            ("application/json;q=0, text/plain;q=0.1", Form::Lines),
-            ("*/*, application/json;q=0", Form::Lines),
-            ("application/json;q=0.1, */*", Form::Lines),
-            ("text/plain;Q=0.1, application/octet-stream; q = 0.2", Form::Packed),
-            ("text/plain, application/json", Form::Lines),
+            ("*/*", Output::Json),
+            ("text/plain", Output::Lines),
+            ("TEXT/*", Output::Lines),
+            ("application/octet-stream", Output::Packed),
+            ("text/html, application/*;q=0.9, */*;q=0.8", Output::Json),
+            ("application/json;q=0.5, text/plain", Output::Lines),
+            ("application/json;q=0, text/plain;q=0.1", Output::Lines),
+            ("*/*, application/json;q=0", Output::Lines),
+            ("application/json;q=0.1, */*", Output::Lines),
+            ("text/plain;Q=0.1, application/octet-stream; q = 0.2", Output::Packed),
+            ("text/plain, application/json", Output::Lines),
         ] {
-            assert_eq!(form(accept).unwrap(), wanted, "{accept}");
+            assert_eq!(output(accept).unwrap(), wanted, "{accept}");
         }
         for accept in ["image/png", "application/json;q=0", "", "application/json;q=x", "*/*;q=NaN", "*/*;q=2"] {
-            assert_eq!(form(accept).unwrap_err().code, "NOT_ACCEPTABLE", "{accept}");
+            assert_eq!(output(accept).unwrap_err().code, "NOT_ACCEPTABLE", "{accept}");
         }
-        assert_eq!(Form::of(&HeaderMap::new()).unwrap(), Form::Json);
+        assert_eq!(Output::of(&HeaderMap::new()).unwrap(), Output::Json);
     }
 
     proptest! {
@@ -202,25 +202,25 @@ mod tests {
         ], 0..12)) {
             let header = HeaderValue::from_str(&parts.concat()).unwrap();
             let headers = [(ACCEPT, header)].into_iter().collect();
-            let _ = Form::of(&headers);
+            let _ = Output::of(&headers);
             prop_assert!(spring_type(&headers).ends_with(";charset=UTF-8"));
             let header = HeaderValue::from_str(&format!("{},application/json;q=0", parts.concat().to_lowercase().replace("json", ""))).unwrap();
-            let form = Form::of(&[(ACCEPT, header)].into_iter().collect());
-            prop_assert!(!matches!(form, Ok(Form::Json)), "{:?}", parts);
+            let form = Output::of(&[(ACCEPT, header)].into_iter().collect());
+            prop_assert!(!matches!(form, Ok(Output::Json)), "{:?}", parts);
         }
     }
 
     #[test]
     fn ids_in_each_form() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let ids: Vec<_> = (0..3 * turns::IDS as i64).map(|n| i64::MAX - n).collect();
+        let ids: Vec<_> = (0..3 * yielding::IDS as i64).map(|n| i64::MAX - n).collect();
         for ids in [&[1, i64::MAX][..], &[7], &ids] {
             let texts: Vec<_> = ids.iter().map(i64::to_string).collect();
             let json = format!("{{\"ids\":[\"{}\"]}}", texts.join("\",\""));
             for (form, wanted) in [
-                (Form::Json, json.into_bytes()),
-                (Form::Lines, (texts.join("\n") + "\n").into_bytes()),
-                (Form::Packed, ids.iter().flat_map(|id| id.to_le_bytes()).collect()),
+                (Output::Json, json.into_bytes()),
+                (Output::Lines, (texts.join("\n") + "\n").into_bytes()),
+                (Output::Packed, ids.iter().flat_map(|id| id.to_le_bytes()).collect()),
             ] {
                 let body = |answer: Answer| answer.into_body().into_bytes();
                 assert!(body(form.answer(ids)) == wanted && body(runtime.block_on(form.answer_many(ids))) == wanted, "{form:?}");

@@ -1,4 +1,4 @@
-//! Lines on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
+//! LogWriter on their way to a stream that may be slow: a pipe without a reader delays neither requests nor leases.
 
 use std::io::{ErrorKind, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ const PIECE: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
-pub struct Lines {
+pub struct LogWriter {
     state: Mutex<State>,
     /// Signals that lines wait.
     more: Condvar,
@@ -29,7 +29,7 @@ struct State {
     pieces: u64,
 }
 
-impl Lines {
+impl LogWriter {
     /// Queues a line, which ends with `\n`; returns `false` if it is dropped.
     pub fn push(&self, line: &str) -> bool {
         let mut state = self.lock();
@@ -168,8 +168,8 @@ mod tests {
     }
 
     /// Starts a writer; returns its queue, the permission to go on, what it has written, and the number of failed lines.
-    fn written(breaks: bool) -> (Arc<Lines>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>, Arc<AtomicU64>) {
-        let (lines, failed) = (Arc::new(Lines::default()), Arc::new(AtomicU64::new(0)));
+    fn written(breaks: bool) -> (Arc<LogWriter>, mpsc::Sender<()>, mpsc::Receiver<Vec<u8>>, Arc<AtomicU64>) {
+        let (lines, failed) = (Arc::new(LogWriter::default()), Arc::new(AtomicU64::new(0)));
         let ((go, let_on), (came, out)) = (mpsc::channel(), mpsc::channel());
         let (its, counted) = (Arc::clone(&lines), Arc::clone(&failed));
         std::thread::spawn(move || {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_does_not_wait_is_waited_for() {
-        let (lines, (came, out)) = (Arc::new(Lines::default()), mpsc::channel());
+        let (lines, (came, out)) = (Arc::new(LogWriter::default()), mpsc::channel());
         let its = Arc::clone(&lines);
         std::thread::spawn(move || its.write(&mut Full { is_full: false, came }, |_| String::new(), |_| ()));
         assert!(lines.push("a line\n"));
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_cut_spoils_no_other_one() {
-        let (lines, failed, room) = (Arc::new(Lines::default()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(10)));
+        let (lines, failed, room) = (Arc::new(LogWriter::default()), Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(10)));
         let (its, counted, (came, out)) = (Arc::clone(&lines), Arc::clone(&failed), mpsc::channel());
         let mut disk = Disk { room: Arc::clone(&room), came };
         assert!(lines.push("a line\na second line\na third line\n"));

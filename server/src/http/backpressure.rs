@@ -22,11 +22,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The room of a connection, per name. A batch holds its room while it waits for its IDs, so one whose store is away must not block other
 /// names.
 #[derive(Clone, Default)]
-pub struct Room(Arc<Mutex<Vec<OfName>>>);
+pub struct Backpressure(Arc<Mutex<Vec<OfName>>>);
 
 type OfName = (Arc<Name>, Arc<Semaphore>);
 
-impl Room {
+impl Backpressure {
     /// Waits until the client has taken enough of its earlier answers.
     ///
     /// # Errors

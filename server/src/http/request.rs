@@ -1,6 +1,6 @@
 //! A checked request.
 
-use super::room::{Place, Room};
+use super::backpressure::{Backpressure, Place};
 use crate::names::Name;
 use crate::refusal::{Refusal, Result};
 use crate::shared::Shared;
@@ -12,20 +12,20 @@ use hyper::{Method, Request};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub struct Ask<'a> {
+pub struct RequestContext<'a> {
     pub shared: &'a Shared,
     pub request: &'a Request<Incoming>,
     token: Option<Fingerprint>,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RequestContext<'a> {
     /// Reads the token and the path of a request.
     ///
     /// # Errors
     /// `UNAUTHORIZED` for an authorization that is not a bearer token.
     pub fn new(shared: &'a Shared, request: &'a Request<Incoming>) -> Result<Self> {
         let token = if shared.gate.is_closed() { bearer(request)?.map(fingerprint) } else { None };
-        Ok(Ask { shared, request, token })
+        Ok(RequestContext { shared, request, token })
     }
 
     /// Checks the method. Where GET is allowed, HEAD is as well.
@@ -68,10 +68,10 @@ impl<'a> Ask<'a> {
         self.shared.name(self.token.as_ref(), right, name)
     }
 
-    /// Does the same as [`name`](Ask::name) with a token from the query, as Tinyid's clients send it.
+    /// Does the same as [`name`](RequestContext::name) with a token from the query, as Tinyid's clients send it.
     ///
     /// # Errors
-    /// Those of [`name`](Ask::name).
+    /// Those of [`name`](RequestContext::name).
     pub fn name_with(&self, token: Option<&str>, right: Right, name: &str) -> Result<&'a Arc<Name>> {
         let given = token.filter(|_| self.shared.gate.is_closed()).map(|token| fingerprint(token.as_bytes()));
         self.shared.name(given.as_ref().or(self.token.as_ref()), right, name)
@@ -80,9 +80,9 @@ impl<'a> Ask<'a> {
     /// Waits for room for a batch of `count` IDs of a name.
     ///
     /// # Errors
-    /// Those of [`Room::take`].
-    pub async fn room(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
-        match self.request.extensions().get::<Room>() {
+    /// Those of [`Backpressure::take`].
+    pub async fn reserve(&self, name: &Arc<Name>, count: usize) -> Result<Place> {
+        match self.request.extensions().get::<Backpressure>() {
             Some(room) => room.take(name, count).await,
             None => Ok(Place::default()),
         }
