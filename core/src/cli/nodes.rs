@@ -152,6 +152,8 @@ impl Namespaces {
     pub(super) fn of(given: &str) -> Result<Self> {
         let address = Address::parse(&resolve("store", given)?)?;
         let mut names = address.look(TIMEOUT)?.map_or_else(|| Ok(Vec::new()), |mut store| store.namespaces())?;
+        // Names that frazil did not write may hold what a terminal obeys.
+        names.retain(|name| name.split('~').all(|part| check_namespace(part).is_ok()));
         names.sort_unstable();
         let mut all = Namespaces { store: address.to_string(), namespaces: Vec::new(), tags: Vec::new() };
         for name in names {

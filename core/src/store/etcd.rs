@@ -17,13 +17,15 @@
 //! members' URLs and the same `--initial-cluster-token` have the same ID, a restored one too: what tells these
 //! apart is the revision, which never goes back within a history.
 
+mod answer;
 mod gateway;
 
 use super::history::History;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, said};
 use super::socket::Deadline;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
+use answer::{Answer, Bytes, Record};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use gateway::Gateway;
 use serde_json::{Value, json};
@@ -58,7 +60,7 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 
 impl Etcd {
     /// Asks, and checks that the answer belongs to the history that this process knows.
-    fn ask(&mut self, question: &Value) -> Result<(String, Value)> {
+    fn ask(&mut self, question: &Value) -> Result<(String, Answer)> {
         let floor = self.history.highest();
         let answer = self.gateway.ask(TRANSACTION, question, Deadline::of_call(self.timeout))?;
         let (cluster, revision) = header(&self.gateway, &answer)?;
@@ -76,20 +78,19 @@ impl Etcd {
     }
 
     /// The keys and texts of an answer's ranges.
-    fn records(&self, answer: &Value) -> Result<Vec<(String, String)>> {
-        let responses = answer["responses"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let kvs = responses.iter().filter_map(|response| response["response_range"]["kvs"].as_array()).flatten();
-        kvs.map(|kv| {
-            let text = |name: &str| match &kv[name] {
-                // JSON leaves an empty value out.
-                Value::Null => Some(String::new()),
-                value => BASE64_STANDARD.decode(value.as_str()?).ok().and_then(|bytes| String::from_utf8(bytes).ok()),
-            };
-            let key = text("key").ok_or_else(|| self.unreadable("a key below /frazil/ is no UTF-8"))?;
-            let value = text("value").ok_or_else(|| self.unreadable(&format!("the value of the key {key} is no UTF-8")))?;
+    fn records(&self, answer: Answer) -> Result<Vec<(String, String)>> {
+        let ranges = answer.responses.into_iter().flat_map(|responses| responses.0).filter_map(|response| response.response_range?.kvs);
+        let text = |bytes: Option<Bytes>| match bytes {
+            // JSON leaves an empty value out.
+            None => Some(String::new()),
+            Some(Bytes(bytes)) => String::from_utf8(bytes?).ok(),
+        };
+        let read = |Record { key, value }| {
+            let key = text(key).ok_or_else(|| self.unreadable("a key below /frazil/ is no UTF-8"))?;
+            let value = text(value).ok_or_else(|| self.unreadable(&format!("the value of the key {} is no UTF-8", said(&key))))?;
             Ok((key, value))
-        })
-        .collect()
+        };
+        ranges.flat_map(|kvs| kvs.0).map(read).collect()
     }
 }
 
@@ -109,7 +110,7 @@ impl Store for Etcd {
         };
         let (server, answer) = self.ask(&reading(ranges))?;
         let mut loaded = Loaded { server, ..Loaded::default() };
-        for (name, text) in self.records(&answer)? {
+        for (name, text) in self.records(answer)? {
             if name == meta {
                 loaded.meta = Some(text);
             } else if let Some(node) = node(namespace, &name) {
@@ -130,7 +131,7 @@ impl Store for Etcd {
         }
         let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
         let (cluster, answer) = self.ask(&json!({ "compare": compare, "success": [put] }))?;
-        match (answer["succeeded"].as_bool().unwrap_or(false), cluster == swap.server) {
+        match (answer.succeeded.unwrap_or(false), cluster == swap.server) {
             (false, _) => Ok(Swapped::Differs),
             (true, true) => Ok(Swapped::Done),
             (true, false) => {
@@ -149,7 +150,7 @@ impl Store for Etcd {
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
         let (_, answer) = self.ask(&reading(vec![all]))?;
-        let keys = self.records(&answer)?.into_iter();
+        let keys = self.records(answer)?.into_iter();
         let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
         Ok(keys.filter_map(|(key, _)| name(&key)).collect())
     }
@@ -191,15 +192,11 @@ fn equal(key: &str, text: Option<&str>) -> Value {
     }
 }
 
-/// The cluster's ID and its revision. The gateway writes 64-bit numbers as texts.
-fn header(gateway: &Gateway, answer: &Value) -> Result<(String, i64)> {
-    let header = &answer["header"];
-    let number = |name: &str| match &header[name] {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
-    let found = number("cluster_id").zip(number("revision").and_then(|revision| revision.parse().ok()));
+/// The cluster's ID and its revision.
+fn header(gateway: &Gateway, answer: &Answer) -> Result<(String, i64)> {
+    let (cluster, revision) = (&answer.header.cluster_id, &answer.header.revision);
+    let found = cluster.as_ref().zip(revision.as_ref().and_then(|revision| revision.0.parse().ok()));
+    let found = found.map(|(cluster, revision)| (cluster.0.clone(), revision));
     found.ok_or_else(|| gateway.wrong(ErrorKind::StoreUnsuitable, "an answer without a cluster ID and a revision is none of etcd's"))
 }
 

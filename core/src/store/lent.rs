@@ -79,8 +79,8 @@ impl Lent {
     }
 
     /// Asks the server at hand, and the others where it does not answer.
-    fn read<T>(&mut self, question: &Asked, deadline: Deadline, understand: fn(&[String]) -> Option<T>) -> Result<T> {
-        let ask = |session: &mut Session, deadline| understand(&session.ask(question, deadline)?).ok_or_else(no_server);
+    fn read<T>(&mut self, question: &Asked, deadline: Deadline, understand: fn(Vec<String>) -> Option<T>) -> Result<T> {
+        let ask = |session: &mut Session, deadline| understand(session.ask(question, deadline)?).ok_or_else(no_server);
         let hosts = self.hosts.hosts.len();
         if let Some(mut session) = self.session.take().filter(Session::is_whole) {
             let answer = ask(&mut session, deadline.share(hosts));
@@ -179,6 +179,6 @@ impl Store for Lent {
 
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
-        self.read(&Asked::List, Deadline::of_call(self.timeout), |names| Some(names.to_vec()))
+        self.read(&Asked::List, Deadline::of_call(self.timeout), Some)
     }
 }

@@ -9,15 +9,22 @@ mod etcd;
 mod file;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod history;
+#[cfg(test)]
+#[cfg(all(target_os = "linux", feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
+mod hostile;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
 #[cfg(feature = "frazil-server")]
 mod lent;
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
+mod limits;
 mod memory;
 #[cfg(any(feature = "redis", feature = "sql"))]
 mod peer;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "redis", feature = "frazil-server"))]
+mod resp;
 #[cfg(test)]
 #[cfg(all(unix, feature = "redis", feature = "sql", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod sigpipe;

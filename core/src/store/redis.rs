@@ -35,9 +35,13 @@ mod refusal;
 mod tests;
 mod wire;
 
+#[cfg(feature = "list")]
+use super::limits::too_large;
+use super::limits::{ALL_RECORDS, ONE_RECORD};
+use super::resp::Reply;
 use super::{Key, Loaded, NODES_END, Store, Swap, Swapped, Which};
-use crate::error::{Error, ErrorKind, Result};
-use ::redis::{Cmd, FromRedisValue, Value, cmd, from_redis_value};
+use crate::error::{Error, ErrorKind, Result, shown};
+use ::redis::{Cmd, cmd};
 use address::Target;
 #[cfg(feature = "list")]
 use std::collections::HashSet;
@@ -56,6 +60,10 @@ struct Redis {
     looked: Instant,
 }
 
+/// More than a server has.
+#[cfg(feature = "list")]
+const MOST_NAMESPACES: usize = 100_000;
+
 /// The longest time between two looks at the memory's policy; a load looks anyway.
 const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
 
@@ -68,32 +76,35 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
     let mut redis = Redis { wire: Wire::open(&target, timeout)?, looked: Instant::now() };
     let account = target.account();
     if let Some(password) = account.password() {
-        redis.ask::<Value>("AUTH", cmd("AUTH").arg(account.username()).arg(password))?;
+        redis.ask("AUTH", cmd("AUTH").arg(account.username()).arg(password), ONE_RECORD, Some)?;
     }
     // Before SELECT, which a sentinel does not know.
-    let info: String = redis.ask("INFO", &cmd("INFO"))?;
+    let info = redis.ask("INFO", &cmd("INFO"), ONE_RECORD, text)?;
     redis.suits(&info)?;
     if account.db() != 0 {
-        redis.ask::<Value>("SELECT", cmd("SELECT").arg(account.db()))?;
+        redis.ask("SELECT", cmd("SELECT").arg(account.db()), ONE_RECORD, Some)?;
     }
     Ok(Box::new(redis))
 }
 
 impl Redis {
     /// Sends a command, and reads its reply as what it must be.
-    fn ask<T: FromRedisValue>(&mut self, name: &str, command: &Cmd) -> Result<T> {
-        match self.wire.call(command)? {
-            Value::ServerError(error) => Err(refusal::server(self.wire.address(), name, error.code(), error.details().unwrap_or_default())),
-            value => from_redis_value(value).map_err(|_| refusal::not_redis(self.wire.address(), name)),
+    fn ask<T>(&mut self, name: &str, command: &Cmd, room: usize, read: fn(Reply) -> Option<T>) -> Result<T> {
+        match self.wire.call(command, room)? {
+            Reply::Refused(error) => {
+                let (code, details) = error.split_once(' ').unwrap_or((&error, ""));
+                Err(refusal::server(self.wire.address(), name, code, details))
+            }
+            reply => read(reply).ok_or_else(|| refusal::not_redis(self.wire.address(), name)),
         }
     }
 
-    fn run<T: FromRedisValue>(&mut self, script: &str, namespace: &str, arguments: &[&str]) -> Result<T> {
+    fn run<T>(&mut self, script: &str, namespace: &str, arguments: &[&str], room: usize, read: fn(Reply) -> Option<T>) -> Result<T> {
         let mut command = cmd("EVAL");
         // Always the whole script: it is 2 KiB, and so nothing hangs on what the server still remembers.
         command.arg(script).arg(2).arg(format!("frazil:{{{namespace}}}:meta")).arg(format!("frazil:{{{namespace}}}:slots"));
         command.arg(arguments);
-        self.ask("EVAL", &command)
+        self.ask("EVAL", &command, room, read)
     }
 
     /// # Errors
@@ -132,7 +143,7 @@ impl Redis {
             return Ok(());
         }
         let address = self.wire.address();
-        let policy = if policy.is_empty() { "unknown" } else { policy };
+        let policy = if policy.is_empty() { "unknown".to_owned() } else { plain(policy) };
         let why = format!(
             "store={address} may forget node numbers when its memory is full: maxmemory-policy is {policy} and must be noeviction; \
              mend it with: CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"
@@ -156,8 +167,7 @@ impl Redis {
         let name = String::from_utf8_lossy(&field);
         // "+7" and "07" would be two fields of one slot.
         let node = name.parse().ok().filter(|node: &u64| *node < NODES_END && node.to_string() == name);
-        let node =
-            node.ok_or_else(|| self.foreign(namespace, &format!("its hash of slots has the field {}", crate::error::shown(&name))))?;
+        let node = node.ok_or_else(|| self.foreign(namespace, &format!("its hash of slots has the field {}", shown(&name))))?;
         Ok((node, self.text(namespace, &format!("node number {node}"), record)?))
     }
 }
@@ -175,9 +185,48 @@ fn field(key: Key) -> String {
     }
 }
 
+/// A setting's value as it is printed: bare if it is a word, as every one that Redis knows is.
+fn plain(value: &str) -> String {
+    if value.bytes().all(|byte| byte.is_ascii_graphic()) && value.len() < 30 { value.to_owned() } else { shown(value) }
+}
+
 /// The reply of `load.lua`: server, time, `maxmemory`, its policy, the meta record, and fields with
 /// their records in turn.
-type Reply = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
+type Answer = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
+
+fn answer(reply: Reply) -> Option<Answer> {
+    let Ok([server, time, limit, policy, meta, fields]) = <[Reply; 6]>::try_from(list(reply)?) else { return None };
+    let meta = if let Reply::Nothing = meta { None } else { Some(bytes(meta)?) };
+    Some((text(server)?, text(time)?.parse().ok()?, text(limit)?, text(policy)?, meta, texts(fields)?))
+}
+
+/// A text, whichever way it was sent.
+fn text(reply: Reply) -> Option<String> {
+    match reply {
+        Reply::Text(bytes) => String::from_utf8(bytes).ok(),
+        Reply::Status(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn list(reply: Reply) -> Option<Vec<Reply>> {
+    if let Reply::List(parts) = reply { Some(parts) } else { None }
+}
+
+fn bytes(reply: Reply) -> Option<Vec<u8>> {
+    if let Reply::Text(bytes) = reply { Some(bytes) } else { None }
+}
+
+fn texts(reply: Reply) -> Option<Vec<Vec<u8>>> {
+    list(reply)?.into_iter().map(bytes).collect()
+}
+
+/// The reply of SCAN: where to go on, and some keys.
+#[cfg(feature = "list")]
+fn page(reply: Reply) -> Option<(String, Vec<Vec<u8>>)> {
+    let Ok([next, keys]) = <[Reply; 2]>::try_from(list(reply)?) else { return None };
+    Some((text(next)?, texts(keys)?))
+}
 
 impl Store for Redis {
     fn set_timeout(&mut self, timeout: Duration) {
@@ -185,12 +234,12 @@ impl Store for Redis {
     }
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        let wanted = match which {
-            Which::All => String::new(),
-            Which::One(node) => node.to_string(),
+        let (wanted, room) = match which {
+            Which::All => (String::new(), ALL_RECORDS),
+            Which::One(node) => (node.to_string(), ONE_RECORD),
         };
         self.wire.restart_timeout();
-        let (server, time_ms, limit, policy, meta, fields): Reply = self.run(LOAD, namespace, &[&wanted])?;
+        let (server, time_ms, limit, policy, meta, fields) = self.run(LOAD, namespace, &[&wanted], room, answer)?;
         self.keeps(&limit, &policy)?;
         self.looked = Instant::now();
         let mut slots = Vec::with_capacity(fields.len() / 2);
@@ -210,11 +259,11 @@ impl Store for Redis {
         let arguments = [&swap.server, &meta, &field(swap.key), &old, &swap.new, &earliest, &latest];
         self.wire.restart_timeout();
         if self.looked.elapsed() >= LOOK_AGAIN {
-            let info: String = self.ask("INFO", &cmd("INFO"))?;
+            let info = self.ask("INFO", &cmd("INFO"), ONE_RECORD, text)?;
             self.suits(&info)?;
             self.looked = Instant::now();
         }
-        let reply: String = self.run(SWAP, namespace, &arguments.map(String::as_str))?;
+        let reply = self.run(SWAP, namespace, &arguments.map(String::as_str), ONE_RECORD, text)?;
         match reply.as_str() {
             "done" => Ok(Swapped::Done),
             "differs" => Ok(Swapped::Differs),
@@ -230,10 +279,14 @@ impl Store for Redis {
             self.wire.restart_timeout();
             let mut scan = cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg("frazil:{*}:meta").arg("COUNT").arg(1000);
-            let (next, keys): (String, Vec<Vec<u8>>) = self.ask("SCAN", &scan)?;
+            let (next, keys) = self.ask("SCAN", &scan, ALL_RECORDS, page)?;
             let name = |key: &Vec<u8>| str::from_utf8(key).ok()?.strip_prefix("frazil:{")?.strip_suffix("}:meta").map(str::to_owned);
             // A key may come twice.
             names.extend(keys.iter().filter_map(name));
+            if names.len() > MOST_NAMESPACES {
+                let (kind, why) = too_large(ALL_RECORDS);
+                return Err(Error::new(kind, format!("store={}: {why}", self.wire.address())));
+            }
             if next == "0" {
                 return Ok(names.into_iter().collect());
             }

@@ -24,12 +24,16 @@ mod wire;
 
 use super::history::History;
 use super::hosts::{Failure, Hosts};
+use super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
 use super::socket::Deadline;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
-use session::{Reply, Session, no_zookeeper, refused, shown};
+use session::{Reply, Session, TOGETHER, no_zookeeper, refused, shown};
 use std::time::Duration;
 use wire::{Access, BAD_VERSION, Create, NO_NODE, NODE_EXISTS, OK, Reader, Request, Step};
+
+/// So many znodes are read, behind a sync, before what is kept of them is taken out of the answers.
+const AT_ONCE: usize = TOGETHER - 1;
 
 /// A store, and a session with one of its servers.
 struct ZooKeeper {
@@ -132,6 +136,15 @@ impl ZooKeeper {
         Ok(replies)
     }
 
+    /// Reads znodes, each of which may not be there.
+    fn znodes(&self, turn: &mut Turn, paths: &[impl AsRef<str>]) -> Result<Vec<Option<Found>>, Failure> {
+        let replies = self.read(turn, paths.iter().map(|path| Request::GetData(path.as_ref())).collect())?;
+        if replies.len() != paths.len() {
+            return Err(no_zookeeper("a reply is missing"));
+        }
+        replies.into_iter().zip(paths).map(|(reply, path)| found(&reply, path.as_ref())).collect()
+    }
+
     fn path(&self, namespace: &str, key: Key) -> String {
         match key {
             Key::Meta => format!("{}/{namespace}/meta", self.root),
@@ -174,17 +187,21 @@ impl Store for ZooKeeper {
                     Which::One(node) => vec![node],
                     Which::All => store.nodes(turn, namespace)?,
                 };
-                let paths: Vec<_> = nodes.iter().map(|node| store.path(namespace, Key::Slot(*node))).collect();
-                let all = [&meta].into_iter().chain(&paths).chain([&meta]);
-                let replies = store.read(turn, all.clone().map(|path| Request::GetData(path)).collect())?;
-                let found = replies.iter().zip(all).map(|(reply, path)| found(reply, path)).collect::<Result<Vec<_>, _>>()?;
-                let mut slots = found.into_iter();
-                let (first, last) = (slots.next().flatten(), slots.next_back().flatten());
-                if first.as_ref().map(|meta| meta.changed) != last.map(|meta| meta.changed) {
-                    continue;
+                let first = store.znodes(turn, &[&meta])?.pop().flatten();
+                let (mut slots, mut room) = (Vec::with_capacity(nodes.len()), ALL_RECORDS);
+                // Not all at once: the texts alone are kept.
+                for nodes in nodes.chunks(AT_ONCE) {
+                    let paths: Vec<_> = nodes.iter().map(|node| store.path(namespace, Key::Slot(*node))).collect();
+                    for (node, found) in nodes.iter().zip(store.znodes(turn, &paths)?) {
+                        let Some(found) = found else { continue };
+                        room = room.checked_sub(found.text.len()).ok_or_else(|| too_large(ALL_RECORDS))?;
+                        slots.push((*node, found.text));
+                    }
                 }
-                let slots = nodes.into_iter().zip(slots).filter_map(|(node, found)| Some((node, found?.text))).collect();
-                return Ok(Loaded { meta: first.map(|meta| meta.text), slots, ..Loaded::default() });
+                let last = store.znodes(turn, &[&meta])?.pop().flatten();
+                if first.as_ref().map(|meta| meta.changed) == last.map(|meta| meta.changed) {
+                    return Ok(Loaded { meta: first.map(|meta| meta.text), slots, ..Loaded::default() });
+                }
             }
         })
     }
@@ -242,11 +259,14 @@ impl Store for ZooKeeper {
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         self.with(|store, turn| {
-            let names = store.children(turn, &store.root)?;
-            let paths: Vec<_> = names.iter().map(|name| store.path(name, Key::Meta)).collect();
-            let replies = store.read(turn, paths.iter().map(|path| Request::Exists(path)).collect())?;
-            let begun = |(_, reply): &(String, Reply)| reply.code == OK;
-            Ok(names.into_iter().zip(replies).filter(begun).map(|(name, _)| name).collect())
+            let names = store.children(turn, &store.root, |name| Some(name.to_owned()))?;
+            let mut begun = Vec::new();
+            for names in names.chunks(AT_ONCE) {
+                let paths: Vec<_> = names.iter().map(|name| store.path(name, Key::Meta)).collect();
+                let replies = store.read(turn, paths.iter().map(|path| Request::Exists(path)).collect())?;
+                begun.extend(names.iter().zip(replies).filter(|(_, reply)| reply.code == OK).map(|(name, _)| name.clone()));
+            }
+            Ok(begun)
         })
     }
 }
@@ -254,20 +274,19 @@ impl Store for ZooKeeper {
 impl ZooKeeper {
     /// The node numbers of a namespace's slots; other znodes that somebody put there are not frazil's to judge.
     fn nodes(&self, turn: &mut Turn, namespace: &str) -> Result<Vec<u64>, Failure> {
-        let names = self.children(turn, &format!("{}/{namespace}/slots", self.root))?;
-        let mut nodes: Vec<_> = names.iter().filter_map(|name| node(name)).collect();
+        let mut nodes = self.children(turn, &format!("{}/{namespace}/slots", self.root), node)?;
         nodes.sort_unstable();
         Ok(nodes)
     }
 
-    /// The names below a znode; none where it is not there.
-    fn children(&self, turn: &mut Turn, path: &str) -> Result<Vec<String>, Failure> {
+    /// The names below a znode, as far as `read` takes them; none where it is not there.
+    fn children<T>(&self, turn: &mut Turn, path: &str, read: fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {
         let replies = self.read(turn, vec![Request::GetChildren(path)])?;
         let Some(reply) = replies.first() else { return Err(no_zookeeper("a reply is missing")) };
         match reply.code {
             OK => {
-                let names = Reader(&reply.body).names().ok_or_else(|| no_zookeeper("a wrong list of children"))?;
-                Ok(names.into_iter().map(str::to_owned).collect())
+                let names = Reader(&reply.body).names(read).ok_or_else(|| no_zookeeper("a wrong list of children"))?;
+                if names.len() > MOST_RECORDS { Err(too_large(ALL_RECORDS)) } else { Ok(names) }
             }
             NO_NODE => Ok(vec![]),
             code => Err(refused(code, path)),

@@ -1,15 +1,18 @@
 //! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
 
 use super::super::hosts::{Failure, Hosts, Login, said};
+use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::socket::Deadline;
+use super::answer::{Answer, Bounded};
 use crate::error::{Error, ErrorKind, Result};
 use crate::secret;
 use serde_json::{Value, json};
+use std::io::{BufReader, Read};
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
 
-/// More than a namespace of ten thousand slots; a server that sends more is none of ours.
-const LARGEST_ANSWER: u64 = 256 << 20;
+/// An error, or what another server has in place of an answer.
+const LONGEST_REFUSAL: u64 = 64 << 10;
 
 const NO_ANSWER: &str = "no answer in time";
 const LOGIN: &str = "/v3/auth/authenticate";
@@ -43,7 +46,7 @@ impl Gateway {
     ///
     /// # Errors
     /// `STORE_*`: what each of the members said, if none was good.
-    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Deadline) -> Result<(Self, Value)> {
+    pub(super) fn open(hosts: Hosts, path: &str, question: &Value, deadline: Deadline) -> Result<(Self, Answer)> {
         let scheme = if hosts.scheme == "etcds" { "https" } else { "http" };
         let agent = agent(&hosts)?;
         let (member, answer) = hosts.first_good(deadline, |host, deadline| {
@@ -59,7 +62,7 @@ impl Gateway {
     ///
     /// # Errors
     /// `STORE_*`; whether etcd did what it was asked is not known.
-    pub(super) fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Value> {
+    pub(super) fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Answer> {
         self.member.ask(path, question, deadline).map_err(|(kind, text)| self.wrong(kind, &text))
     }
 
@@ -76,7 +79,7 @@ impl Gateway {
 }
 
 impl Member {
-    fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Value, Failure> {
+    fn ask(&mut self, path: &str, question: &Value, deadline: Deadline) -> Result<Answer, Failure> {
         let mut answer = self.post(path, question, deadline);
         if matches!(&answer, Err(refusal) if refusal.stale_token) && self.login.is_some() {
             // Tokens end after some minutes, and with every change of the users.
@@ -91,8 +94,7 @@ impl Member {
         self.token = None;
         match self.post(LOGIN, &question, deadline) {
             Ok(answer) => {
-                let token = answer["token"].as_str().ok_or_else(|| not_etcd(200, "a login without a token"))?;
-                self.token = Some(token.to_owned());
+                self.token = Some(answer.token.ok_or_else(|| not_etcd(200, "a login without a token"))?);
                 Ok(())
             }
             // As etcd's own clients do: a password may be rolled out before the cluster asks for it.
@@ -101,7 +103,7 @@ impl Member {
         }
     }
 
-    fn post(&self, path: &str, question: &Value, deadline: Deadline) -> Result<Value, Refusal> {
+    fn post(&self, path: &str, question: &Value, deadline: Deadline) -> Result<Answer, Refusal> {
         let left = deadline.left().map_err(|_| refusal(ErrorKind::StoreUnreachable, NO_ANSWER))?;
         let mut request = self.agent.post(format!("{}://{}{path}", self.scheme, self.host)).content_type("application/json");
         if let Some(token) = &self.token {
@@ -110,14 +112,24 @@ impl Member {
         let sent = request.config().timeout_global(Some(left)).build().send(question.to_string());
         let mut response = sent.map_err(|error| lost(&error))?;
         let status = response.status().as_u16();
-        let body = response.body_mut().with_config().limit(LARGEST_ANSWER).read_to_vec().map_err(|error| lost(&error))?;
-        let answer = serde_json::from_slice::<Value>(&body);
-        match answer {
-            Ok(answer) if status == 200 && answer.is_object() => Ok(answer),
-            Ok(answer) if answer.is_object() && (path != LOGIN || answer["code"].is_i64()) => Err(refused(status, &answer)),
-            // What is no etcd may send the question back, with the password in it.
-            _ if path == LOGIN => Err(not_etcd(status, "an answer to the login that is not shown")),
-            _ => Err(not_etcd(status, &String::from_utf8_lossy(&body))),
+        let body = response.body_mut();
+        if status == 200 {
+            let mut reader = BufReader::new(Bounded::new(body.as_reader()));
+            let answer = serde_json::from_reader(&mut reader);
+            let body = reader.get_ref();
+            return answer.map_err(|error| match error {
+                _ if body.is_full() => too_large(ALL_RECORDS).into(),
+                error if error.is_io() => lost(&std::io::Error::from(error).into()),
+                _ if path == LOGIN => hidden(status),
+                _ => not_etcd(status, &String::from_utf8_lossy(body.beginning())),
+            });
+        }
+        let mut text = Vec::new();
+        body.as_reader().take(LONGEST_REFUSAL).read_to_end(&mut text).map_err(|error| lost(&error.into()))?;
+        match serde_json::from_slice::<Answer>(&text) {
+            Ok(answer) if path != LOGIN || answer.code.is_some() => Err(refused(status, answer, &String::from_utf8_lossy(&text))),
+            _ if path == LOGIN => Err(hidden(status)),
+            _ => Err(not_etcd(status, &String::from_utf8_lossy(&text))),
         }
     }
 }
@@ -164,6 +176,12 @@ fn certificates(items: Vec<PemItem<'static>>) -> Vec<Certificate<'static>> {
     items.into_iter().filter_map(|item| if let PemItem::Certificate(one) = item { Some(one) } else { None }).collect()
 }
 
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Refusal { failure, stale_token: false }
+    }
+}
+
 fn refusal(kind: ErrorKind, text: impl Into<String>) -> Refusal {
     Refusal { failure: (kind, text.into()), stale_token: false }
 }
@@ -191,6 +209,11 @@ fn with_advice((kind, text): Failure, scheme: &str) -> Failure {
     (kind, text + advice)
 }
 
+/// An answer to a login that etcd's gateway would not give: another server may send the question back, with the password in it.
+fn hidden(status: u16) -> Refusal {
+    not_etcd(status, "an answer to the login that is not shown")
+}
+
 /// An answer that etcd's gateway would not give.
 fn not_etcd(status: u16, body: &str) -> Refusal {
     if body.contains("HTTP request to an HTTPS server") {
@@ -206,9 +229,9 @@ fn not_etcd(status: u16, body: &str) -> Refusal {
 }
 
 /// etcd says no: `{"code": gRPC's code, "error" or "message": text}`.
-fn refused(status: u16, answer: &Value) -> Refusal {
-    let text = answer["error"].as_str().or(answer["message"].as_str());
-    let (Some(text), Some(code)) = (text, answer["code"].as_i64()) else { return not_etcd(status, &answer.to_string()) };
+fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
+    let Answer { code: Some(code), error, message, .. } = answer else { return not_etcd(status, body) };
+    let Some(text) = error.or(message) else { return not_etcd(status, body) };
     let has = |part: &str| text.contains(part);
     let kind = match code {
         7 | 16 => ErrorKind::StoreAuth,
@@ -216,7 +239,7 @@ fn refused(status: u16, answer: &Value) -> Refusal {
         _ if has("database space exceeded") => ErrorKind::StoreReadonly,
         _ if has("corrupt cluster") => ErrorKind::StoreCorrupt,
         _ if has("request is too large") || has("too many operations") => ErrorKind::StoreUnsuitable,
-        5 | 12 if !has("learner") => return not_etcd(status, text),
+        5 | 12 if !has("learner") => return not_etcd(status, &text),
         _ => ErrorKind::StoreUnreachable,
     };
     let advice = match kind {
@@ -232,10 +255,10 @@ fn refused(status: u16, answer: &Value) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
+    use std::io::Write;
 
     fn kind(status: u16, body: Value) -> (ErrorKind, bool) {
-        let refusal = refused(status, &body);
+        let refusal = refused(status, serde_json::from_value(body.clone()).unwrap(), &body.to_string());
         (refusal.failure.0, refusal.stale_token)
     }
 

@@ -218,7 +218,7 @@ impl Known {
 /// Returns a server's statement about a key.
 fn told_by(session: &mut Session, place: &str, deadline: Deadline) -> Result<Told, Failure> {
     let question = Question::Load(place.to_owned(), Which::One(0), 0);
-    let (backing, loaded) = message::loaded(&session.ask(&question, deadline)?).ok_or_else(no_server)?;
+    let (backing, loaded) = message::loaded(session.ask(&question, deadline)?).ok_or_else(no_server)?;
     Ok(Told::new(session.host(), &backing, &loaded))
 }
 

@@ -100,17 +100,22 @@ pub(crate) fn of_loaded(backing: Backing, loaded: Loaded) -> Vec<String> {
     texts
 }
 
-pub(crate) fn loaded(texts: &[String]) -> Option<(Backing, Loaded)> {
-    let (backing, [server, time, keeps, meta, slots @ ..]) = backing(texts)? else { return None };
+pub(crate) fn loaded(texts: Vec<String>) -> Option<(Backing, Loaded)> {
+    let (backing, [server, time, keeps, meta, slots @ ..]) = backing(&texts)? else { return None };
     let time_ms = number(time, LATEST)?;
     let loses_writes = match keeps.as_str() {
         "keeps" => false,
         "forgets" => true,
         _ => return None,
     };
-    let (pairs, []) = slots.as_chunks() else { return None };
-    let slots = pairs.iter().map(|[slot, record]| Some((node(slot)?, record.clone()))).collect::<Option<_>>()?;
-    Some((backing, Loaded { meta: record(meta)?, server: server.clone(), time_ms, slots, loses_writes }))
+    let (meta, server) = (record(meta)?, server.clone());
+    let (head, count) = (texts.len() - slots.len(), slots.len() / 2);
+    // The records are moved: they may be most of a process's memory.
+    let (mut slots, mut texts) = (Vec::with_capacity(count), texts.into_iter().skip(head));
+    while let Some(slot) = texts.next() {
+        slots.push((node(&slot)?, texts.next()?));
+    }
+    Some((backing, Loaded { meta, server, time_ms, slots, loses_writes }))
 }
 
 /// The answer to a swap.

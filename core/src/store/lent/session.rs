@@ -1,21 +1,17 @@
 //! A connection to one frazil-server: blocking, and every wait ends at a deadline.
 
 use super::super::hosts::{Failure, Hosts, lost, said};
+use super::super::limits::{ALL_RECORDS, too_large};
+use super::super::resp::{self, Broken, Reply};
 use super::super::socket::Deadline;
 use super::super::stream::Stream;
 use super::message::{COMMAND, Question};
 use super::tls::{self, Tls};
 use crate::error::ErrorKind;
 use crate::secret::Secret;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Write};
 
-/// More than any answer takes, with so much for each text beside its bytes.
-const LARGEST: usize = 512 << 20;
-const TEXT: usize = 32;
-/// More than any text has: a store keeps no record of a tenth of it.
-const LONGEST_TEXT: usize = 64 << 10;
-/// A line: a length, or an error, of which so many characters are told.
-const LONGEST_LINE: usize = 16 << 10;
+/// So many characters of an error are told.
 const LONGEST_REFUSAL: usize = 1000;
 
 pub(super) struct Session {
@@ -28,26 +24,8 @@ pub(super) struct Session {
     answered: bool,
 }
 
-enum Reply {
-    Simple,
-    Texts(Vec<String>),
-    Refused(String),
-}
-
 /// After what seems to be another server.
 const WHERE: &str = "; name the host and port of a frazil-server's --resp, and frazils:// if that speaks TLS";
-
-/// Why there is no reply.
-enum Broken {
-    Io(io::Error),
-    Foreign,
-}
-
-impl From<io::Error> for Broken {
-    fn from(error: io::Error) -> Self {
-        Broken::Io(error)
-    }
-}
 
 impl Session {
     /// Connects, and shows the token.
@@ -60,7 +38,7 @@ impl Session {
         let Some(token) = &session.token else { return Ok(session) };
         let words = ["AUTH".to_owned(), token.expose().to_owned()];
         match session.send(&words, deadline)? {
-            Reply::Simple => Ok(session),
+            Reply::Status(_) => Ok(session),
             // Another server may repeat what it was told.
             Reply::Refused(text) if text.contains("no tokens are set") || text.contains("without any password") => {
                 Err((ErrorKind::StoreAuth, "it has no tokens, and was told one: leave out TOKEN@, or start it with --tokens".into()))
@@ -70,7 +48,7 @@ impl Session {
             }
             Reply::Refused(text) if text.contains("max number of clients") => Err(full()),
             Reply::Refused(_) => Err((ErrorKind::StoreAuth, "it refuses the token".into())),
-            Reply::Texts(_) => Err(no_server()),
+            _ => Err(no_server()),
         }
     }
 
@@ -87,13 +65,13 @@ impl Session {
         let left = deadline.left().map_err(|error| lost(&error))?;
         let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
         match self.send(&words, deadline)? {
-            Reply::Texts(texts) => Ok(texts),
+            Reply::List(parts) => parts.into_iter().map(only_text).collect::<Option<_>>().ok_or_else(no_server),
             // It was known when the connection was made.
             Reply::Refused(text) if self.token.is_some() && text.starts_with("NOAUTH") => {
                 Err((ErrorKind::StoreAuth, "it does not know the token any more: it must be a secret in the file of its --tokens".into()))
             }
             Reply::Refused(text) => Err(refused(&self.harmless(&text))),
-            Reply::Simple => Err(no_server()),
+            _ => Err(no_server()),
         }
     }
 
@@ -118,7 +96,7 @@ impl Session {
         let stream = self.stream.get_mut();
         stream.timed().deadline = deadline;
         let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
-        match sent.map_err(Broken::Io).and_then(|()| self.reply()) {
+        match sent.map_err(Broken::Io).and_then(|()| resp::read(&mut self.stream, ALL_RECORDS)) {
             Ok(reply) => {
                 (self.whole, self.answered) = (true, true);
                 Ok(reply)
@@ -134,43 +112,16 @@ impl Session {
                 Err((kind, format!("{why}{hint}")))
             }
             Err(Broken::Foreign) => Err(no_server()),
-        }
-    }
-
-    fn reply(&mut self) -> Result<Reply, Broken> {
-        let line = self.line()?;
-        match line.split_at_checked(1) {
-            Some(("+", _)) => Ok(Reply::Simple),
-            Some(("-", text)) => Ok(Reply::Refused(text.to_owned())),
-            Some(("*", count)) => {
-                let count: usize = count.parse().map_err(|_| Broken::Foreign)?;
-                let (mut texts, mut room) = (Vec::new(), LARGEST);
-                for _ in 0..count {
-                    let length = self.line()?;
-                    let length = length.strip_prefix('$').and_then(|length| length.parse().ok());
-                    let length: usize = length.ok_or(Broken::Foreign)?;
-                    room = room.checked_sub(length.saturating_add(TEXT)).filter(|_| length <= LONGEST_TEXT).ok_or(Broken::Foreign)?;
-                    let mut text = vec![0; length + 2];
-                    self.stream.read_exact(&mut text)?;
-                    let text = text.strip_suffix(b"\r\n").ok_or(Broken::Foreign)?;
-                    texts.push(String::from_utf8(text.to_vec()).map_err(|_| Broken::Foreign)?);
-                }
-                Ok(Reply::Texts(texts))
+            Err(Broken::Large) => {
+                let (kind, why) = too_large(ALL_RECORDS);
+                Err((kind, format!("{why}{WHERE}")))
             }
-            _ => Err(Broken::Foreign),
         }
     }
+}
 
-    /// Without its end.
-    fn line(&mut self) -> Result<String, Broken> {
-        let mut line = Vec::new();
-        (&mut self.stream).take(LONGEST_LINE as u64).read_until(b'\n', &mut line)?;
-        match line.strip_suffix(b"\r\n") {
-            Some(text) => String::from_utf8(text.to_vec()).map_err(|_| Broken::Foreign),
-            None if line.ends_with(b"\n") || line.len() == LONGEST_LINE => Err(Broken::Foreign),
-            None => Err(Broken::Io(io::ErrorKind::UnexpectedEof.into())),
-        }
-    }
+fn only_text(reply: Reply) -> Option<String> {
+    if let Reply::Text(bytes) = reply { String::from_utf8(bytes).ok() } else { None }
 }
 
 fn away(why: &str) -> Failure {

@@ -168,6 +168,14 @@ fn a_server_that_shuts_down() {
     assert!(!text.contains("TLS"), "{text}");
 }
 
+#[test]
+fn a_policy_with_control_characters_is_escaped() {
+    let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:1\r\nmaxmemory_policy:\x1b[31mno\r\nloading:0\r\n";
+    let reply: &'static str = format!("${}\r\n{info}\r\n", info.len()).leak();
+    let text = refused(connect(&impostor(reply.as_bytes(), Duration::ZERO), TIMEOUT), ErrorKind::StoreUnsuitable, &["\\u{1b}[31mno"]);
+    assert!(!text.contains(char::is_control), "{text:?}");
+}
+
 /// A reply that trickles in ends with the whole timeout, not with each byte's own.
 #[test]
 fn slow_reply() {

@@ -1,24 +1,25 @@
 //! One connection, one request at a time, and one timeout for all of it.
 //!
 //! The `redis` crate's own connection limits each system call. Here the limit is on the whole, from the name's look-up to the
-//! reply's last byte; the crate packs the commands and parses the replies.
+//! reply's last byte; the crate packs the commands.
 
+use super::super::limits::too_large;
 use super::super::peer;
+use super::super::resp::{self, Broken, Reply};
 use super::super::socket::{Deadline, Timed};
 use super::super::stream::{Files, Stream, config, session};
 use super::address::Target;
 use super::refusal;
 use crate::error::{Error, ErrorKind, Result};
-use ::redis::{Cmd, ConnectionAddr, Parser, Value};
+use ::redis::{Cmd, ConnectionAddr};
 use rustls::StreamOwned;
-use std::io::{self, Read};
+use std::io::{BufReader, Write};
 use std::time::Duration;
 
 /// A connection. After a failure it is of no use: a late reply must not answer the next request.
 pub(super) struct Wire {
     /// `None` once a reply was not read to its end.
-    stream: Option<Box<dyn Stream>>,
-    parser: Parser,
+    stream: Option<BufReader<Box<dyn Stream>>>,
     timeout: Duration,
     address: String,
     /// True once the server has replied: then it speaks the protocol.
@@ -55,7 +56,7 @@ impl Wire {
             ConnectionAddr::Tcp(host, port) if !target.tls => Some((host.clone(), *port)),
             _ => None,
         };
-        Ok(Wire { stream: Some(stream), parser: Parser::new(), timeout, address, answered: false, place })
+        Ok(Wire { stream: Some(BufReader::new(stream)), timeout, address, answered: false, place })
     }
 
     /// The server's address without its credentials.
@@ -71,7 +72,7 @@ impl Wire {
     /// Gives the requests from here on the whole timeout again.
     pub(super) fn restart_timeout(&mut self) {
         if let Some(stream) = &mut self.stream {
-            stream.timed().deadline = Deadline::of_call(self.timeout);
+            stream.get_mut().timed().deadline = Deadline::of_call(self.timeout);
         }
     }
 
@@ -84,55 +85,45 @@ impl Wire {
         }
     }
 
-    /// Sends a command and reads its reply, which may be the server's refusal.
+    /// Sends a command and reads its reply, which may be the server's refusal and takes no more than `room` bytes.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE`, and `STORE_UNSUITABLE` for what is no reply of Redis.
-    pub(super) fn call(&mut self, command: &Cmd) -> Result<Value> {
+    pub(super) fn call(&mut self, command: &Cmd, room: usize) -> Result<Reply> {
         let Some(mut stream) = self.stream.take() else {
             let why = format!("store={}: this connection failed before, another must be made", self.address);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         };
-        let sent = stream.write_all(&command.get_packed_command()).and_then(|()| stream.flush());
-        let mut reader = Remembering { stream: &mut *stream, error: sent.err() };
-        let reply = if reader.error.is_none() { Some(self.parser.parse_value(&mut reader)) } else { None };
-        let broken = match (reply, reader.error) {
-            (Some(Ok(value)), None) => {
+        // What came unasked would be taken for the reply.
+        if !stream.buffer().is_empty() {
+            return Err(refusal::not_redis(&self.address, "a command"));
+        }
+        let writer = stream.get_mut();
+        let sent = writer.write_all(&command.get_packed_command()).and_then(|()| writer.flush());
+        let broken = match sent.map_err(Broken::Io).and_then(|()| resp::read(&mut stream, room)) {
+            Ok(reply) => {
                 self.stream = Some(stream);
                 self.answered = true;
-                return Ok(value);
+                return Ok(reply);
             }
-            (_, Some(error)) => error,
-            (Some(Err(error)), None) if error.is_io_error() => io::ErrorKind::UnexpectedEof.into(),
-            _ => {
+            Err(Broken::Io(error)) => error,
+            Err(Broken::Foreign) => {
                 self.check_peer()?;
                 return Err(refusal::not_redis(&self.address, "a command"));
+            }
+            Err(Broken::Large) => {
+                let (kind, why) = too_large(room);
+                return Err(Error::new(kind, format!("store={}: {why}", self.address)));
             }
         };
         if !self.answered {
             self.check_peer()?;
         }
-        let refusal = match (stream.handshaking(), self.answered) {
+        let refusal = match (stream.get_ref().handshaking(), self.answered) {
             (true, _) => refusal::handshake,
             (false, false) => refusal::first,
             (false, true) => refusal::io,
         };
         Err(refusal(&self.address, self.timeout, &broken))
-    }
-}
-
-/// Keeps the error that the parser would wrap out of reach.
-struct Remembering<'a> {
-    stream: &'a mut dyn Stream,
-    error: Option<io::Error>,
-}
-
-impl Read for Remembering<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.read(buffer).map_err(|error| {
-            let kind = error.kind();
-            self.error = Some(error);
-            kind.into()
-        })
     }
 }

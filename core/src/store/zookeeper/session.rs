@@ -1,6 +1,7 @@
 //! A session with one ZooKeeper server: blocking, and every wait ends at a deadline.
 
 use super::super::hosts::{Failure, Login, said};
+use super::super::limits::{LONGEST_RECORD, ONE_RECORD, too_large};
 use super::super::socket::{Deadline, Timed};
 use super::wire::{OK, Reader, Request, Writer};
 use crate::error::ErrorKind;
@@ -10,11 +11,13 @@ use std::time::{Duration, Instant};
 /// The time for which the server is asked to keep a silent session. Nothing hangs on a session, so it is
 /// not kept alive with pings: one that stood idle for long is replaced.
 const SESSION: Duration = Duration::from_secs(30);
-/// More than any answer; also what tells the bytes of another protocol from a length.
-const LARGEST: usize = 64 << 20;
+/// The names of 150,000 znodes, with their lengths.
+const NAMES: usize = 4 * ONE_RECORD;
+/// No answer is as long: such a length is the beginning of another protocol's.
+const FOREIGN: usize = 1 << 27;
 /// Questions under way at once: the answers to so many fit into buffers, so that neither side waits for
 /// the other to read.
-const TOGETHER: usize = 100;
+pub(super) const TOGETHER: usize = 100;
 
 /// The length of a reply that is only a code; a session's figures are longer.
 const REFUSAL: usize = 16;
@@ -50,7 +53,7 @@ impl Session {
         // Protocol 0, nothing seen, no session to resume; a server that is read-only may say so.
         hello.int(0).long(0).int(millis).long(0).bytes(&[0; 16]).flag(true);
         session.write(&hello.framed(), deadline)?;
-        let answer = session.read(deadline)?;
+        let answer = session.read(LONGEST_RECORD, deadline)?;
         let mut answer = Reader(&answer);
         if answer.0.len() == REFUSAL {
             let (_xid, _zxid, code) = (answer.int(), answer.long(), answer.int());
@@ -71,7 +74,7 @@ impl Session {
             let mut auth = Writer::default();
             auth.int(AUTH_XID).int(100).int(0).bytes(b"digest").bytes(format!("{}:{}", user.expose(), password.expose()).as_bytes());
             session.write(&auth.framed(), deadline)?;
-            let reply = session.reply(AUTH_XID, deadline)?;
+            let reply = session.reply(AUTH_XID, LONGEST_RECORD, deadline)?;
             if reply.code != OK {
                 return Err(refused(reply.code, "the login"));
             }
@@ -97,8 +100,9 @@ impl Session {
                 bytes.extend(message.framed());
             }
             self.write(&bytes, deadline)?;
-            for xid in first + 1..=self.xid {
-                replies.push(self.reply(xid, deadline)?);
+            for (xid, request) in (first + 1..).zip(requests) {
+                let most = if let Request::GetChildren(_) = request { NAMES } else { LONGEST_RECORD };
+                replies.push(self.reply(xid, most, deadline)?);
             }
         }
         self.used = Instant::now();
@@ -110,9 +114,9 @@ impl Session {
         self.ask(&[request], deadline)?.pop().ok_or_else(|| away("no reply"))
     }
 
-    fn reply(&mut self, xid: i32, deadline: Deadline) -> Result<Reply, Failure> {
+    fn reply(&mut self, xid: i32, most: usize, deadline: Deadline) -> Result<Reply, Failure> {
         loop {
-            let message = self.read(deadline)?;
+            let message = self.read(most, deadline)?;
             let mut reader = Reader(&message);
             match (reader.int(), reader.long(), reader.int()) {
                 (Some(NOTIFICATION_XID), ..) => {}
@@ -127,13 +131,16 @@ impl Session {
         self.stream.write_all(bytes).map_err(|error| lost(&error))
     }
 
-    fn read(&mut self, deadline: Deadline) -> Result<Vec<u8>, Failure> {
+    fn read(&mut self, most: usize, deadline: Deadline) -> Result<Vec<u8>, Failure> {
         let mut length = [0; 4];
         self.stream.deadline = deadline;
         self.stream.read_exact(&mut length).map_err(|error| lost(&error))?;
         let length = u32::from_be_bytes(length) as usize;
-        if length > LARGEST {
+        if length > FOREIGN {
             return Err(no_zookeeper("an answer without a length"));
+        }
+        if length > most {
+            return Err(too_large(most));
         }
         let mut message = vec![0; length];
         self.stream.read_exact(&mut message).map_err(|error| lost(&error))?;

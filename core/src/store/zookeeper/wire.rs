@@ -170,11 +170,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The names in an answer to [`Request::GetChildren`]; one that is no UTF-8 is not frazil's.
-    pub(super) fn names(&mut self) -> Option<Vec<&'a str>> {
-        let count = self.int()?;
-        let names = (0..count).map(|_| self.bytes()).collect::<Option<Vec<_>>>()?;
-        Some(names.into_iter().filter_map(|name| str::from_utf8(name).ok()).collect())
+    /// The names in an answer to [`Request::GetChildren`], as far as `read` takes them; one that is no UTF-8 is not frazil's.
+    pub(super) fn names<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+        let mut names = Vec::new();
+        for _ in 0..self.int()? {
+            names.extend(str::from_utf8(self.bytes()?).ok().and_then(&read));
+        }
+        Some(names)
     }
 
     /// The answer to [`Request::GetData`].
@@ -255,8 +257,8 @@ mod tests {
         assert_eq!(Reader(&[0, 0, 0, 9, b'a']).bytes(), None);
         assert_eq!(Reader(&[0x80, 0, 0, 0]).bytes(), None);
         assert_eq!(Reader(&[255, 255, 255, 255]).bytes(), Some(&[][..]));
-        assert_eq!(Reader(&[127, 255, 255, 255, 0, 0, 0, 0]).names(), None);
-        assert_eq!(Reader(&[0, 0, 0, 1, 0, 0, 0, 1, b'a']).names(), Some(vec!["a"]));
+        assert_eq!(Reader(&[127, 255, 255, 255, 0, 0, 0, 0]).names(|_| Some(())), None);
+        assert_eq!(Reader(&[0, 0, 0, 1, 0, 0, 0, 1, b'a']).names(|name| Some(name.to_owned())), Some(vec!["a".to_owned()]));
         assert!(Reader(&[0; 40]).data().is_some());
         assert!(Reader(&[0; 39]).data().is_none());
     }

@@ -33,7 +33,7 @@ proptest! {
                          slots in vec((0..1_u64 << 62, any::<String>()), 0..4), loses_writes in any::<bool>()) {
         let loaded = Loaded { meta, server, time_ms, slots, loses_writes };
         let backing = Backing { source, history };
-        prop_assert_eq!(message::loaded(&message::of_loaded(backing.clone(), loaded.clone())), Some((backing, loaded)));
+        prop_assert_eq!(message::loaded(message::of_loaded(backing.clone(), loaded.clone())), Some((backing, loaded)));
     }
 
     #[test]
