@@ -3,17 +3,24 @@
 //! The answer is a number that lives in a page of its own, which the kernel wipes in a child
 //! (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero therefore means: this process
 //! has not looked yet, and it takes a number that no ancestor had. Where the page cannot be had,
-//! `pthread_atfork` wipes the number, and [`recheck`], in the slow path, compares process IDs: there
-//! a raw `clone` that skips libc's handlers is seen only at the next tick.
+//! `pthread_atfork` wipes the number, and [`recheck`](Mark::recheck), in the slow path, compares the process ID in it:
+//! there a raw `clone` that skips libc's handlers is seen only at the next tick. One atomic holds both, so a thread of a
+//! child wipes only its parent's number, and never one that another thread has just taken.
+//!
+//! The handler also closes the descriptors whose locks must end with their owner: see [`ClosedInChild`].
 
 mod per_process;
 
 pub(crate) use per_process::PerProcess;
 
 use crate::sync::StaticU64;
+#[cfg(unix)]
+use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(unix)]
+use std::sync::atomic::AtomicI32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// The number of this process among its ancestors; read it with [`Mark::current`].
+/// The number of this process among its ancestors; read it with [`Mark::current`]. Its low 32 bits are the process ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(&'static StaticU64);
 
@@ -23,13 +30,10 @@ static MARK: AtomicPtr<StaticU64> = AtomicPtr::new(std::ptr::null_mut());
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Whether the kernel wipes the page; then no process IDs need comparing.
 static WIPED: AtomicBool = AtomicBool::new(false);
-/// The process ID when the number was last compared with it.
-static PID: StaticU64 = StaticU64::new(0);
 
 /// The mark of this process.
 pub(crate) fn mark() -> Mark {
     marked().unwrap_or_else(|| {
-        PID.store(std::process::id().into(), Ordering::Relaxed);
         let page = page::wiped_on_fork();
         // Of two threads that are here at once, one leaves its page unused.
         if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
@@ -63,7 +67,7 @@ impl Mark {
         if number != 0 {
             return number;
         }
-        let next = NEXT.fetch_add(1, Ordering::Relaxed);
+        let next = NEXT.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id());
         // Another thread of the child may have been first; then its number is the child's.
         self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire).map_or_else(|number| number, |_| next)
     }
@@ -79,18 +83,46 @@ impl Mark {
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
         if !WIPED.load(Ordering::Relaxed) {
-            self.compare(&PID, std::process::id().into());
+            self.compare(std::process::id());
         }
     }
 
-    /// Wipes the number if the process ID is not the last one.
-    fn compare(self, last: &StaticU64, pid: u64) {
-        // Before the ID, and only this one is wiped: another thread of the child may have taken the child's number since.
+    /// Wipes the number of a parent.
+    fn compare(self, pid: u32) {
         let number = self.0.load(Ordering::Acquire);
-        if last.load(Ordering::Acquire) != pid {
+        if number as u32 != pid {
+            // Another thread of the child may have been first; then its number is the child's.
             let _ = self.0.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
-            // After the number: a thread that finds its own ID here must not find its parent's number there.
-            last.store(pid, Ordering::Release);
+        }
+    }
+}
+
+/// The descriptors that a forked child closes; -1 is a free place. There are two for each store's folder that is locked at this moment: where
+/// the places do not suffice, a child keeps the rest.
+#[cfg(unix)]
+static CLOSED_IN_CHILD: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
+
+/// A descriptor that a forked child closes at once, as long as this stands. A lock by `flock(2)` belongs to all copies of its descriptor: without this
+/// a child would keep the lock of a parent that was killed. Not closed by a raw `clone`, and by a fork in the instant between `open` and this.
+#[cfg(unix)]
+pub(crate) struct ClosedInChild(Option<&'static AtomicI32>);
+
+#[cfg(unix)]
+impl ClosedInChild {
+    /// Registers a descriptor that stays open until this is dropped.
+    pub(crate) fn new(file: BorrowedFd<'_>) -> Self {
+        // With it comes the handler.
+        mark();
+        let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        ClosedInChild(CLOSED_IN_CHILD.iter().find(take))
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ClosedInChild {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            place.store(-1, Ordering::Release);
         }
     }
 }
@@ -182,7 +214,7 @@ pub(crate) fn seed() -> u64 {
 
 #[cfg(unix)]
 mod page {
-    use super::{Ordering, StaticU64, WIPED, marked};
+    use super::{CLOSED_IN_CHILD, Ordering, StaticU64, WIPED, marked};
 
     /// Used where a page cannot be mapped.
     static PLAIN: StaticU64 = StaticU64::new(0);
@@ -217,10 +249,17 @@ mod page {
         if let Some(mark) = marked() {
             mark.0.store(0, Ordering::Release);
         }
+        for place in &CLOSED_IN_CHILD {
+            let file = place.swap(-1, Ordering::Relaxed);
+            if file >= 0 {
+                // SAFETY: the child's copy of a descriptor that its parent has open; the thread that would use it is not in the child.
+                unsafe { libc::close(file) };
+            }
+        }
     }
 
     pub(super) fn wipe_after_fork() {
-        // SAFETY: the handler is async-signal-safe: it reads one cell and stores one atomic.
+        // SAFETY: the handler is async-signal-safe: it reads and stores atomics, and calls close(2).
         unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     }
 }
@@ -258,14 +297,16 @@ mod loom_tests {
         });
     }
 
-    /// The parent had the number `u64::MAX` and the process ID 1; the child has 2.
+    /// The parent had another process ID.
     #[test]
     fn loom_no_thread_of_a_child_takes_its_parents_number_for_its_own() {
-        loom::model(|| {
-            let (mark, last): (_, &StaticU64) = (modelled(u64::MAX), Box::leak(Box::new(StaticU64::modelled(1))));
+        let pid = std::process::id();
+        let parents = u64::from(pid ^ 1);
+        loom::model(move || {
+            let mark = modelled(parents);
             let look = move || {
-                mark.compare(last, 2);
-                assert!(!mark.is(u64::MAX));
+                mark.compare(pid);
+                assert!(!mark.is(parents));
                 mark.current()
             };
             let thread = thread::spawn(look);
@@ -293,6 +334,28 @@ mod tests {
         // SAFETY: waits for the child just made.
         assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
         status == 0
+    }
+
+    /// A child's thread takes a number, and another one compares process IDs after it.
+    #[test]
+    fn without_a_wiped_page_a_child_takes_one_number() {
+        let mark = Mark(Box::leak(Box::new(StaticU64::new(0))));
+        let number = mark.current();
+        mark.compare(std::process::id());
+        assert!(mark.is(number), "the process's own");
+        assert!(in_child(|| {
+            mark.compare(std::process::id());
+            let mine = mark.current();
+            mark.compare(std::process::id());
+            mine != number && mark.is(mine)
+        }));
+        // The handler wiped it, where there is one.
+        assert!(in_child(|| {
+            mark.0.store(0, Ordering::Release);
+            let mine = mark.current();
+            mark.compare(std::process::id());
+            mine != number && mark.is(mine)
+        }));
     }
 
     #[test]

@@ -367,12 +367,6 @@ FOUND_BY_TESTS = [
         "loom_threads_of_a_child_take",
     ),
     (
-        "the process ID is that of the child before its number is wiped",
-        "if last.load(Ordering::Acquire) != pid {",
-        "if last.load(Ordering::Acquire) != pid {\n            last.store(pid, Ordering::Release);",
-        "loom_no_thread_of_a_child",
-    ),
-    (
         "a thread of a forked child wipes the number that another one has taken",
         "compare_exchange(number, 0,",
         "compare_exchange(self.0.load(Ordering::Acquire), 0,",

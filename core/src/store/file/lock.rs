@@ -5,9 +5,8 @@
 //! `flock(2)` on files of their own, as records are replaced by renaming, and a lock on a replaced file guards nothing.
 //! - **Fork.** A child gets a duplicate of the descriptor. The lock belongs to both, and is over when either
 //!   unlocks it: that is why [`Lock`] unlocks, and does not merely close. A child unlocks nothing, as it does not have
-//!   the thread that would. Only where the parent is killed within the milliseconds of a call, and had forked
-//!   within them too, does the child keep the lock, until it ends or executes a program (the descriptor is
-//!   close-on-exec).
+//!   the thread that would; it closes its duplicate at once ([`ClosedInChild`]), so that the lock of a parent that is killed ends
+//!   with it. A child that libc's handlers do not see keeps it until it ends or executes a program (the descriptor is close-on-exec).
 //! - **Removal.** Somebody may remove the folder while we wait for its lock. So the lock counts only if the
 //!   name still leads to the file that was locked.
 //!
@@ -18,10 +17,12 @@
 use super::place::{Folder, Status, is_absent};
 use super::refusal::{self, Refuse};
 use crate::error::{Error, ErrorKind, Result};
+use crate::fork::ClosedInChild;
 use crate::store::Key;
 use rustix::fs::{fstat, lstat};
 use std::fs::{File, TryLockError};
 use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,12 +55,16 @@ pub(super) enum Taken {
 }
 
 /// A file that is locked.
-struct Held(File);
+struct Held {
+    /// Dropped before the descriptor closes.
+    _closed_in_child: ClosedInChild,
+    file: File,
+}
 
 impl Drop for Held {
     fn drop(&mut self) {
         // It cannot fail on a lock that is held; and the descriptor closes right after.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }
 
@@ -109,7 +114,7 @@ impl Lock {
             Waited::NotNeeded => return Ok(Taken::NotNeeded),
             Waited::Removed => return Ok(Taken::Removed),
         };
-        let time_ms = read_clock(&whole.0).refuse(dir, &folder.path.join(WHOLE))?;
+        let time_ms = read_clock(&whole.file).refuse(dir, &folder.path.join(WHOLE))?;
         Ok(Taken::Held(Lock { _whole: whole, _part: part, time_ms }))
     }
 }
@@ -157,6 +162,7 @@ enum Waited {
 impl Opened {
     fn hold(self, dir: &Path, attempt: Attempt, patience: &mut Patience, needed: &impl Fn() -> Result<bool>) -> Result<Waited> {
         let Opened { file, status, path } = self;
+        let closed_in_child = ClosedInChild::new(file.as_fd());
         loop {
             match attempt(&file) {
                 Ok(()) => break,
@@ -166,7 +172,7 @@ impl Opened {
                 Err(TryLockError::WouldBlock) => patience.pause(),
             }
         }
-        let held = Held(file);
+        let held = Held { _closed_in_child: closed_in_child, file };
         Ok(if is_at(&path, &status) { Waited::Held(held) } else { Waited::Removed })
     }
 }

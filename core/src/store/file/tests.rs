@@ -153,6 +153,13 @@ fn scenario() {
             fs::write(dir.join("held"), "").unwrap();
             std::thread::sleep(Duration::from_secs(60));
         }
+        "fork with the lock" => {
+            let _lock = lock(&dir, TIMEOUT).unwrap();
+            let child = forked();
+            fs::write(dir.join("forked"), child.to_string()).unwrap();
+            fs::rename(dir.join("forked"), dir.join("held")).unwrap();
+            std::thread::sleep(Duration::from_secs(60));
+        }
         "one of many" => crowd::one_of_many(&dir),
         "suite" => suite::run(&|| at(&dir)),
         "time" => {
@@ -251,14 +258,20 @@ fn processes_that_are_killed_leave_whole_records() {
     assert_eq!(get(&mut *temp.store(), 7), Some((last + 1u32).to_string()));
 }
 
-#[test]
-fn a_held_lock_is_waited_for_and_then_reported() {
-    let temp = Temp::filled();
-    let mut child = command(&["env"], "hold the lock", &temp.0).spawn().unwrap();
+/// A process that holds the lock, and has said so.
+fn holding(scenario: &str, temp: &Temp) -> Child {
+    let mut child = command(&["env"], scenario, &temp.0).spawn().unwrap();
     while !temp.0.join("held").exists() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::sleep(Duration::from_millis(5));
     }
+    child
+}
+
+#[test]
+fn a_held_lock_is_waited_for_and_then_reported() {
+    let temp = Temp::filled();
+    let mut child = holding("hold the lock", &temp);
     let mut store = connect(&temp.0, true, Duration::from_millis(300)).unwrap();
     let began = Instant::now();
     let error = set(&mut *store, Key::Slot(7), Some("old"), "new").unwrap_err();
@@ -309,14 +322,7 @@ fn a_call_that_takes_too_long_is_given_up() {
 fn a_forked_child_holds_no_lock() {
     let temp = Temp::filled();
     let lock = lock(&temp.0, TIMEOUT).unwrap();
-    // SAFETY: the child calls nothing but pause, which is async-signal-safe.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        loop {
-            // SAFETY: it waits for a signal and touches no memory.
-            unsafe { libc::pause() };
-        }
-    }
+    let child = forked();
     drop(lock);
     let began = Instant::now();
     let found = temp.store().load(NS, Which::One(7));
@@ -325,6 +331,33 @@ fn a_forked_child_holds_no_lock() {
     unsafe { (libc::kill(child, libc::SIGKILL), libc::waitpid(child, std::ptr::null_mut(), 0)) };
     assert_eq!(found.unwrap().slots.len(), 1);
     assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+/// A child that does nothing.
+fn forked() -> i32 {
+    // SAFETY: the child calls nothing but pause, which is async-signal-safe.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: it waits for a signal and touches no memory.
+            unsafe { libc::pause() };
+        }
+    }
+    child
+}
+
+/// A parent that is killed unlocks nothing.
+#[test]
+fn a_lock_ends_with_its_process_and_not_with_its_child() {
+    let temp = Temp::filled();
+    let mut parent = holding("fork with the lock", &temp);
+    let child: i32 = fs::read_to_string(temp.0.join("held")).unwrap().parse().unwrap();
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    let found = set(&mut *connect(&temp.0, true, Duration::from_secs(2)).unwrap(), Key::Slot(7), Some("old"), "new");
+    // SAFETY: nobody has waited for the child, so the number is still its own.
+    unsafe { libc::kill(child, libc::SIGKILL) };
+    assert_eq!(found, Ok(Swapped::Done));
 }
 
 /// A write that stops after any of its steps has either happened or not, for every reader after it.
