@@ -32,8 +32,12 @@ impl Question {
         let form = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
         let (asked, waits) = Asked::parse(words).ok_or_else(|| spec_error(form.to_owned()))?;
         if let Asked::Load(place, ..) | Asked::Swap(place, _) = &asked {
-            // Of node numbers, or of a tag.
-            place.split_once('~').map_or_else(|| check_namespace(place), |(namespace, tag)| check_name(namespace, tag))?;
+            // The place of node numbers, of notes on them, or of a tag.
+            match place.split_once('~') {
+                None => check_namespace(place)?,
+                Some((namespace, "")) => check_namespace(namespace)?,
+                Some((namespace, tag)) => check_name(namespace, tag)?,
+            }
         }
         if let Asked::Swap(_, swap) = &asked {
             let mut texts = [Some(&swap.new), swap.old.as_ref(), swap.meta.as_ref(), Some(&swap.server)].into_iter().flatten();

@@ -85,20 +85,19 @@ MUTANTS = [
     ),
     (
         "a lost lease goes on being extended",
-        "            _ => {\n                let by = found",
-        (
-            "            (Some(text), _) => {\n"
-            "                held.text = Some(text.clone());\n"
-            "                self.state = self.extension(now);\n"
-            "            }\n"
-            "            _ => {\n"
-            "                let by = found"
-        ),
-    ),
-    (
-        "a lost lease is used to its bound",
-        "if *token == loss.token => entry.generator.lease.freeze(owner),",
-        "if *token == loss.token => Some((owner, entry.generator.lease.get().next()).1),",
+        [
+            ("slot.token != held.grant.token && slot.bound", "slot.token != slot.token && slot.bound"),
+            (
+                "            _ => self.state = self.lose(loaded, now),\n",
+                (
+                    "            (Some(text), _) => {\n"
+                    "                held.text = Some(text.clone());\n"
+                    "                self.state = self.extension(now);\n"
+                    "            }\n"
+                    "            _ => self.state = self.lose(loaded, now),\n"
+                ),
+            ),
+        ],
     ),
     (
         "an incarnation is its nonce alone",
@@ -187,8 +186,10 @@ MUTANTS = [
     ),
     (
         "the record of an owner after it is written over after a loss",
-        "            return slot.bound < self.grant.first;\n",
-        "            return true;\n",
+        [
+            ("slot.token != held.grant.token && slot.bound", "slot.token != slot.token && slot.bound"),
+            ("            return slot.bound < self.grant.first;\n", "            return true;\n"),
+        ],
     ),
     (
         "going back to an older incarnation goes unnoticed",
@@ -401,6 +402,30 @@ FOUND_BY_TESTS = [
         "if self.cancelled.load(Ordering::Acquire) {",
         "if self.cancelled.load(Ordering::Acquire) && self.soon > LONGEST {",
         "loom_a_call_that_is_given_up",
+    ),
+    (
+        "a lost lease is used to its bound",
+        "if *token == loss.token => entry.generator.lease.freeze(owner),",
+        "if *token == loss.token => Some((owner, entry.generator.lease.get().next()).1),",
+        "cases::a_lease_whose_record_was_removed",
+    ),
+    (
+        "a record that another process wrote before the bound had passed is taken for a later one",
+        "(held.version + 1..held.version.saturating_add(FOLLOWING)).contains(&slot.version)",
+        "slot.version > 0",
+        "cases::a_removed_record_is_noted_also_after",
+    ),
+    (
+        "a namespace that was begun anew is taken for one with a floor",
+        "is_some_and(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))",
+        "is_none_or(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))",
+        "cases::a_namespace_that_was_removed",
+    ),
+    (
+        "a lease is used whose record a store without a clock has lost",
+        "error.kind() == ErrorKind::StoreChanged && Holder::found",
+        "error.kind() == ErrorKind::Internal && Holder::found",
+        "cases::a_lease_that_a_store_without_a_clock_has_lost",
     ),
 ]
 

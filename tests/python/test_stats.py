@@ -1,5 +1,6 @@
 """Statistics, and events in the log."""
 
+import json
 import os
 import signal
 import subprocess
@@ -251,6 +252,10 @@ print(last)
     assert token != other_token and str(os.getpid()) in other_holder
     issued = frazil.Layout("standard").decode(int(last)).time
     assert datetime.fromisoformat(first) <= issued <= datetime.fromisoformat(to)
+    command = [sys.executable, "-m", "frazil", "doctor", "standard", f"store=file:{store}", "--json"]
+    findings = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    [found] = [finding for finding in findings if finding["area"] == "twice"]
+    assert found["level"] == "warn" and all(part in found["text"] for part in (first, to, str(holder.pid), str(os.getpid()))), found
 
 
 def test_a_child_may_log_what_its_parent_was_just_writing():

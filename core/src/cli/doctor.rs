@@ -2,12 +2,12 @@
 
 use super::layouts::day;
 use super::nodes::Namespace;
-use super::screen::{Outcome, Screen, Tone, wrapped};
+use super::screen::{Outcome, Screen, Tone, plain, wrapped};
 use super::{DONE, FAILED};
 use crate::clock::{Counter, system_ms};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
-use crate::lease::Contract;
+use crate::lease::{Contract, Overlap};
 use crate::spec::{DEFAULT_NAMESPACE, Source, Spec};
 use crate::store::Address;
 use crate::time::{show_instant, show_span};
@@ -232,6 +232,27 @@ fn store(given: &str, name: &str, layout: &Layout, contract: &Contract, findings
             Err(error) => findings.error("store", &error),
         }
     }
+    match namespace.overlaps() {
+        Ok(overlaps) => overlaps.iter().for_each(|overlap| twice(overlap, name, findings)),
+        Err(error) => findings.error("store", &error),
+    }
+}
+
+/// A process found that another had its number, and noted it.
+fn twice(overlap: &Overlap, name: &str, findings: &mut Findings) {
+    let Overlap { node, from_ms, to_ms, holder, by, .. } = overlap;
+    let (from, to) = (show_instant(*from_ms), show_instant(*to_ms));
+    let other = if by.is_empty() { "a process that is not known".to_owned() } else { plain(by) };
+    let text = format!(
+        "{name}: IDs of {from} to {to} may have been issued twice: {} and {other} had node number {node} at once, because its record was \
+         removed or changed from outside",
+        plain(holder)
+    );
+    findings.warn(
+        "twice",
+        text,
+        "compare what both have stored of that time: docs/merge-audit.md; and find who changes the store's records",
+    );
 }
 
 fn durable(address: &Address, findings: &mut Findings) {

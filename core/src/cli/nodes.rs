@@ -4,7 +4,7 @@ use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
 use crate::clock::system_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::lease::{Contract, Meta, accept, begin, first_wait, set_back};
+use crate::lease::{Contract, Meta, Overlap, accept, begin, first_wait, set_back};
 use crate::spec::{Source, Spec, check_namespace, resolve};
 use crate::store::{Address, Loaded, Store, Swap, Swapped, Which};
 use crate::time::show_instant;
@@ -64,6 +64,17 @@ impl<'a> Namespace<'a> {
     /// `STORE_*`.
     pub(super) fn first_wait(&mut self, contract: &Contract) -> Result<Option<Duration>> {
         Ok(first_wait(contract, &self.load(Which::One(0))?))
+    }
+
+    /// The notes of node numbers that two processes may have used at once.
+    ///
+    /// # Errors
+    /// `STORE_*`.
+    pub(super) fn overlaps(&mut self) -> Result<Vec<Overlap>> {
+        let Some(store) = &mut self.store else { return Ok(Vec::new()) };
+        let mut slots = store.load(&Overlap::place(self.name), Which::All)?.slots;
+        slots.sort_unstable();
+        Ok(slots.iter().filter_map(|(node, text)| Overlap::parse(*node, text)).collect())
     }
 
     fn load(&mut self, which: Which) -> Result<Loaded> {

@@ -69,6 +69,8 @@ pub(crate) struct Holder {
     state: State,
     /// Nothing is done before this.
     rest_until: u64,
+    /// The tick at which the last call was sent.
+    asked: u64,
     incarnation: Option<Incarnation>,
     /// The incarnation that this process began, until it is found in the store.
     begun: Option<Meta>,
@@ -118,6 +120,7 @@ impl Holder {
             random,
             state: State::Seek,
             rest_until: 0,
+            asked: 0,
             incarnation: None,
             begun: None,
             held: None,
@@ -157,6 +160,11 @@ impl Holder {
     /// Why the last attempt failed; `None` once one has succeeded.
     pub(crate) fn trouble(&self) -> Option<&Error> {
         self.trouble.as_ref()
+    }
+
+    /// Host and process, for people.
+    pub(crate) fn name(&self) -> &str {
+        &self.terms.holder
     }
 
     pub(crate) fn renewals(&self) -> u64 {
@@ -242,6 +250,7 @@ impl Holder {
             }
             self.state = self.renewal(now);
         }
+        self.asked = now.tick;
         match &self.state {
             State::Idle | State::Hold { .. } => Do::Rest(u64::MAX),
             State::Seek => Do::Load(self.which()),
@@ -270,6 +279,7 @@ impl Holder {
             (state, Err(error)) => self.unknown(state, error, now),
             (state, Ok(Reply::Loaded(loaded))) => self.loaded(state, &loaded, now),
             (state, Ok(Reply::Swapped(swapped))) => self.swapped(state, swapped, now),
+            (_, Ok(Reply::Noted)) => unreachable!("a holder writes no notes"),
         }
     }
 
@@ -292,6 +302,8 @@ impl Holder {
     }
 
     fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
+        // At once, and whatever else has become of the store.
+        let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         match self.establish(loaded) {
             Ok(None) => {}
             Ok(Some(swap)) => {
@@ -300,6 +312,7 @@ impl Holder {
                 return;
             }
             Err(error) => {
+                let state = if self.is_forgotten(loaded, &error) { self.lose(loaded, now) } else { state };
                 self.trouble = Some(error);
                 self.rest(now, self.terms.renew_ms);
                 self.state = match state {
@@ -368,7 +381,7 @@ impl Holder {
                 self.state = State::Confirm(None);
                 self.rest(now, BREATH_MS);
             }
-            (State::Extend(extending), Swapped::OutOfTime(store_ms)) if store_ms >= extending.swap.latest_ms => self.expire(now),
+            (State::Extend(extending), Swapped::OutOfTime(store_ms)) if store_ms >= extending.swap.latest_ms => self.expire(),
             (State::Extend(_), Swapped::OutOfTime(store_ms)) => {
                 self.out_of_time(store_ms, self.terms.renew_ms, now);
                 self.state = State::Hold { due: self.rest_until };

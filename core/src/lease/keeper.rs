@@ -136,7 +136,11 @@ impl Keeper {
     pub(super) fn done(&self, call: &Call, reply: Result<Reply>, process: &Process) {
         let mut state = self.lock();
         let seat = state.seats.iter_mut().find(|seat| seat.number == call.seat);
-        seat.expect("a seat is removed by the thread that asks for it, and between two calls").done(reply, process);
+        let seat = seat.expect("a seat is removed by the thread that asks for it, and between two calls");
+        match call.what {
+            Do::Note(_) => seat.noted(reply.is_ok(), process),
+            _ => seat.done(reply, process),
+        }
         drop(state);
         self.changed.notify_all();
     }
@@ -293,10 +297,11 @@ impl Call {
         let ask = |store: &mut dyn Store| match &self.what {
             Do::Load(which) => store.load(&self.namespace, *which).map(Reply::Loaded),
             Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
+            Do::Note(overlap) => overlap.write(store, &self.namespace).map(|()| Reply::Noted),
             Do::Rest(_) => unreachable!("a rest is no call"),
         };
         match self.what {
-            Do::Release(_) => line.call_repeatable(self.timeout, ask),
+            Do::Release(_) | Do::Note(_) => line.call_repeatable(self.timeout, ask),
             _ => line.call(self.timeout, ask),
         }
     }

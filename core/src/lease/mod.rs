@@ -17,6 +17,7 @@ mod holder;
 mod keeper;
 mod keepers;
 mod line;
+mod overlap;
 mod process;
 mod record;
 mod root;
@@ -35,6 +36,8 @@ pub(crate) use entry::Entry;
 pub use entry::Lease;
 pub(crate) use holder::nodes_command;
 pub(crate) use line::Line;
+#[cfg(feature = "cli")]
+pub(crate) use overlap::Overlap;
 #[cfg(feature = "cli")]
 pub(crate) use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;

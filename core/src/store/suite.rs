@@ -23,6 +23,7 @@ pub(super) fn run(connect: Connect<'_>) {
     round_trip(connect);
     large_numbers(connect);
     namespaces(connect);
+    notes(connect);
     clock(connect);
     many(connect);
     race(connect);
@@ -315,6 +316,25 @@ fn namespaces(connect: Connect<'_>) {
         assert!(names.iter().all(|name| listed.contains(name)), "{listed:?}");
         assert!(!listed.contains(&fresh("ns")), "looking makes nothing");
     }
+}
+
+/// Notes stand beside a namespace, in a place that has no meta record, and is not listed.
+fn notes(connect: Connect<'_>) {
+    let mut case = Case::empty(connect, "notes");
+    case.namespace += "~";
+    let write = |case: &Case, old, new| swap(&case.server, None, Key::Slot(3), old, new);
+    for (old, new, done) in [
+        (None, "one", Swapped::Done),
+        (None, "two", Swapped::Differs),
+        (Some("one"), "two", Swapped::Done),
+        (Some("one"), "three", Swapped::Differs),
+    ] {
+        assert_eq!(case.swap(&write(&case, old, new)), done, "{new} over {old:?}");
+    }
+    let loaded = case.load(Which::All);
+    assert_eq!((loaded.meta, loaded.slots), (None, vec![(3, "two".to_owned())]));
+    #[cfg(feature = "list")]
+    assert!(!case.store.namespaces().unwrap().contains(&case.namespace));
 }
 
 /// A store with a clock writes in the window only; one without ignores it.

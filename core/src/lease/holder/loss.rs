@@ -2,10 +2,19 @@
 //!
 //! A lease is used only while its own record stands. The protocol lets another process replace the record once its bound has passed; then the
 //! words of both are disjoint. A record that is gone or replaced *before* that was removed or changed from outside. A process that takes the
-//! number meanwhile knows nothing of the bound, so words from the last confirmed write on may be issued twice. The generator is frozen at once.
+//! number meanwhile knows nothing of the bound, so words from the last confirmed call on may be issued twice. The generator is frozen at once.
+//!
+//! A loss may be found only after the bound has passed. Then the record that is found tells whether it was written after that, too. In the same
+//! incarnation its version must follow on the lease's own, for a record that is written where none stands begins at random. In another
+//! incarnation the floor must lie above the bound.
 
-use super::super::record::Slot;
+use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
 use super::{Held, Holder, Now, State};
+use crate::error::{Error, ErrorKind};
+use crate::store::Loaded;
+
+/// The number of records that may follow on the last one seen: those of months.
+const FOLLOWING: u64 = 1 << 24;
 
 /// The end of a lease that was not released.
 #[cfg_attr(test, derive(Clone))]
@@ -16,38 +25,66 @@ pub(crate) struct Loss {
     pub(crate) by: Option<Slot>,
     /// The first word that another process may have issued, too.
     pub(crate) from: u64,
-    /// True where the bound had passed, so that the protocol allowed another process to take the number.
+    /// True where the bound had passed before another process took the number, as the protocol allows.
     pub(crate) orderly: bool,
 }
 
-impl Loss {
-    fn new(held: &Held, by: Option<Slot>, now: Now, bits: u32) -> Self {
-        Loss {
-            node: held.grant.node,
-            token: held.grant.token,
-            orderly: by.is_some() && now.tick > held.grant.bound >> bits,
-            by,
-            from: held.grant.first.max(held.at.0 << bits),
-        }
-    }
-}
-
 impl Holder {
-    /// Ends the lease, because its record was replaced by another one or is gone.
-    pub(super) fn lose(&mut self, by: Option<Slot>, now: Now) {
+    /// The record that stands where the lease's own should.
+    fn found<'a>(held: &Held, loaded: &'a Loaded) -> Option<&'a String> {
+        loaded.slots.iter().find(|(node, _)| *node == held.grant.node).map(|(_, text)| text)
+    }
+
+    /// True where the record names another holder, who came later.
+    pub(super) fn is_replaced(&self, loaded: &Loaded) -> bool {
+        let Some(held) = &self.held else { return false };
+        let slot = Holder::found(held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+        slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
+    }
+
+    /// True where a store without a clock has lost the record: no floor keeps the next process above the bound.
+    pub(super) fn is_forgotten(&self, loaded: &Loaded, error: &Error) -> bool {
+        let Some(held) = &self.held else { return false };
+        error.kind() == ErrorKind::StoreChanged && Holder::found(held, loaded).is_none()
+    }
+
+    /// Ends the lease, because its record was replaced by another one or is gone; returns the next state.
+    pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
-            self.loss = Some(Loss::new(&held, by, now, self.terms.layout.sequence().bits()));
-            self.avoided = Some(held.grant.node).filter(|_| self.terms.candidates.count() > 1);
+            let by = Holder::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+            let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
+            let orderly = passed && by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
+            self.end(held, by, orderly);
+        }
+        State::Seek
+    }
+
+    /// Ends the lease, because its bound passed before it could be confirmed in a store that had lost writes.
+    pub(super) fn expire(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.end(held, None, true);
         }
         self.state = State::Seek;
     }
 
-    /// Ends the lease, because its bound passed before it could be confirmed in a store that had lost writes.
-    pub(super) fn expire(&mut self, now: Now) {
-        self.lose(None, now);
-        if let Some(loss) = &mut self.loss {
-            loss.orderly = true;
+    fn end(&mut self, held: Held, by: Option<Slot>, orderly: bool) {
+        let (layout, grant) = (&self.terms.layout, held.grant);
+        // The next process's IDs may begin earlier, by its lag and its clock's error.
+        let early = self.terms.lag_ticks + layout.ticks(CLOCK_ERROR_MS as u64);
+        let from = grant.first.max(held.stood.saturating_sub(early) << layout.sequence().bits());
+        self.loss = Some(Loss { node: grant.node, token: grant.token, by, from, orderly });
+        self.avoided = Some(grant.node).filter(|_| self.terms.candidates.count() > 1);
+    }
+
+    /// True where a record that was written before the bound had passed cannot be this one.
+    fn follows_on(&self, held: &Held, slot: &Slot, loaded: &Loaded) -> bool {
+        let (Some(meta), Some(known)) = (loaded.meta.as_ref().and_then(|text| Meta::parse(text).ok()), &self.incarnation) else {
+            return false;
+        };
+        if !held.shaken && meta.identity() == known.meta.identity() {
+            return (held.version + 1..held.version.saturating_add(FOLLOWING)).contains(&slot.version);
         }
+        meta.begins_ms().is_some_and(|floor_ms| floor_ms >= self.end_ms(held.grant.bound))
     }
 
     /// The last loss, once.

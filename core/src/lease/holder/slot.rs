@@ -40,6 +40,8 @@ use crate::time::show_instant;
 
 /// The bound of a disposable number, which nobody uses again.
 const UNBOUNDED: u64 = i64::MAX as u64;
+/// The versions with which a slot's first record may begin: JavaScript can show them.
+const FIRST_VERSIONS: u64 = 1 << 48;
 
 #[derive(Clone)]
 pub(super) struct Taking {
@@ -68,6 +70,8 @@ pub(super) struct Held {
     pub(super) sent: Vec<(u64, String)>,
     /// The clocks at the last confirmed write.
     pub(super) at: (u64, u64),
+    /// The tick at which the call was sent that found the record in the store last.
+    pub(super) stood: u64,
 }
 
 impl Held {
@@ -83,10 +87,10 @@ impl Held {
     }
 }
 
-/// The version of a record with a token of its own. Whoever may write a record may write any number into it, and more must follow: then it begins
-/// again.
-fn version_after(old: Option<&Slot>) -> u64 {
-    old.map_or(0, |slot| slot.version) % (u64::MAX / 2) + 1
+/// The version of a record with a token of its own. Where no record stands it begins at random: so the versions after a removed record do not
+/// look like those that follow on it. Whoever may write a record may write any number into it, and more must follow: then it begins again.
+fn version_after(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
+    old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version % (u64::MAX / 2)) + 1
 }
 
 impl Holder {
@@ -124,13 +128,8 @@ impl Holder {
         // go on after the store lost writes (see `confirm`).
         let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
         let token = self.random.u64(..);
-        let record = Slot {
-            tenure: Tenure::Held,
-            token,
-            version: version_after(old.map(|(slot, _)| slot)),
-            bound,
-            holder: self.terms.holder.clone(),
-        };
+        let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
+        let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.terms.holder.clone() };
         let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor: should this incarnation be lost too, an owner that goes
         // on from a record before both losses is not yet followed by anyone (see `extension`).
@@ -155,7 +154,7 @@ impl Holder {
             return Err(changed("it may have forgotten which disposable numbers it gave out, so another namespace is needed"));
         }
         let token = self.random.u64(..);
-        let version = version_after(old.as_ref().map(|(slot, _)| slot));
+        let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);
         let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.terms.holder.clone() };
         let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
@@ -179,6 +178,7 @@ impl Holder {
             margin_ms: 2 * CLOCK_ERROR_MS,
             sent: Vec::new(),
             at: (now.tick, now.mono_ms),
+            stood: self.asked,
         });
         let due = if self.terms.disposable { u64::MAX } else { now.mono_ms + self.terms.renew_ms };
         self.state = State::Hold { due };
@@ -218,6 +218,7 @@ impl Holder {
         held.shaken = false;
         held.sent.clear();
         held.at = (now.tick, now.mono_ms);
+        held.stood = self.asked;
         self.trouble = None;
         self.watch = None;
         self.state = State::Hold { due: now.mono_ms + self.terms.renew_ms };
@@ -233,10 +234,11 @@ impl Holder {
         let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
         if held.shaken {
             let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.terms.holder, text));
-            let slot = found.and_then(|text| Slot::parse(node, text).ok());
             if !forgotten {
-                return self.lose(slot, now);
+                self.state = self.lose(loaded, now);
+                return;
             }
+            let slot = found.and_then(|text| Slot::parse(node, text).ok());
             let own = slot.as_ref().is_some_and(|slot| slot.token == held.grant.token);
             held.margin_ms = if own { CLOCK_ERROR_MS } else { 2 * CLOCK_ERROR_MS };
             held.version = held.version.max(slot.map_or(0, |slot| slot.version));
@@ -252,10 +254,7 @@ impl Holder {
                 let (bound, text) = held.sent.swap_remove(sent);
                 self.extended(bound, text, now);
             }
-            _ => {
-                let by = found.and_then(|text| Slot::parse(node, text).ok());
-                self.lose(by, now);
-            }
+            _ => self.state = self.lose(loaded, now),
         }
     }
 }
@@ -285,7 +284,7 @@ mod tests {
                         }
                         holder.done(Ok(Reply::Swapped(Swapped::Done)), now);
                     }
-                    Do::Rest(_) | Do::Release(_) => {}
+                    Do::Rest(_) | Do::Release(_) | Do::Note(_) => {}
                 }
             }
             assert!(holder.grant().is_some() && (disposable || holder.renewals() > 2), "{tenure}: {:?}", holder.trouble());

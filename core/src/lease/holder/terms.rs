@@ -1,6 +1,7 @@
 //! What a holder is told, and what it answers.
 
 use super::super::candidates::Candidates;
+use super::super::overlap::Overlap;
 use crate::error::{login_hint, shell_word};
 use crate::layout::Layout;
 use crate::store::{Loaded, Swap, Swapped, Which};
@@ -101,6 +102,8 @@ pub(crate) enum Do {
     /// It compares the whole record, whose token and version no other record of the slot has. So the second one changes nothing
     /// where the first was done, and can free nobody else's number where another has taken it since.
     Release(Swap),
+    /// A note for operators, beside the namespace.
+    Note(Overlap),
     /// Nothing before this instant of the clock that only goes forward.
     Rest(u64),
 }
@@ -110,6 +113,7 @@ pub(crate) enum Do {
 pub(crate) enum Reply {
     Loaded(Loaded),
     Swapped(Swapped),
+    Noted,
 }
 
 /// A node number that the store has confirmed.

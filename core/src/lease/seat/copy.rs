@@ -40,6 +40,7 @@ impl Seat {
         };
         Seat {
             contract: self.contract.clone(),
+            note: self.note.clone(),
             holder: self.holder.copy(process.environment.random(), process.holder.clone()),
             stage,
             left_by: Weak::new(),

@@ -15,13 +15,15 @@
 mod callers;
 #[cfg(all(test, not(loom)))]
 mod copy;
+mod loss;
 
 pub(super) use callers::{Found, Wish};
 
 use super::contract::Contract;
 use super::entry::{Entry, LeaseCounts, Leased, Status};
-use super::holder::{Do, Grant, Holder, Loss, Now, Reply};
+use super::holder::{Do, Grant, Holder, Now, Reply};
 use super::line::is_busy;
+use super::overlap::Overlap;
 use super::process::Process;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -67,6 +69,8 @@ pub(super) struct Seat {
     releases: u64,
     releasing: bool,
     counts: LeaseCounts,
+    /// A note to write, and when.
+    note: Option<(Overlap, u64)>,
     /// Whether somebody was told what it waits for.
     noticed: bool,
     /// Why the last attempt failed, and the look at which that was found.
@@ -131,6 +135,7 @@ impl Seat {
             releases: 0,
             releasing: false,
             counts: LeaseCounts::default(),
+            note: None,
             untold: None,
         }
     }
@@ -161,7 +166,7 @@ impl Seat {
     pub(super) fn next(&mut self, process: &Process) -> Step {
         let step = self.step(process);
         self.rests_until = match step {
-            Step::Rest(until) => until,
+            Step::Rest(until) => self.note.as_ref().map_or(until, |(_, due)| until.min(*due)),
             Step::Ask(_) => 0,
         };
         step
@@ -169,6 +174,11 @@ impl Seat {
 
     fn step(&mut self, process: &Process) -> Step {
         self.follow_wishes(process);
+        if let Some((overlap, due)) = &self.note
+            && *due <= process.environment.mono_ms()
+        {
+            return Step::Ask(Do::Note(overlap.clone()));
+        }
         if self.is_idle() {
             self.looks += 1;
             return Step::Rest(self.kept_until());
@@ -410,44 +420,6 @@ impl Seat {
                 ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
             });
         }
-    }
-
-    /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
-    fn lose(&self, loss: &Loss) {
-        let next = match &self.stage {
-            Stage::Serving { entry, owner, token, .. } if *token == loss.token => entry.generator.lease.freeze(owner),
-            // Nothing was issued under it.
-            _ => None,
-        };
-        let node = loss.node;
-        let (by, mut fields) = match &loss.by {
-            Some(slot) => (
-                format!("is held by {}", slot.holder),
-                vec![("other_token", format!("{:016x}", slot.token)), ("other_holder", slot.holder.clone())],
-            ),
-            None => ("has no valid record in the store".to_owned(), vec![]),
-        };
-        fields.splice(0..0, [("node", node.to_string()), ("token", format!("{:016x}", loss.token))]);
-        if loss.orderly {
-            let text = format!("node number {node} {by}, because its bound had passed: no further IDs are issued under it");
-            return self.tell(Level::Warning, event::LEASE_LOST, |_| (text, fields));
-        }
-        let layout = &self.contract.terms.layout;
-        let instant = |word: u64| show_instant(layout.tick_start_ms(word >> layout.sequence().bits()));
-        let repeated = match next.and_then(|next| next.checked_sub(1)).filter(|last| *last >= loss.from) {
-            Some(last) => {
-                let (from, to) = (instant(loss.from), instant(last));
-                let text = format!("IDs of {from} to {to} may have been issued twice");
-                fields.extend([("from", from), ("to", to)]);
-                text
-            }
-            None => "no ID was issued under it since its record was last confirmed".to_owned(),
-        };
-        let text = format!(
-            "node number {node} {by}, although its bound lies ahead: its record was removed or changed from outside; no further IDs are \
-             issued under it; {repeated}"
-        );
-        self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
     /// Tells of an event; what is said of the store comes first.

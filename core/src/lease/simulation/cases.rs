@@ -4,6 +4,7 @@
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
 use super::super::keeper::{Call, Next};
+use super::super::overlap::Overlap;
 use super::super::record::{Slot, Tenure};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
@@ -34,11 +35,12 @@ struct Lab {
     store: SimStore,
     at: u64,
     asked: usize,
+    noted: Vec<Overlap>,
 }
 
 impl Lab {
     fn new() -> Self {
-        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0 }
+        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, noted: Vec::new() }
     }
 
     fn set_clocks(&self, program: &Program) {
@@ -83,6 +85,10 @@ impl Lab {
         Ok(match &call.what {
             Do::Load(which) => Reply::Loaded(self.store.load(*which, now_ms)),
             Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(self.store.swap(swap, now_ms)),
+            Do::Note(overlap) => {
+                self.noted.push(overlap.clone());
+                Reply::Noted
+            }
             Do::Rest(_) => unreachable!("a rest is no call"),
         })
     }
@@ -517,16 +523,77 @@ fn the_leases_of_a_keeper_that_broke_are_used_no_more() {
     assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
 }
 
-#[test]
-fn a_lease_whose_record_was_removed_is_used_no_more() {
-    let mut lab = Lab::new();
+/// Two processes with number 3, of which the first has minted beside the second: its record was removed.
+fn twice(lab: &mut Lab) -> (Program, Program) {
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));
     mint(&mut program).unwrap();
     lab.store.remove(3);
-    let mut other = lab.open(2, contract(Some(3), 4, POLITE));
-    mint(&mut other).unwrap();
+    let other = lab.open(2, contract(Some(3), 4, POLITE));
+    lab.set_clocks(&program);
+    mint(&mut program).unwrap();
+    (program, other)
+}
+
+/// What is noted for operators.
+fn noted(lab: &Lab) -> Vec<(u64, &str, &str)> {
+    lab.noted.iter().map(|overlap| (overlap.node, overlap.holder.as_str(), overlap.by.as_str())).collect()
+}
+
+#[test]
+fn a_lease_whose_record_was_removed_is_used_no_more() {
+    let mut lab = Lab::new();
+    let (mut program, mut other) = twice(&mut lab);
     lab.drive(&mut program, RENEW_MS + 100);
     assert!(mint(&mut program).is_err(), "another process has the number, and its bound lies ahead");
     lab.set_clocks(&other);
     mint(&mut other).unwrap();
+    assert_eq!(noted(&lab), [(3, "sim:1", "sim:2")]);
+}
+
+#[test]
+fn a_removed_record_is_noted_also_after_the_bound_has_passed() {
+    let mut lab = Lab::new();
+    let (mut program, mut other) = twice(&mut lab);
+    lab.drive(&mut other, 60 * RENEW_MS);
+    lab.drive(&mut program, 100);
+    assert_eq!(noted(&lab), [(3, "sim:1", "sim:2")]);
+
+    // One that was paused, whose number another process took in its turn, has nothing to note.
+    let mut lab = Lab::new();
+    let mut paused = lab.open(1, contract(Some(3), 4, POLITE));
+    mint(&mut paused).unwrap();
+    lab.at += 60 * RENEW_MS;
+    let mut other = lab.open(2, contract(Some(3), 4, POLITE));
+    lab.drive(&mut other, 10 * RENEW_MS);
+    lab.drive(&mut paused, 100);
+    assert!(mint(&mut paused).is_err() && noted(&lab).is_empty());
+}
+
+/// A folder or a namespace that is removed takes the first record with it, too.
+#[test]
+fn a_namespace_that_was_removed_and_begun_anew_ends_its_leases() {
+    for (passed, kind) in [(false, Kind::Clocked), (true, Kind::Clocked), (false, Kind::Clockless), (true, Kind::Clockless)] {
+        let mut lab = Lab { store: SimStore::new(kind, false), ..Lab::new() };
+        let mut program = lab.open(1, contract(Some(3), 4, POLITE));
+        mint(&mut program).unwrap();
+        lab.store.wipe();
+        let mut other = lab.open(2, contract(Some(3), 4, POLITE));
+        lab.set_clocks(&program);
+        mint(&mut program).unwrap();
+        lab.drive(&mut other, if passed { 60 * RENEW_MS } else { 1 });
+        lab.drive(&mut program, RENEW_MS + 100);
+        assert!(mint(&mut program).is_err(), "{kind:?}");
+        assert_eq!(noted(&lab), [(3, "sim:1", "sim:2")], "{kind:?}, passed {passed}");
+    }
+}
+
+/// Nothing keeps the next process above the bound.
+#[test]
+fn a_lease_that_a_store_without_a_clock_has_lost_is_used_no_more() {
+    let mut lab = Lab { store: SimStore::new(Kind::Clockless, false), ..Lab::new() };
+    let mut program = lab.open(1, contract(Some(3), 4, POLITE));
+    mint(&mut program).unwrap();
+    lab.store.wipe();
+    lab.drive(&mut program, RENEW_MS + 100);
+    assert!(mint(&mut program).is_err());
 }

@@ -299,6 +299,7 @@ impl World {
                     self.note(|| format!("the store did call {call} of {from}: {swapped:?}, {}", swap.new));
                     Reply::Swapped(swapped)
                 }
+                Do::Note(_) => Reply::Noted,
                 Do::Rest(_) => unreachable!("a rest is no call"),
             })
         } else {

@@ -1,0 +1,114 @@
+//! The note of a node number that two processes may have used at once, for operators.
+//!
+//! ```text
+//! 1 overlap token=51c3a4e2b8f00d17 other=9f0c66e1d1a4b7f2 from=1735689600000 to=1735689603000 holder=shop-3:4711 by=shop-4:12
+//! ```
+//! The process that loses the number writes it, because the new holder knows of nobody before it. It stands under the node number in a place
+//! of its own, `NAMESPACE~`, so it outlives the namespace's records, and no process reads it to lease a number.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::{Key, Store, Swap, Swapped, Which};
+use std::fmt;
+
+const FORMAT: &str = "1 overlap ";
+/// The attempts to write a note beside other processes that write it.
+const ATTEMPTS: usize = 5;
+/// The longest place that every store takes.
+const LONGEST: usize = 64;
+
+/// A node number that two processes may have used at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Overlap {
+    pub(crate) node: u64,
+    /// The token of the lease that was lost.
+    pub(crate) token: u64,
+    /// The token of the record that stood in its place; 0 where there was none.
+    pub(crate) other: u64,
+    /// The time of the IDs that may have been issued twice (Unix ms).
+    pub(crate) from_ms: i64,
+    pub(crate) to_ms: i64,
+    /// Host and process, for people.
+    pub(crate) holder: String,
+    /// The holder that the other record names; empty where there was none.
+    pub(crate) by: String,
+}
+
+impl fmt::Display for Overlap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overlap { token, other, from_ms, to_ms, holder, by, .. } = self;
+        write!(f, "{FORMAT}token={token:016x} other={other:016x} from={from_ms} to={to_ms} holder={holder} by={by}")
+    }
+}
+
+impl Overlap {
+    /// The place of a namespace's notes.
+    pub(crate) fn place(namespace: &str) -> String {
+        format!("{}~", &namespace[..namespace.len().min(LONGEST - 1)])
+    }
+
+    pub(crate) fn parse(node: u64, text: &str) -> Option<Self> {
+        let (words, names) = text.strip_prefix(FORMAT)?.split_once(" holder=")?;
+        let (holder, by) = names.rsplit_once(" by=")?;
+        let mut words = words.split(' ');
+        let mut word = |key: &str| words.next()?.strip_prefix(key);
+        Some(Overlap {
+            node,
+            token: u64::from_str_radix(word("token=")?, 16).ok()?,
+            other: u64::from_str_radix(word("other=")?, 16).ok()?,
+            from_ms: word("from=")?.parse().ok()?,
+            to_ms: word("to=")?.parse().ok()?,
+            holder: holder.to_owned(),
+            by: by.to_owned(),
+        })
+    }
+
+    /// Writes it down. An older note of the number is extended to cover both times.
+    ///
+    /// # Errors
+    /// `STORE_*`.
+    pub(super) fn write(&self, store: &mut dyn Store, namespace: &str) -> Result<()> {
+        let place = Overlap::place(namespace);
+        for _ in 0..ATTEMPTS {
+            let loaded = store.load(&place, Which::One(self.node))?;
+            let old = loaded.slots.into_iter().find(|(node, _)| *node == self.node).map(|(_, text)| text);
+            let before = old.as_ref().and_then(|text| Overlap::parse(self.node, text));
+            let (from_ms, to_ms) = before.map_or((self.from_ms, self.to_ms), |b| (b.from_ms.min(self.from_ms), b.to_ms.max(self.to_ms)));
+            let new = Overlap { from_ms, to_ms, ..self.clone() }.to_string();
+            let (server, key) = (loaded.server, Key::Slot(self.node));
+            let swap = Swap { meta: loaded.meta, server, key, old, new, earliest_ms: i64::MIN, latest_ms: i64::MAX };
+            if store.swap(&place, &swap)? == Swapped::Done {
+                return Ok(());
+            }
+        }
+        Err(Error::new(ErrorKind::StoreUnreachable, "other processes write the same note all the time"))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::store::Address;
+    use std::time::Duration;
+
+    fn overlap(from_ms: i64, to_ms: i64) -> Overlap {
+        let (holder, by) = ("a host by=1:4711".to_owned(), "b:12".to_owned());
+        Overlap { node: 3, token: u64::MAX, other: 7, from_ms, to_ms, holder, by }
+    }
+
+    #[test]
+    fn a_note_is_read_back_and_covers_the_one_before() {
+        for text in
+            ["", "1 overlap ", "1 overlap token=1 other=2 from=3 holder=a by=b", "1 overlap other=1 token=2 from=3 to=4 holder=a by=b"]
+        {
+            assert_eq!(Overlap::parse(3, text), None, "{text}");
+        }
+        let mut store = Address::parse("memory").unwrap().connect(Duration::from_secs(1)).unwrap();
+        let long = "n".repeat(LONGEST);
+        for (note, reads) in [((50, 60), (50, 60)), ((55, 70), (50, 70)), ((10, 20), (10, 70))] {
+            overlap(note.0, note.1).write(&mut *store, &long).unwrap();
+            let slots = store.load(&Overlap::place(&long), Which::All).unwrap().slots;
+            let [(3, text)] = slots.as_slice() else { panic!("{slots:?}") };
+            assert_eq!(Overlap::parse(3, text), Some(overlap(reads.0, reads.1)));
+        }
+    }
+}

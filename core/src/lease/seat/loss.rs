@@ -1,0 +1,58 @@
+//! The end of a lease whose record no longer stands: what it means for its IDs, reported at once and noted in the store.
+
+use super::{Seat, Stage};
+use crate::event::{self, Level};
+use crate::lease::holder::Loss;
+use crate::lease::overlap::Overlap;
+use crate::lease::process::Process;
+use crate::time::show_instant;
+
+impl Seat {
+    /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
+    pub(super) fn lose(&mut self, loss: &Loss) {
+        let next = match &self.stage {
+            Stage::Serving { entry, owner, token, .. } if *token == loss.token => entry.generator.lease.freeze(owner),
+            // Nothing was issued under it.
+            _ => None,
+        };
+        let (node, token) = (loss.node, loss.token);
+        let mut fields = vec![("node", node.to_string()), ("token", format!("{token:016x}"))];
+        let by = match &loss.by {
+            Some(slot) => {
+                fields.extend([("other_token", format!("{:016x}", slot.token)), ("other_holder", slot.holder.clone())]);
+                format!("was taken by {}", slot.holder)
+            }
+            None => "has no valid record in the store".to_owned(),
+        };
+        if loss.orderly {
+            let text = format!("node number {node} {by} after its bound had passed: no further IDs are issued under it");
+            return self.tell(Level::Warning, event::LEASE_LOST, |_| (text, fields));
+        }
+        let layout = &self.contract.terms.layout;
+        let start_ms = |word: u64| layout.tick_start_ms(word >> layout.sequence().bits());
+        let last = next.and_then(|next| next.checked_sub(1)).filter(|last| *last >= loss.from);
+        let repeated = match last.map(|last| (start_ms(loss.from), start_ms(last))) {
+            Some((from_ms, to_ms)) => {
+                let (from, to) = (show_instant(from_ms), show_instant(to_ms));
+                let text = format!("IDs of {from} to {to} may have been issued twice");
+                fields.extend([("from", from), ("to", to)]);
+                let (other, by) = loss.by.as_ref().map_or((0, String::new()), |slot| (slot.token, slot.holder.clone()));
+                let holder = self.holder.name().to_owned();
+                self.note = Some((Overlap { node, token, other, from_ms, to_ms, holder, by }, 0));
+                text
+            }
+            None => "no ID was issued under it since its record was last confirmed".to_owned(),
+        };
+        let text = format!(
+            "node number {node} {by} before its bound had passed: its record was removed or changed from outside; no further IDs are issued \
+             under it; {repeated}"
+        );
+        self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
+    }
+
+    /// Takes in what came of a note: one that failed is written again later.
+    pub(in crate::lease) fn noted(&mut self, written: bool, process: &Process) {
+        let due = process.environment.mono_ms() + self.contract.terms.renew_ms;
+        self.note = self.note.take().filter(|_| !written).map(|(overlap, _)| (overlap, due));
+    }
+}
