@@ -47,7 +47,7 @@ pub(crate) use loss::Loss;
 pub(crate) use terms::{Do, Grant, Now, Reply, Terms, nodes_command};
 
 use super::record::{Meta, Slot, Tenure};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use choice::Watch;
 use incarnation::Incarnation;
@@ -81,6 +81,8 @@ pub(crate) struct Holder {
     highest: u64,
     /// The node number that was given up last: another is preferred.
     avoided: Option<u64>,
+    /// True once the store has refused to remember another number: then one that it knows is taken.
+    is_full: bool,
     /// What the slots looked like when watching began, to see who is alive.
     watch: Option<Watch>,
     trouble: Option<Error>,
@@ -127,6 +129,7 @@ impl Holder {
             loss: None,
             highest: 0,
             avoided: None,
+            is_full: false,
             watch: None,
             trouble: None,
             awaits: None,
@@ -285,8 +288,12 @@ impl Holder {
 
     /// A call failed: what it may have written is read before anything else is done.
     fn unknown(&mut self, state: State, error: Error, now: Now) {
-        self.trouble = Some(error);
-        self.rest(now, self.terms.renew_ms / 4);
+        let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
+        let was_full = std::mem::replace(&mut self.is_full, is_new && error.kind() == ErrorKind::StoreReadonly);
+        if was_full || !self.is_full {
+            self.trouble = Some(error);
+            self.rest(now, self.terms.renew_ms / 4);
+        }
         self.state = match state {
             State::Take(taking) => State::Confirm(Some(taking)),
             State::Extend(extending) => {

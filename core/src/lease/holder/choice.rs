@@ -44,22 +44,20 @@ impl Holder {
             }
         }
         let passed = |slot: &Slot| slot.bound >> sequence_bits < now.tick;
-        let open = records.iter().filter(|(node, (slot, _))| passed(slot) && Some(**node) != self.avoided);
+        let open = records.iter().filter(|(node, (slot, _))| passed(slot) && (self.is_full || Some(**node) != self.avoided));
         let mut open: Vec<u64> = open.map(|(node, _)| *node).collect();
         // A map's own order is no one's choice, and not the same in every run.
         open.sort_unstable();
         let named: HashSet<u64> = loaded.slots.iter().map(|(node, _)| *node).collect();
         let taken = |node: &u64| named.contains(node);
         let node = match open.len() {
-            0 => self.unused(taken).or_else(|| {
-                let soon =
-                    |slot: &Slot| slot.tenure == Tenure::Free && slot.bound >> sequence_bits <= now.tick + self.terms.ahead_ticks.max(1);
-                records
-                    .iter()
-                    .filter(|(_, (slot, _))| passed(slot) || soon(slot))
-                    .min_by_key(|(node, (slot, _))| (slot.bound, **node))
-                    .map(|(node, _)| *node)
-            }),
+            0 => {
+                let ahead = now.tick + self.terms.ahead_ticks.max(1);
+                let soon = |slot: &Slot| passed(slot) || slot.tenure == Tenure::Free && slot.bound >> sequence_bits <= ahead;
+                let known = records.iter().filter(|(_, (slot, _))| soon(slot)).min_by_key(|(node, (slot, _))| (slot.bound, **node));
+                let known = known.map(|(node, _)| *node);
+                known.filter(|_| self.is_full).or_else(|| self.unused(taken)).or(known)
+            }
             count => Some(open[self.random.usize(..count)]),
         };
         let Some(node) = node else {

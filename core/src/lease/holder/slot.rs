@@ -169,6 +169,7 @@ impl Holder {
         self.trouble = None;
         self.watch = None;
         self.avoided = None;
+        self.is_full = false;
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,

@@ -167,6 +167,7 @@ fn scenario() {
             println!("here={here}\ntime={}", at(&dir).load(NS, Which::All).unwrap().time_ms.unwrap());
         }
         "no space" => no_space(&dir),
+        "no space for another" => no_space_for_another(&dir),
         "read only" => {
             let error = at(&dir).load(NS, Which::All).unwrap_err();
             expect(&error, ErrorKind::StoreReadonly, &["Read-only"]);
@@ -587,6 +588,31 @@ fn no_space(dir: &Path) {
     }
     fs::remove_file(dir.join(NS).join("0")).unwrap();
     assert_eq!(set(&mut *store, Key::Slot(node), None, "old").unwrap(), Swapped::Done, "there is room again");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_has_room_for_the_number_that_was_given_back() {
+    run_mounted("mount -t tmpfs -o size=256k none DIR", "no space for another", &Temp::new().0);
+}
+
+fn no_space_for_another(dir: &Path) {
+    let ids = crate::Snowflake::open(&format!("standard store=file:{}", dir.display())).unwrap();
+    let mut last = ids.next_id().unwrap();
+    let mut ballast = File::create(dir.join("ballast")).unwrap();
+    while std::io::Write::write_all(&mut ballast, &[1; 512]).is_ok() {}
+    let node = ids.lease().unwrap().node;
+    for _ in 0..3 {
+        ids.renew().unwrap();
+        let next = ids.next_id().unwrap();
+        assert!(next > last && ids.lease().unwrap().node == node);
+        last = next;
+    }
+    drop(ballast);
+    fs::remove_file(dir.join("ballast")).unwrap();
+    ids.renew().unwrap();
+    ids.next_id().unwrap();
+    assert_ne!(ids.lease().unwrap().node, node, "there is room for another");
 }
 
 /// libfaketime turns a process's clock and its fstat; the store's clock is the machine's all the same.
