@@ -427,6 +427,12 @@ FOUND_BY_TESTS = [
         "error.kind() == ErrorKind::Internal && Holder::found",
         "cases::a_lease_that_a_store_without_a_clock_has_lost",
     ),
+    (
+        "a lease is given up before the call that waits for it has seen it",
+        "is_coming && self.seekers > self.told",
+        "is_coming && self.seekers < self.told",
+        "cases::calls_that_renew_all_the_time",
+    ),
 ]
 
 SHORT = [

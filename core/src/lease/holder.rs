@@ -201,6 +201,11 @@ impl Holder {
         matches!(self.state, State::Idle)
     }
 
+    /// True while the store is asked for a slot, or about it, so that the answer comes soon.
+    pub(crate) fn is_asking(&self, now_ms: u64) -> bool {
+        now_ms >= self.rest_until && !matches!(self.state, State::Idle | State::Hold { .. } | State::Release(_))
+    }
+
     /// Looks for a slot, if none is held or looked for.
     pub(crate) fn seek(&mut self) {
         if self.is_idle() {

@@ -75,7 +75,7 @@ impl Visit {
             let number = seat.number;
             let visit = Visit::new(keepers, keeper, state, number, Wish::Renewal, wait);
             if visit.is_first {
-                state.seat(number).renew();
+                state.seat(number).renew(keepers.process.environment.mono_ms());
             }
             Some(visit)
         })?

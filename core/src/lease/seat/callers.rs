@@ -98,6 +98,15 @@ impl Seat {
         self.wanted || self.seekers > self.told
     }
 
+    /// True if calls wait for the lease that is being taken, or have not seen yet that it is there.
+    pub(super) fn is_awaited(&self, now_ms: u64) -> bool {
+        let is_coming = match &self.stage {
+            Stage::Serving { entry, .. } => entry.generator.has_room(),
+            _ => self.holder.is_asking(now_ms),
+        };
+        is_coming && self.seekers > self.told
+    }
+
     /// What a later look is compared with.
     pub(in crate::lease) fn looks(&self) -> u64 {
         self.looks
@@ -107,9 +116,12 @@ impl Seat {
         self.releases
     }
 
-    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another.
-    pub(in crate::lease) fn renew(&mut self) {
-        if let Stage::Serving { entry, owner, .. } = &self.stage {
+    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another. One that calls have waited for, and
+    /// have not looked at yet, ends after that: else calls that renew could keep all others from an ID.
+    pub(in crate::lease) fn renew(&mut self, now_ms: u64) {
+        if let Stage::Serving { entry, owner, .. } = &self.stage
+            && !self.is_awaited(now_ms)
+        {
             entry.generator.lease.freeze(owner);
         }
         // A grant that waits for its time is given up too, and no wish of a call that is over takes another: a copy of this

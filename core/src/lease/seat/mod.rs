@@ -230,11 +230,12 @@ impl Seat {
             }
             self.stage = Stage::Leaving;
         }
-        if std::mem::take(&mut self.renewed)
-            && let Some(entry) = self.entry().cloned()
-        {
-            self.give_up();
-            self.stage = Stage::Unleased(entry);
+        if self.renewed && !self.is_awaited(process.environment.mono_ms()) {
+            self.renewed = false;
+            if let Some(entry) = self.entry().cloned() {
+                self.give_up();
+                self.stage = Stage::Unleased(entry);
+            }
         }
         if self.releasing && self.holder.is_idle() {
             self.releasing = false;

@@ -597,3 +597,23 @@ fn a_lease_that_a_store_without_a_clock_has_lost_is_used_no_more() {
     lab.drive(&mut program, RENEW_MS + 100);
     assert!(mint(&mut program).is_err());
 }
+
+#[test]
+fn calls_that_renew_all_the_time_keep_no_other_from_an_id() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    program.renew(0, u64::MAX);
+    lab.drive(&mut program, 10);
+    program.ensure(0, u64::MAX);
+    // A lease takes two calls of the store, of a millisecond each.
+    let minted = (0..10).any(|_| {
+        program.renew(0, u64::MAX);
+        lab.drive(&mut program, 1);
+        program.look(lab.at);
+        mint(&mut program).is_ok()
+    });
+    assert!(minted, "the lease was given up before the call that waits for it has seen it");
+    lab.drive(&mut program, 10);
+    program.look(lab.at);
+    assert!(!program.is_opening() && program.grant().is_none(), "the renewals are done then");
+}
