@@ -446,7 +446,7 @@ export class Snowflake<P extends string = string> {
    * Opens a generator off the event loop; the arguments and errors are the constructor's.
    *
    * With a store it may wait for a crashed holder, or for the first start on Redis (66 s): it gives up after 105 s with `LEASE_EXHAUSTED`, and
-   * sooner where `maxWaitMs` or `signal` say so. After a second it says for what and until when, once: `process.emitWarning` of type
+   * sooner where `maxWaitMs` or `signal` say so: with `NODE_IN_USE`, which names the holder of a held number. After a second it says for what and until when, once: `process.emitWarning` of type
    * `FrazilWarning` and code `FRAZIL_WAIT`, in this thread.
    *
    * @example

@@ -12,25 +12,57 @@ pub fn did_you_mean<'a>(given: &str, allowed: impl IntoIterator<Item = &'a str>)
 const LONGEST: usize = 64;
 
 pub(crate) fn nearest<'a>(given: &str, allowed: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(given, &mut allowed.into_iter())
+}
+
+/// One function for all lists, because each would have a copy of it.
+fn nearest_of<'a>(given: &str, allowed: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
     }
-    let plain = |name: &str| name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect::<String>();
     let given = plain(given);
-    let slips = |name: &&str| {
-        let name = plain(name);
-        if given.strip_suffix("id") == Some(&name) {
-            return Some(0);
+    let mut best: Option<(usize, &str)> = None;
+    for name in allowed {
+        let slips = slips(&given, &plain(name));
+        if slips.is_some_and(|slips| best.is_none_or(|(least, _)| slips < least)) {
+            best = slips.map(|slips| (slips, name));
         }
-        let distance = strsim::osa_distance(&given, &name);
-        let length = given.chars().count().max(name.chars().count());
-        (distance <= (length / 4).max(usize::from(length > 2))).then_some(distance)
-    };
-    allowed
-        .into_iter()
-        .filter_map(|name| slips(&name).map(|distance| (distance, name)))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, name)| name)
+    }
+    best.map(|(_, name)| name)
+}
+
+fn plain(name: &str) -> Vec<u8> {
+    name.bytes().filter(|b| !matches!(b, b'_' | b'-')).map(|b| b.to_ascii_lowercase()).collect()
+}
+
+/// The slips that make one name of another, if they are few.
+fn slips(given: &[u8], name: &[u8]) -> Option<usize> {
+    if given.strip_suffix(b"id") == Some(name) {
+        return Some(0);
+    }
+    let length = given.len().max(name.len());
+    let distance = distance(given, name);
+    (distance <= (length / 4).max(usize::from(length > 2))).then_some(distance)
+}
+
+/// The fewest letters to insert, delete, replace, or swap with their neighbour.
+fn distance(a: &[u8], b: &[u8]) -> usize {
+    let width = b.len() + 1;
+    let mut least = vec![0; (a.len() + 1) * width];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            let at = i * width + j;
+            least[at] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let other = usize::from(a[i - 1] != b[j - 1]);
+                let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                let swap = if swapped { least[at - 2 * width - 2] + 1 } else { usize::MAX };
+                (least[at - width - 1] + other).min(least[at - width] + 1).min(least[at - 1] + 1).min(swap)
+            };
+        }
+    }
+    least[a.len() * width + b.len()]
 }
 
 #[cfg(test)]
@@ -57,6 +89,15 @@ mod tests {
             ("lag_id", "lag"),
         ] {
             assert_eq!(nearest(given, names), Some(meant), "{given}");
+        }
+    }
+
+    #[test]
+    fn distances() {
+        for (a, b, slips) in
+            [("", "", 0), ("", "ab", 2), ("ab", "", 2), ("ab", "ba", 1), ("abc", "cab", 2), ("ca", "abc", 3), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(a.as_bytes(), b.as_bytes()), slips, "{a} {b}");
         }
     }
 

@@ -164,15 +164,9 @@ pub(crate) fn decode(text: &str, format: TextFormat) -> Result<u64> {
 
 /// Recognises a number of any language: one that is not allowed is out of range, and not unreadable.
 pub(crate) fn is_number(text: &str) -> bool {
-    let text = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let exponent = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-    let is_decimal = match number.split_once('.') {
-        None => is_digits(number),
-        Some((whole, part)) => (whole.is_empty() || is_digits(whole)) && is_digits(part),
-    };
-    is_decimal && is_digits(exponent) || ["nan", "inf", "infinity"].iter().any(|name| text.eq_ignore_ascii_case(name))
+    let may_be = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
+    let is_one = text.bytes().all(may_be) && text.bytes().any(|b| b.is_ascii_digit()) && !text.starts_with(['e', 'E']);
+    is_one || matches!(text, "NaN" | "inf" | "-inf" | "Infinity" | "-Infinity")
 }
 
 /// A number as an error shows it.

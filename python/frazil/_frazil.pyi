@@ -290,7 +290,8 @@ class Snowflake:
     apart (else ForkedError there), and never with a secret in it (SpecError: write store="env:NAME").
 
     `timeout` limits how long a call waits, from when it is made: seconds, or a timedelta; 0 means not at all, infinity as long as it takes.
-    When it is over the call raises WouldBlockError, and so it does at once where the next ID is known to come later. Where `timeout` is given, a
+    When it is over the call raises WouldBlockError (or, of an open that waits for a held number, NodeInUseError or NoFreeNodeError, which name
+    the holders), and so it does at once where the next ID is known to come later. Where `timeout` is given, a
     call waits that long in a running event loop, too. Ctrl-C, and whatever a signal's handler raises, ends a wait on the main thread; `close` ends
     waits in all threads, with ClosedError.
 

@@ -1,7 +1,7 @@
 //! The contract of a lease: what a spec asks of a store.
 
 use super::candidates::Candidates;
-use super::holder::{Terms, nodes_command};
+use super::holder::Terms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction};
@@ -92,7 +92,7 @@ impl Contract {
             clock: address.has_clock(),
             manual_clock,
             holder: String::new(),
-            nodes: nodes_command(&address.to_string(), &namespace),
+            nodes: String::new(),
             line: String::new(),
         };
         Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: String::new() })

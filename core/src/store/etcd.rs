@@ -60,12 +60,13 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 
 impl Etcd {
     /// Asks, and checks that the answer belongs to the history that this process knows.
-    fn ask(&mut self, question: &Value) -> Result<(String, Answer)> {
+    fn ask(&mut self, namespace: &str, question: &Value) -> Result<(String, Answer)> {
         let floor = self.history.highest();
         let answer = self.gateway.ask(TRANSACTION, question, Deadline::of_call(self.timeout))?;
         let (cluster, revision) = header(&self.gateway, &answer)?;
         if cluster == self.cluster {
-            self.history.check(floor, revision).map_err(|(kind, text)| self.gateway.wrong(kind, &text))?;
+            let checked = self.history.check(floor, revision, self.gateway.address(), namespace);
+            checked.map_err(|(kind, text)| self.gateway.wrong(kind, &text))?;
         } else {
             self.history = History::of(self.gateway.address(), &cluster);
             self.cluster.clone_from(&cluster);
@@ -108,7 +109,7 @@ impl Store for Etcd {
             }
             Which::One(node) => vec![range(&meta), range(&key(namespace, Key::Slot(node)))],
         };
-        let (server, answer) = self.ask(&reading(ranges))?;
+        let (server, answer) = self.ask(namespace, &reading(ranges))?;
         let mut loaded = Loaded { server, ..Loaded::default() };
         for (name, text) in self.records(answer)? {
             if name == meta {
@@ -130,7 +131,7 @@ impl Store for Etcd {
             compare.push(equal(&record, swap.old.as_deref()));
         }
         let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
-        let (cluster, answer) = self.ask(&json!({ "compare": compare, "success": [put] }))?;
+        let (cluster, answer) = self.ask(namespace, &json!({ "compare": compare, "success": [put] }))?;
         match (answer.succeeded.unwrap_or(false), cluster == swap.server) {
             (false, _) => Ok(Swapped::Differs),
             (true, true) => Ok(Swapped::Done),
@@ -149,7 +150,7 @@ impl Store for Etcd {
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
-        let (_, answer) = self.ask(&reading(vec![all]))?;
+        let (_, answer) = self.ask("default", &reading(vec![all]))?;
         let keys = self.records(answer)?.into_iter();
         let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
         Ok(keys.filter_map(|(key, _)| name(&key)).collect())

@@ -7,7 +7,7 @@
 
 use super::hosts::Failure;
 use crate::entries::Entries;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, login_hint, shell_word};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -38,23 +38,43 @@ impl History {
     ///
     /// # Errors
     /// `STORE_CHANGED`, from then on for every answer.
-    pub(super) fn check(&self, floor: i64, number: i64) -> Result<(), Failure> {
+    pub(super) fn check(&self, floor: i64, number: i64, store: &str, place: &str) -> Result<(), Failure> {
         // A server that lends the store may have noticed between its own question and this answer.
         if number >= floor && number < WENT_BACK {
             self.reached(number);
             return Ok(());
         }
         self.reached(WENT_BACK);
-        let why = "the store's history went back: it was restored from a backup, or replaced; if that is meant, run \
-                   `frazil nodes STORE --namespace NAMESPACE --accept` (for a segment `frazil segment STORE TAG --start=N`), and \
-                   start this process again";
-        Err((ErrorKind::StoreChanged, why.into()))
+        let (command, login) = (accepting(store, place), login_hint(store));
+        let why = format!(
+            "the store's history went back: it was restored from a backup, or replaced; if that is meant, run `{command}`{login}, and start \
+             this process again"
+        );
+        Err((ErrorKind::StoreChanged, why))
+    }
+}
+
+/// The command that accepts a store as it is, for a namespace or for a tag's place.
+fn accepting(store: &str, place: &str) -> String {
+    let store = shell_word(store);
+    match place.split_once('~') {
+        Some((namespace, tag)) => format!("frazil segment {store} --namespace={namespace} --start=N -- {tag}"),
+        None => format!("frazil nodes {store} --namespace {place} --accept"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_history_that_went_back_names_the_command() {
+        let check = |place| History::of("command", place).check(5, 4, "etcd://***@h", place).unwrap_err().1;
+        let command = "`frazil nodes 'etcd://***@h' --namespace orders --accept`, with the user and the password for ***";
+        assert!(check("orders").contains(command), "{}", check("orders"));
+        let command = "`frazil segment 'etcd://***@h' --namespace=orders --start=N -- tickets`";
+        assert!(check("orders~tickets").contains(command), "{}", check("orders~tickets"));
+    }
 
     #[test]
     fn one_for_each_cluster_and_address() {
@@ -71,12 +91,12 @@ mod tests {
     fn once_back_is_back_for_good() {
         let history = History::of("back", "");
         let floor = history.highest();
-        history.check(floor, 5).unwrap();
+        history.check(floor, 5, "", "").unwrap();
         // An answer that another overtook is no step back.
-        history.check(floor, 4).unwrap();
+        history.check(floor, 4, "", "").unwrap();
         assert_eq!(history.highest(), 5);
-        assert_eq!(history.check(5, 4).unwrap_err().0, ErrorKind::StoreChanged);
-        assert!(history.check(history.highest(), 1000).is_err());
-        assert!(History::of("back", "").check(History::of("back", "").highest(), 1000).is_err());
+        assert_eq!(history.check(5, 4, "", "").unwrap_err().0, ErrorKind::StoreChanged);
+        assert!(history.check(history.highest(), 1000, "", "").is_err());
+        assert!(History::of("back", "").check(History::of("back", "").highest(), 1000, "", "").is_err());
     }
 }

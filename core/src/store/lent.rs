@@ -118,9 +118,9 @@ impl Lent {
     }
 
     /// Judges an answer by how far the store had come before the question.
-    fn check_history(&self, history: &History, floor: i64, backing: &Backing) -> Result<()> {
+    fn check_history(&self, history: &History, floor: i64, backing: &Backing, place: &str) -> Result<()> {
         let Some(number) = backing.history else { return Ok(()) };
-        history.check(floor, number).map_err(|failure| self.hosts.error(failure))
+        history.check(floor, number, &self.hosts.shown, place).map_err(|failure| self.hosts.error(failure))
     }
 }
 
@@ -150,8 +150,8 @@ impl Store for Lent {
         }
         // Not before: a foreign store's would be held against the one in use ever after, and many have the same identity, or none.
         match before {
-            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing)?,
-            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing)?,
+            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing, namespace)?,
+            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing, namespace)?,
         }
         Ok(loaded)
     }
@@ -172,7 +172,7 @@ impl Store for Lent {
             is_one.map_err(|failure| self.hosts.error(failure))?;
         }
         if swapped != Swapped::Differs {
-            self.check_history(&history, floor, &backing)?;
+            self.check_history(&history, floor, &backing, namespace)?;
         }
         Ok(swapped)
     }

@@ -223,12 +223,7 @@ impl Address {
         let address = Address(Secret::new(text));
         let kind = address.kind()?;
         if kind == Kind::File && text.contains("://") {
-            let why = match text.strip_prefix("file://") {
-                Some(folder) if folder.starts_with('/') && !folder.contains("://") => format!("is a URL: write store=file:{folder}"),
-                Some(_) => "is a URL: write store=file:DIR, with the folder's path".to_owned(),
-                None => "names a folder and a URL: one store is meant here".to_owned(),
-            };
-            return Err(Error::new(ErrorKind::Spec, format!("store={address} {why}")));
+            return Err(Error::new(ErrorKind::Spec, format!("store={address} names a folder and a URL: one store is meant here")));
         }
         if kind.is_built() {
             return Ok(address.normal());
@@ -314,7 +309,8 @@ impl Address {
 
     fn kind(&self) -> Result<Kind> {
         let text = self.0.expose();
-        let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) } else { text == name };
+        let is_url = text.starts_with("file://");
+        let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) && !is_url } else { text == name };
         KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| unknown(text))
     }
 
@@ -383,18 +379,19 @@ pub(crate) fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut
 /// Refuses a text that names no store, and suggests what was meant. It may hold a password, so only its scheme is shown.
 fn unknown(text: &str) -> Error {
     let scheme = text.split(':').next().unwrap_or_default();
-    let is_plain = !text.contains(['@', ':']);
-    let given = if is_plain || text.contains("://") { shown(scheme) } else { "...".to_owned() };
-    if let Some((name, _)) = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name)) {
-        let why = format!("store={given} is another library's way to name its driver, of which frazil has its own: write {name}...");
-        return Error::new(ErrorKind::Spec, why);
-    }
-    let meant = match scheme {
-        _ if text.starts_with('/') && is_plain => format!(": write store=file:{text} for a folder"),
-        _ if text.starts_with(['/', '.', '~']) => ": write store=file:DIR for a folder, with its whole path".to_owned(),
-        "sqlite" | "sqlite3" => ": write store=local, or store=file:DIR, for one machine".to_owned(),
-        "http" => ": write etcd://HOST:PORT for etcd, or frazil://HOST:PORT for a frazil-server".to_owned(),
-        "https" => ": write etcds://HOST:PORT for etcd, or frazils://HOST:PORT for a frazil-server".to_owned(),
+    let folder = text.strip_prefix("file://").unwrap_or(text);
+    let given = match text {
+        _ if !folder.contains(['@', ':']) => shown(text),
+        _ if text.contains("://") => shown(scheme),
+        _ => "...".to_owned(),
+    };
+    let driver = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name));
+    let meant = match (scheme, driver) {
+        _ if folder.starts_with('/') && !folder.contains('@') => format!(": write store=file:{folder}"),
+        (_, Some((name, _))) => format!(": that is another library's way to name its driver: write {name}..."),
+        ("sqlite", _) => ": write store=local, or store=file:DIR".to_owned(),
+        ("http" | "https", _) => ": write etcd[s]://HOST:PORT for etcd, frazil[s]://HOST:PORT for a frazil-server".to_owned(),
+        _ if folder.starts_with(['.', '~']) => ": write store=file:DIR, with the folder's whole path".to_owned(),
         _ => did_you_mean(scheme, KINDS.iter().map(|(name, _)| name.trim_end_matches([':', '/']))),
     };
     let why = format!(

@@ -60,6 +60,8 @@ struct Turn {
     deadline: Deadline,
     /// The history before the call.
     floor: i64,
+    /// The namespace, or a tag's place.
+    place: String,
 }
 
 /// A znode that was read.
@@ -106,14 +108,14 @@ impl ZooKeeper {
     }
 
     /// Works with the session, which is kept only if all went well.
-    fn with<T>(&mut self, work: impl FnOnce(&Self, &mut Turn) -> Result<T, Failure>) -> Result<T> {
+    fn with<T>(&mut self, place: &str, work: impl FnOnce(&Self, &mut Turn) -> Result<T, Failure>) -> Result<T> {
         let deadline = Deadline::of_call(self.timeout);
         // Nothing was asked yet that could be under way twice.
         let open = match self.session.take().filter(|open| !open.session.is_old()) {
             Some(open) => open,
             None => self.open(deadline)?,
         };
-        let mut turn = Turn { open, deadline, floor: self.history.highest() };
+        let mut turn = Turn { open, deadline, floor: self.history.highest(), place: place.to_owned() };
         let done = work(self, &mut turn).map_err(|failure| self.hosts.error(failure))?;
         self.session = Some(turn.open);
         Ok(done)
@@ -128,7 +130,7 @@ impl ZooKeeper {
             return Err(refused(sync.code, "sync"));
         }
         // A session takes a majority, which knows all that was acknowledged before.
-        self.history.check(turn.open.born, sync.zxid)?;
+        self.history.check(turn.open.born, sync.zxid, &self.hosts.shown, &turn.place)?;
         if sync.zxid < turn.floor {
             // A leader may not know yet that it was replaced.
             return Err((ErrorKind::StoreUnreachable, "this server is behind what another one has said".into()));
@@ -180,7 +182,7 @@ impl Store for ZooKeeper {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.check(namespace)?;
-        self.with(|store, turn| {
+        self.with(namespace, |store, turn| {
             let meta = store.path(namespace, Key::Meta);
             loop {
                 let nodes = match which {
@@ -211,7 +213,7 @@ impl Store for ZooKeeper {
         if !swap.server.is_empty() || (swap.key == Key::Meta && swap.old != swap.meta) {
             return Ok(Swapped::Differs);
         }
-        self.with(|store, turn| {
+        self.with(namespace, |store, turn| {
             let (meta, record) = (store.path(namespace, Key::Meta), store.path(namespace, swap.key));
             loop {
                 let replies = store.read(turn, vec![Request::GetData(&meta), Request::GetData(&record)])?;
@@ -258,7 +260,7 @@ impl Store for ZooKeeper {
 
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
-        self.with(|store, turn| {
+        self.with("default", |store, turn| {
             let names = store.children(turn, &store.root, |name| Some(name.to_owned()))?;
             let mut begun = Vec::new();
             for names in names.chunks(AT_ONCE) {

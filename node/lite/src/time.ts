@@ -35,7 +35,7 @@ export function showSpan(ms: number): string {
 
 const RFC_3339 = /^(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60))(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/i
 
-const NUMBER = /^[+-]?(?:nan|inf|infinity|(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?)$/i
+const NUMBER = /^(?=.*\d)[+\-.\d][+\-.eE\d]*$|^(?:NaN|-?inf|-?Infinity)$/
 
 /** Parses Unix milliseconds, an RFC 3339 instant, or a date (midnight UTC). */
 export function parseInstant(key: string, text: string): number {
