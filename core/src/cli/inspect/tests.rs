@@ -92,7 +92,7 @@ fn random_ids_of_the_presets() {
 }
 
 /// Every known ID is read right, but those of layouts that are no system's. Of those that a system made after its first year, and before
-/// now, the right reading has rank 1, but for one of a system whose IDs are seldom public.
+/// now, at least six have rank 1; most are of systems whose IDs are seldom public.
 #[test]
 fn known_ids() {
     const YEAR_MS: i64 = 31_556_952_000;
@@ -116,8 +116,8 @@ fn known_ids() {
     assert!(first >= 6, "{first} of {}", vectors["vectors"].as_array().unwrap().len());
 }
 
-/// IDs that their systems have published, with the dates that stand beside them. Every third is held out: no weight was set by how it is
-/// read, and which of them are read wrong is not printed. (How a system fills its fields was taken from all that it has published.)
+/// IDs that their systems have published, with the dates that stand beside them. Every third is held out: which of them are read wrong was
+/// never printed while the weights were set. Its shares were, and the habits of a system were taken from all that it has published.
 #[test]
 fn public_ids() {
     let list: Value = serde_json::from_str(include_str!("../../../../tests/vectors/public_ids.json")).unwrap();
