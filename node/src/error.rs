@@ -1,59 +1,15 @@
 //! The core's error as a JavaScript `FrazilError`, and the guard that lets no panic out.
 
-use crate::lease::{Leased, give_back_at_exit};
-use crate::wait::Calls;
+pub(crate) mod instance;
+pub(crate) mod panic;
+
 use frazil::{Error, ErrorKind};
+use instance::Instance;
 use napi::bindgen_prelude::*;
-use napi::{JsValue, check_status, sys};
+use napi::{check_status, sys};
 use napi_derive::napi;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use panic::catch;
 use std::ptr;
-
-/// The state of one environment (the main thread, or a worker). It holds nothing of a copy of `index.js`: test runners load one for
-/// each file, and drop it with all that it made.
-pub(crate) struct Instance {
-    /// The key of the object that stands first in a refusal, and nowhere else; Node deletes it with the environment.
-    mark: sys::napi_ref,
-    pub(crate) calls: Calls,
-    pub(crate) leased: Leased,
-}
-
-impl Instance {
-    pub(crate) fn of(env: &Env) -> Result<&mut Self> {
-        env.get_instance_data::<Instance>()?.ok_or_else(|| napi::Error::from_reason("begin has not been called"))
-    }
-
-    /// The environment ends: its calls are given up, then what it leased is given back.
-    fn end(&mut self) {
-        self.calls.end();
-        self.leased.give_back();
-    }
-}
-
-/// Begins an environment; the mark of its refusals.
-pub(crate) fn begin(env: &Env) -> Result<Object<'_>> {
-    let (mark, mut kept) = (Object::new(env)?, ptr::null_mut());
-    // SAFETY: the environment and the handle are alive in this call, and the place is ours.
-    check_status!(unsafe { sys::napi_create_reference(env.raw(), mark.raw(), 1, &mut kept) })?;
-    let instance = Instance { mark: kept, calls: Calls::new(env)?, leased: Leased::default() };
-    env.set_instance_data(instance, (), |_| ())?;
-    frazil::stay();
-    give_back_at_exit();
-    let ending = *env;
-    env.add_env_cleanup_hook((), move |()| drop(catch(|| Instance::of(&ending).map(Instance::end))))?;
-    Ok(mark)
-}
-
-/// Has people warned. Where a program has taken away what does that, nothing is lost but the warning.
-pub(crate) fn warn(env: &Env, code: &str, text: String) -> Result<()> {
-    type Emit<'a> = Function<'a, FnArgs<(String, Object<'a>)>, Unknown<'a>>;
-    let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
-    let Ok(emit) = process.get_named_property::<Emit<'_>>("emitWarning") else { return Ok(()) };
-    let mut kind = Object::new(env)?;
-    kind.set("type", "FrazilWarning")?;
-    kind.set("code", code)?;
-    emit.apply(process, (text, kind).into()).map(drop)
-}
 
 /// A row of the error table.
 #[napi(object, object_from_js = false)]
@@ -75,12 +31,6 @@ pub fn error_table() -> Vec<ErrorRow> {
 /// Runs the body of an entry; a panic in it is thrown as `INTERNAL`.
 pub(crate) fn guard<T>(env: &Env, body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch(body).or_throw(env)?
-}
-
-/// Runs a piece of work; a panic in it becomes `INTERNAL`.
-pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> frazil::Result<T> {
-    // A panic leaves no broken state behind: the core's state is atomic words.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| Error::from_panic(&*panic))
 }
 
 /// Turns a core result into one that napi throws.
@@ -139,19 +89,4 @@ pub(crate) fn refusal<'a>(env: &'a Env, error: &Error, written: Option<usize>) -
     refusal.set(3, retry_after.map_or(Either::B(()), Either::A))?;
     refusal.set(4, written.map_or(Either::B(()), |written| Either::A(written as f64)))?;
     refusal.into_unknown(env)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_becomes_internal() {
-        let error = catch(|| panic!("number {}", 7)).map_err(|error| (error.kind(), error.to_string()));
-        let expected = "a defect of frazil, please report it: number 7".to_owned();
-        assert_eq!(error, Err::<(), _>((ErrorKind::Internal, expected)));
-        let error = catch(|| std::panic::panic_any(1)).map_err(|error| error.kind());
-        assert_eq!(error, Err::<(), _>(ErrorKind::Internal));
-        assert_eq!(catch(|| 7), Ok(7));
-    }
 }

@@ -3,11 +3,11 @@
 //! An event of the whole process goes to each environment, for who subscribes there; the one that has loaded frazil first warns of it. What
 //! a start waits for is told to the environment whose call it is, and no other.
 
-use crate::error::warn;
-use crate::wait::{Line, heard};
+use crate::wait::line::Line;
 use frazil::{Event, Level};
 use napi::bindgen_prelude::*;
 use napi::sys;
+use std::cell::Cell;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -17,6 +17,16 @@ static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
 /// The reason for which a start waits.
 const WAITING: &str = "lease.waiting";
 
+thread_local! {
+    /// The core's reports of what the call under way on this thread waits for.
+    static HEARD: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
+}
+
+/// Takes the reports of what the call under way on this thread waits for.
+pub(crate) fn heard() -> Vec<Event> {
+    HEARD.take()
+}
+
 /// Hears of all events, for one more environment.
 pub(crate) fn listen(line: &Arc<Line>) {
     let mut lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -24,7 +34,9 @@ pub(crate) fn listen(line: &Arc<Line>) {
     lines.push(Arc::downgrade(line));
     frazil::on_event(|event| {
         if event.name == WAITING {
-            heard(event.clone());
+            let mut heard = HEARD.take();
+            heard.push(event.clone());
+            HEARD.set(heard);
             return;
         }
         let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -45,6 +57,17 @@ pub(crate) fn show(env: &Env, event: &Event, warns: bool) -> Result<()> {
         unsafe { sys::napi_get_and_clear_last_exception(env.raw(), &mut thrown) };
     }
     if warns && event.level >= Level::Warning { warn(env, &code(event.name), event.text.clone()) } else { Ok(()) }
+}
+
+/// Has people warned. Where a program has taken away what does that, nothing is lost but the warning.
+fn warn(env: &Env, code: &str, text: String) -> Result<()> {
+    type Emit<'a> = Function<'a, FnArgs<(String, Object<'a>)>, Unknown<'a>>;
+    let Ok(process) = env.get_global()?.get_named_property::<Object<'_>>("process") else { return Ok(()) };
+    let Ok(emit) = process.get_named_property::<Emit<'_>>("emitWarning") else { return Ok(()) };
+    let mut kind = Object::new(env)?;
+    kind.set("type", "FrazilWarning")?;
+    kind.set("code", code)?;
+    emit.apply(process, (text, kind).into()).map(drop)
 }
 
 /// The warning's: `FRAZIL_LEASE_LOST`.

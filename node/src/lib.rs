@@ -2,6 +2,9 @@
 //!
 //! Every function here takes its object as the first argument, `this`; `index.js` puts them into
 //! classes. What is hot is a raw function, without napi's glue: see `next.rs`.
+//!
+//! Files import one way, each those before it: `error/panic`, `next/mint`; `lease/held`, `wait/line`; `event`; `error/instance`;
+//! `error`; `convert`; `wait`; `convert/spec`; `next`; `snowflake`; `lease`; `numbers`.
 
 mod convert;
 mod error;
@@ -49,7 +52,7 @@ pub fn cli(env: &Env, arguments: Vec<String>) -> Result<i32> {
 /// Begins the environment, and exports what is no function of napi's: the mark of refusals, and the raw functions.
 #[napi(module_exports)]
 pub fn export_raw(mut exports: Object<'_>, env: Env) -> Result<()> {
-    exports.set_named_property("mark", error::begin(&env)?)?;
+    exports.set_named_property("mark", error::instance::begin(&env)?)?;
     let functions = [(c"objectId", object_id::object_id as RawFunction), (c"uuid4", uuid::uuid4), (c"uuid7", uuid::uuid7)];
     for (name, function) in functions {
         let value = next::raw_function(&env, name, function, ())?;

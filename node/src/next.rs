@@ -4,40 +4,25 @@
 //! That behind `nextBigInt` is here; those behind `next` and `text` are in `ahead.rs`.
 
 pub(crate) mod ahead;
+pub(crate) mod mint;
 
 use crate::convert::{self, Wrapped, bigint_of};
-use crate::error::{OrThrow, catch, guard, instead, throw_raw, thrown};
-use crate::lease::{Held, remember};
+use crate::error::instance::Instance;
+use crate::error::panic::catch;
+use crate::error::{OrThrow, guard, instead, throw_raw, thrown};
+use crate::lease::held::Held;
 use crate::wait::{Form, NOW, held_up, in_place, max_wait, now_or_later};
 use ahead::Pieces;
-use frazil::{EVENT_LOOP_PATIENCE, Id, Snowflake, TextFormat, Wait, batch_in_pieces};
+use frazil::{EVENT_LOOP_PATIENCE, TextFormat, Wait, batch_in_pieces};
+use mint::Mint;
 use napi::bindgen_prelude::*;
 use napi::{JsError, JsValue, check_status, sys};
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The call to use instead of one that takes an ID in place.
 pub(crate) const NEXT_ASYNC: &str = "await ids.nextAsync()";
-
-/// A source of IDs.
-pub trait Mint: Send + Sync + Sized + 'static {
-    /// The name of its class in an error.
-    const CLASS: &'static str;
-    /// The half of the type tag that tells its objects from all others.
-    const TAG: u64;
-
-    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id>;
-    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()>;
-    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>>;
-    /// The time for which a batch may hold up the event loop.
-    fn batch_patience(&self, count: usize) -> Duration;
-    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()>;
-    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()>;
-    /// The generator that the IDs come from, where there is one.
-    fn generator(&self) -> Option<&Snowflake>;
-}
 
 /// The handle behind an object, which its own functions and waiting promises hold too.
 pub struct Handle<M: Mint>(pub(crate) Arc<Held<M>>);
@@ -66,7 +51,8 @@ pub(crate) fn this<'a, M: Mint>(env: &Env, object: Unknown<'a>) -> Result<&'a Ha
 /// Makes a new object the generator, or the numbers: puts the value behind it.
 pub(crate) fn attach<M: Mint>(env: &Env, this: Unknown<'_>, opened: &Handle<M>) -> Result<()> {
     convert::wrap(this, opened.clone())?;
-    remember(env, &opened.0)
+    Instance::of(env)?.leased.remember(&opened.0);
+    Ok(())
 }
 
 /// A function that mints an ID, and gives it as a bigint.

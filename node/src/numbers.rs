@@ -1,10 +1,10 @@
 //! Segments, tickets and rings: numbers that a thread prepares ahead. `index.js` makes a class of each.
 
-use crate::convert;
+use crate::convert::{self, spec};
 use crate::error::{OrThrow, guard, instead, refusal, refuse};
 use crate::lease;
 use crate::next::ahead::{self, Pieces};
-use crate::next::{self, Handle, Mint};
+use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
 use napi::ValueType;
@@ -68,7 +68,7 @@ fn supply(env: &Env, class: Unknown<'_>) -> Result<Supply> {
 pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Numbers>>> {
     guard(env, || {
         let supply = supply(env, class)?;
-        let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::InPlace)?;
+        let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::InPlace)?;
         let opened = open_in_place(env, max_wait, |wait| Numbers::open(supply, spec, wait))?;
         let opened = opened.map_err(|error| instead(error, &format!("await {supply:?}.open(...)")));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))
@@ -80,7 +80,7 @@ pub fn numbers_open(env: &Env, class: Unknown<'_>, spec: Unknown<'_>, options: U
 pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
         let supply = supply(env, class)?;
-        let (spec, max_wait) = convert::numbers_spec(env, spec, options, Form::Promise)?;
+        let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::Promise)?;
         let mut open = Numbers::opening(supply, spec);
         let mut open = move |wait: Wait<'_>| open(wait).map(Handle::new);
         now_or_later(env, max_wait, open(NOW.into()), || open, External::new)

@@ -1,9 +1,9 @@
 //! Generators: open, batch, fill, and what is not hot.
 
-use crate::convert;
+use crate::convert::{self, spec};
 use crate::error::{OrThrow, guard, instead};
 use crate::next::ahead::{self, Pieces};
-use crate::next::{self, Handle, Mint};
+use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
 use frazil::{Id, Snowflake, Wait};
 use napi::bindgen_prelude::*;
@@ -58,7 +58,7 @@ pub(crate) fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Snowflake> 
 #[napi]
 pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<External<Handle<Snowflake>>> {
     guard(env, || {
-        let (spec, max_wait) = convert::spec(env, spec, options, Form::InPlace)?;
+        let (spec, max_wait) = spec::for_generator(env, spec, options, Form::InPlace)?;
         let opened = open_in_place(env, max_wait, |wait| Snowflake::open_spec(spec, wait))?;
         let opened = opened.map_err(|error| instead(error, "await Snowflake.open(...)"));
         Ok(External::new(Handle::new(opened.or_throw(env)?)))
@@ -69,7 +69,7 @@ pub fn snowflake_open(env: &Env, spec: Unknown<'_>, options: Unknown<'_>) -> Res
 #[napi]
 pub fn snowflake_open_async<'a>(env: &'a Env, spec: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     guard(env, || {
-        let (spec, max_wait) = convert::spec(env, spec, options, Form::Promise)?;
+        let (spec, max_wait) = spec::for_generator(env, spec, options, Form::Promise)?;
         let open = move |wait: Wait<'_>| Snowflake::open_spec(spec.clone(), wait).map(Handle::new);
         now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
     })

@@ -1,7 +1,8 @@
 //! UUIDs, as their text.
 
 use crate::convert::{self, latin1};
-use crate::error::{OrThrow, catch, guard, throw_raw};
+use crate::error::panic::catch;
+use crate::error::{OrThrow, guard, throw_raw};
 use frazil::{ErrorKind, Uuid};
 use napi::bindgen_prelude::*;
 use napi::{ValueType, sys};

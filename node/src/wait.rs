@@ -6,18 +6,19 @@
 //! What a start waits for is told to the environment whose call it is, and no other: people read one warning for one wait, and a
 //! program knows which of its threads waits.
 
+pub(crate) mod line;
+
 use crate::convert::{entries, wrong_type};
-use crate::error::{Instance, OrThrow, catch, guard, refusal, refuse};
+use crate::error::instance::Instance;
+use crate::error::{OrThrow, guard, refusal, refuse};
 use crate::event;
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Event, Pending, Wait};
+use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Pending, Wait};
+use line::Call;
 use napi::bindgen_prelude::*;
 use napi::{JsValue, ValueType, check_status, sys};
 use napi_derive::napi;
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The limit of a call that does not wait.
@@ -137,41 +138,6 @@ fn check_signal(env: &Env, value: Unknown<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The waiting calls of an environment.
-pub(crate) struct Calls {
-    line: Arc<Line>,
-    open: HashMap<u32, Call>,
-    last: u32,
-}
-
-struct Call {
-    promise: sys::napi_deferred,
-    pending: Pending,
-}
-
-/// The way from any thread to an environment's event loop; none where that has ended.
-pub(crate) struct Line(Mutex<Option<Callback>>);
-
-struct Callback(sys::napi_threadsafe_function);
-
-// SAFETY: Node-API lets any thread call such a function; `Line` sees that none does after its end.
-unsafe impl Send for Callback {}
-
-/// Work for the event loop.
-pub(crate) type Work = Box<dyn FnOnce(&Env) -> Result<()> + Send>;
-
-thread_local! {
-    /// The core's reports of what the call under way on this thread waits for.
-    static HEARD: Cell<Vec<Event>> = const { Cell::new(Vec::new()) };
-}
-
-/// Hears what a start of this thread waits for.
-pub(crate) fn heard(event: Event) {
-    let mut heard = HEARD.take();
-    heard.push(event);
-    HEARD.set(heard);
-}
-
 /// Opens in place, and warns of what that waited for: before it is done the event loop, which it holds up, would show nothing.
 pub(crate) fn open_in_place<T>(
     env: &Env,
@@ -179,96 +145,8 @@ pub(crate) fn open_in_place<T>(
     open: impl FnOnce(Wait<'_>) -> frazil::Result<T>,
 ) -> Result<frazil::Result<T>> {
     let opened = held_up(env, max_wait.unwrap_or(EVENT_LOOP_PATIENCE), open);
-    HEARD.take().into_iter().try_for_each(|event| event::show(env, &event, true))?;
+    event::heard().into_iter().try_for_each(|event| event::show(env, &event, true))?;
     Ok(opened)
-}
-
-impl Calls {
-    pub(crate) fn new(env: &Env) -> Result<Self> {
-        let name = env.create_string("frazil-waits")?.value().value;
-        let (none, mut callback) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the environment is alive in this call, the place is ours, and `arrived` stays where it is.
-        unsafe {
-            let create = sys::napi_create_threadsafe_function;
-            check_status!(create(env.raw(), none, none, name, 0, 1, none.cast(), None, none.cast(), Some(arrived), &mut callback))?;
-            // Only a call that waits keeps the process alive.
-            check_status!(sys::napi_unref_threadsafe_function(env.raw(), callback))?;
-        }
-        let line = Arc::new(Line(Mutex::new(Some(Callback(callback)))));
-        event::listen(&line);
-        Ok(Calls { line, open: HashMap::new(), last: 0 })
-    }
-
-    /// A number for a call, and the way on which it is told.
-    fn next(&mut self) -> (u32, Arc<Line>) {
-        self.last = self.last.wrapping_add(1);
-        (self.last, Arc::clone(&self.line))
-    }
-
-    fn add(&mut self, env: &Env, number: u32, call: Call) {
-        if self.open.is_empty() {
-            self.line.keep_alive(env, true);
-        }
-        self.open.insert(number, call);
-    }
-
-    fn take(&mut self, env: &Env, number: u32) -> Option<Call> {
-        let call = self.open.remove(&number)?;
-        if self.open.is_empty() {
-            self.line.keep_alive(env, false);
-        }
-        Some(call)
-    }
-
-    /// Gives all calls up, at the end of the environment; what they hold is dropped on the core's thread.
-    pub(crate) fn end(&mut self) {
-        let callback = self.line.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.open.drain().for_each(|(_, call)| call.pending.cancel());
-        if let Some(Callback(callback)) = callback {
-            // SAFETY: it lives until the environment has ended, and nobody else has it any more.
-            unsafe { sys::napi_release_threadsafe_function(callback, sys::ThreadsafeFunctionReleaseMode::abort) };
-        }
-    }
-}
-
-impl Line {
-    fn keep_alive(&self, env: &Env, alive: bool) {
-        if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            let keep = if alive { sys::napi_ref_threadsafe_function } else { sys::napi_unref_threadsafe_function };
-            // SAFETY: on the environment's thread, before its end.
-            unsafe { keep(env.raw(), *callback) };
-        }
-    }
-
-    /// Returns whether its environment has not ended.
-    pub(crate) fn is_open(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    pub(crate) fn send(&self, work: Work) {
-        if let Some(Callback(callback)) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            let work = Box::into_raw(Box::new(work));
-            // SAFETY: the environment has not ended, and cannot while the lock is held; `arrived` takes the work.
-            unsafe {
-                let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
-                if sys::napi_call_threadsafe_function(*callback, work.cast(), mode) != sys::Status::napi_ok {
-                    drop(Box::from_raw(work));
-                }
-            }
-        }
-    }
-}
-
-/// Work comes to its event loop; without an environment where that has ended meanwhile.
-unsafe extern "C" fn arrived(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, work: *mut c_void) {
-    let _ = catch(|| {
-        // SAFETY: `send` made it of a box.
-        let work = unsafe { Box::from_raw(work.cast::<Work>()) };
-        if !env.is_null() {
-            // Nothing can be told where V8 refuses: it is ending the environment.
-            let _ = work(&Env::from_raw(env));
-        }
-    });
 }
 
 /// Settles the promise of a call that still waits: `Err` breaks it.
@@ -310,7 +188,7 @@ pub(crate) fn later<'a, T: Send + 'static, V: ToNapiValue + 'static>(
     let to_warn = Arc::clone(&line);
     let look = move |wait: Wait<'_>| {
         let result = call(wait);
-        HEARD.take().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
+        event::heard().into_iter().for_each(|event| to_warn.send(Box::new(move |env| event::show(env, &event, true))));
         result
     };
     let done =

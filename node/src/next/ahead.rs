@@ -7,9 +7,10 @@
 //! why that is small.
 
 use crate::convert::latin1;
-use crate::error::{catch, instead, throw_raw};
-use crate::lease::Held;
-use crate::next::{self, Mint, NEXT_ASYNC, raw_function};
+use crate::error::panic::catch;
+use crate::error::{instead, throw_raw};
+use crate::lease::held::Held;
+use crate::next::{self, NEXT_ASYNC, mint::Mint, raw_function};
 use frazil::{EVENT_LOOP_PATIENCE, Error, ErrorKind, Id, TextFormat};
 use napi::bindgen_prelude::*;
 use napi::{check_status, sys};
