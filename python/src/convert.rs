@@ -1,17 +1,20 @@
-//! Values in and out: IDs, numbers, times, strings, buffers, options; and IDs as text.
+//! Values in and out: IDs, numbers, times, strings, buffers; and IDs as text.
+
+pub(crate) mod spec;
+mod time;
+
+pub(crate) use time::{datetime, seconds, unix_ms};
 
 use crate::error::{OrRaise, guard, refuse};
-use crate::layout::Layout;
 use frazil::{ErrorKind, Id, TextFormat};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyList, PyMapping, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyMemoryView, PyString};
 use std::convert::Infallible;
 use std::fmt;
-use std::time::Duration;
 
 /// `format_id(id, format, /)`: the text of an ID, of fixed width.
 #[pyfunction]
@@ -132,158 +135,6 @@ pub(crate) fn string<'a>(name: &str, value: &'a Bound<'_, PyAny>, broken: ErrorK
     text.to_str().or_else(|_| refuse(value.py(), broken, format!("{name} holds a lone surrogate: it is not Unicode text")))
 }
 
-/// A node number, a policy or a layout among a constructor's options, as the spec line writes it.
-fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    let times = times(value.py())?;
-    if frazil::Spec::DURATIONS.contains(&key) {
-        if value.is_instance(times.timedelta.bind(value.py()))? {
-            return duration(value).map(Some);
-        }
-        return single(key, value, "a str, a timedelta or None");
-    }
-    if frazil::Spec::INSTANTS.contains(&key) {
-        if value.is_instance(times.datetime.bind(value.py()))? {
-            return instant(key, value).map(Some);
-        }
-        return single(key, value, "a str, an int of Unix milliseconds, an aware datetime or None");
-    }
-    if key == "after" && !value.is_none() && !value.is_instance_of::<PyString>() {
-        return Ok(Some(named_id(key, value)?.to_string()));
-    }
-    single(key, value, allowed(key))
-}
-
-/// The types of an option.
-fn allowed(key: &str) -> &'static str {
-    match key {
-        "layout" => "a str, a Layout or None",
-        "detached" => "a bool, a str or None",
-        _ if frazil::Spec::KEYS.contains(&key) => "a str or None",
-        _ => "an int, a str or None",
-    }
-}
-
-/// A timedelta as the spec line writes it; the core refuses one that is negative, or finer than a millisecond.
-fn duration(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let part = |name: &str| value.getattr(name)?.extract::<i64>();
-    let (days, seconds, microseconds) = (part("days")?, part("seconds")?, part("microseconds")?);
-    // Those of pandas have more.
-    let nanoseconds = value.getattr_opt("nanoseconds")?.map_or(Ok(0), |part| part.extract::<i64>())?;
-    let ms = (i128::from(days) * 86_400 + i128::from(seconds)) * 1000 + i128::from(microseconds / 1000);
-    Ok(match microseconds % 1000 * 1000 + nanoseconds {
-        0 => format!("{ms}ms"),
-        rest => format!("{ms}.{rest:06}ms"),
-    })
-}
-
-/// A datetime as the spec line writes it; the core refuses one that is finer than a millisecond.
-fn instant(key: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let py = value.py();
-    check_aware(key, value)?;
-    match value.call_method1("astimezone", (times(py)?.utc.bind(py),)) {
-        Ok(utc) => utc.call_method0("isoformat")?.extract(),
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            refuse(py, ErrorKind::OutOfRange, format!("{key}={} is out of range: the years 1 to 9999 in UTC", shown(value)?))
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn single(key: &str, value: &Bound<'_, PyAny>, allowed: &str) -> PyResult<Option<String>> {
-    if value.is_none() {
-        return Ok(None);
-    }
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(Some(flag.is_true().to_string()));
-    }
-    if let Ok(layout) = value.cast::<Layout>() {
-        return Ok(Some(layout.get().0.to_string()));
-    }
-    if value.is_instance_of::<PyString>() {
-        return Ok(Some(string(key, value, ErrorKind::Spec)?.to_owned()));
-    }
-    // A float that is no integer is refused by the core, as in a line.
-    let float = value.cast::<PyFloat>().map(|float| float.value());
-    if let Ok(float) = float
-        && !is_exact(float)
-    {
-        return Ok(Some(format!("{float:?}")));
-    }
-    if float.is_ok() || !value.hasattr("__index__")? {
-        return wrong_type(key, value, allowed);
-    }
-    Ok(Some(number::<i128>(key, value, "a 128-bit integer at most").map(|n| n.to_string())?))
-}
-
-/// An option that may be a list.
-fn listed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    let allowed = if key == "store" { "a str, or a list or tuple of these" } else { "an int, a str, or a list or tuple of these" };
-    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
-        return single(key, value, allowed);
-    }
-    let mut items = Vec::new();
-    for item in value.try_iter()? {
-        let item = item?;
-        match single(key, &item, allowed)? {
-            Some(item) => items.push(item),
-            None => return wrong_type(key, &item, allowed),
-        }
-    }
-    frazil::Spec::list(key, &items).map(Some).or_raise(value.py())
-}
-
-/// A spec of a generator's arguments; with none it is what FRAZIL says.
-pub(crate) fn spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
-    frazil::Spec::from_parts(self::line(line)?, &pairs(options, option)?).or_raise(py)
-}
-
-/// A spec of the arguments of numbers that are prepared ahead.
-pub(crate) fn numbers_spec(line: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>, py: Python<'_>) -> PyResult<frazil::Spec> {
-    let pairs = pairs(options, |key, value| if frazil::Spec::LISTS.contains(&key) { listed(key, value) } else { option(key, value) })?;
-    frazil::Spec::numbers_from_parts(self::line(line)?, &pairs).or_raise(py)
-}
-
-fn line<'a>(line: Option<&'a Bound<'_, PyAny>>) -> PyResult<Option<&'a str>> {
-    line.filter(|line| !line.is_none()).map(|line| string("spec", line, ErrorKind::Spec)).transpose()
-}
-
-fn pairs(
-    options: Option<&Bound<'_, PyDict>>,
-    text: impl Fn(&str, &Bound<'_, PyAny>) -> PyResult<Option<String>>,
-) -> PyResult<Vec<(String, String)>> {
-    let mut pairs = Vec::new();
-    for (key, value) in options.into_iter().flatten() {
-        let key = string("the key of an option", &key, ErrorKind::Spec)?.to_owned();
-        if key == FIELDS && !value.is_none() {
-            pairs.extend(own_fields(&value)?);
-        } else if let Some(value) = text(&key, &value)? {
-            pairs.push((key, value));
-        }
-    }
-    Ok(pairs)
-}
-
-/// The option that holds node fields: their names are no keywords that a type checker knows.
-const FIELDS: &str = "fields";
-
-fn own_fields(fields: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
-    let Ok(fields) = fields.cast::<PyMapping>() else {
-        return wrong_type(FIELDS, fields, "a dict of node fields");
-    };
-    let mut pairs = Vec::new();
-    for field in fields.items()? {
-        let (name, value) = field.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
-        let name = string("the name of a field", &name, ErrorKind::UnknownKey)?.to_owned();
-        if frazil::Spec::KEYS.contains(&name.as_str()) {
-            return refuse(fields.py(), ErrorKind::UnknownKey, format!("fields: {name} is a key of its own, and no node field"));
-        }
-        if let Some(value) = option(&name, &value)? {
-            pairs.push((name, value));
-        }
-    }
-    Ok(pairs)
-}
-
 /// An object's buffer, held as long as the result lives.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<PyUntypedBuffer> {
     let has_none = |error: &PyErr| is_no_buffer(object.py(), error);
@@ -390,83 +241,6 @@ pub(crate) fn once<'a, T>(py: Python<'_>, cell: &'a PyOnceLock<T>, make: impl Fn
     // It may be there by now.
     let _ = cell.set(py, made);
     Ok(cell.get(py).expect("it was just put there"))
-}
-
-/// The types of the module `datetime` that times cross as.
-struct Times {
-    datetime: Py<PyAny>,
-    timedelta: Py<PyAny>,
-    millisecond: Py<PyAny>,
-    utc: Py<PyAny>,
-    epoch: Py<PyAny>,
-}
-
-static TIMES: PyOnceLock<Times> = PyOnceLock::new();
-
-fn times(py: Python<'_>) -> PyResult<&Times> {
-    once(py, &TIMES, || {
-        let module = py.import("datetime")?;
-        // While a test has frozen the time, a class of the test's stands there, whose base the real one is.
-        let bases = module.getattr("datetime")?.getattr("__mro__")?.cast_into::<PyTuple>()?;
-        let real = |class: &Bound<'_, PyAny>| class.getattr("__module__").and_then(|name| name.eq("datetime")).unwrap_or(false);
-        let datetime = bases.iter().find(real).expect("the datetimes of Python descend from its own class");
-        let timedelta = module.getattr("timedelta")?;
-        let utc = module.getattr("timezone")?.getattr("utc")?;
-        let millisecond = timedelta.call1((0, 0, 1000))?;
-        let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, &utc))?;
-        Ok(Times {
-            datetime: datetime.unbind(),
-            timedelta: timedelta.unbind(),
-            millisecond: millisecond.unbind(),
-            utc: utc.unbind(),
-            epoch: epoch.unbind(),
-        })
-    })
-}
-
-/// An aware datetime as Unix milliseconds, rounded down.
-pub(crate) fn unix_ms(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let py = value.py();
-    let times = times(py)?;
-    if !value.is_instance(times.datetime.bind(py))? {
-        return wrong_type(name, value, "an aware datetime");
-    }
-    check_aware(name, value)?;
-    value.sub(times.epoch.bind(py))?.floor_div(times.millisecond.bind(py))?.extract()
-}
-
-fn check_aware(name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    match value.call_method0("utcoffset") {
-        Ok(offset) if offset.is_none() => {}
-        // The datetime that stands for a missing one, pandas.NaT.
-        Err(error) if error.is_instance_of::<PyValueError>(value.py()) => return wrong_type(name, value, "an aware datetime"),
-        offset => return offset.map(drop),
-    }
-    let why = format!("{name} is a naive datetime, which names no instant: give it a zone, such as tzinfo=timezone.utc");
-    refuse(value.py(), ErrorKind::WrongType, why)
-}
-
-/// A `timeout=`: seconds, or a timedelta. Infinity is as long as there is.
-pub(crate) fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
-    let py = value.py();
-    let number = if value.is_instance(times(py)?.timedelta.bind(py))? { &value.call_method0("total_seconds")? } else { value };
-    const WANTED: &str = "an int or a float of seconds, a timedelta, or None";
-    if number.is_instance_of::<PyBool>() || !(number.is_instance_of::<PyFloat>() || number.hasattr("__index__")?) {
-        return wrong_type("timeout", value, WANTED);
-    }
-    match number.extract::<f64>() {
-        Ok(seconds) if seconds >= 0.0 => Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => wrong_type("timeout", value, WANTED),
-        Err(error) if !error.is_instance_of::<PyOverflowError>(py) => Err(error),
-        _ => refuse(py, ErrorKind::OutOfRange, format!("timeout={} is out of range: 0 s or more, or float(\"inf\")", shown(value)?)),
-    }
-}
-
-/// An instant as an aware datetime in UTC.
-pub(crate) fn datetime(py: Python<'_>, unix_ms: i64) -> PyResult<Bound<'_, PyAny>> {
-    let times = times(py)?;
-    let since = times.timedelta.bind(py).call1((unix_ms.div_euclid(86_400_000), 0, 0, unix_ms.rem_euclid(86_400_000)))?;
-    times.epoch.bind(py).add(since)
 }
 
 /// Names and numbers as a dict, in order.

@@ -1,8 +1,11 @@
 //! `Layout` and `Parts`.
 
+mod class;
 pub(crate) mod many;
 
-use crate::convert::{self, id_in, unix_ms};
+pub(crate) use class::Layout;
+
+use crate::convert::{self, id_in, spec, unix_ms};
 use crate::error::{OrRaise, guard};
 use frazil::ErrorKind;
 use pyo3::IntoPyObjectExt;
@@ -11,13 +14,6 @@ use pyo3::exceptions::PyAttributeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use std::hash::{DefaultHasher, Hash, Hasher};
-
-/// A layout of 63 bits: a preset's name, or text such as "time:41@1ms node:10 sequence:12 epoch:2025-01-01".
-///
-/// Immutable, and safe to share between threads. Raises LayoutInvalidError for what cannot exist, and says why.
-#[pyclass(frozen, eq, hash, module = "frazil")]
-#[derive(PartialEq, Eq, Hash)]
-pub(crate) struct Layout(pub(crate) frazil::Layout);
 
 #[pymethods]
 impl Layout {
@@ -32,7 +28,7 @@ impl Layout {
     #[staticmethod]
     #[pyo3(signature = (spec=None, /, **options))]
     fn of(py: Python<'_>, spec: Option<&Bound<'_, PyAny>>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        guard(py, || Ok(Layout(convert::spec(spec, options, py)?.layout().or_raise(py)?)))
+        guard(py, || Ok(Layout(spec::for_generator(spec, options, py)?.layout().or_raise(py)?)))
     }
 
     /// Takes an ID apart. Raises IdInvalidError when it has more bits than the layout.

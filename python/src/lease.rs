@@ -2,7 +2,7 @@
 
 use crate::convert;
 use crate::error::{exception, guard, held};
-use crate::next::{Ids, Mint};
+use crate::next::mint::{Ids, Mint};
 use crate::wait::{Call, Limit, finish, timeout};
 use frazil::{DROP_PATIENCE, EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Error, ErrorKind};
 use pyo3::ffi;

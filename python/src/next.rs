@@ -2,14 +2,16 @@
 //!
 //! They first try without a wait, holding the GIL. Only a call that must wait lets the GIL go.
 
+pub(crate) mod mint;
+
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{Error, ErrorKind, Id, MAX_BATCH, Wait, Written, batch_in_pieces};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Written, batch_in_pieces};
+use mint::{Ids, Mint};
 use pyo3::prelude::*;
-use pyo3::pyclass::boolean_struct::True;
 use pyo3::types::{PyList, PyTuple, PyType};
-use pyo3::{Borrowed, IntoPyObjectExt, PyClass, ffi};
+use pyo3::{Borrowed, IntoPyObjectExt, ffi};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -17,64 +19,6 @@ use std::time::Duration;
 
 /// Up to so many IDs are a matter of microseconds, for which the GIL is not let go.
 const AT_ONCE: usize = 4096;
-
-/// The part that the core's handles share.
-pub(crate) trait Ids: Send + Sync + 'static {
-    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id>;
-    fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
-    fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> frazil::Result<Vec<Id>>;
-    fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
-    fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()>;
-    fn event_loop_patience(&self) -> Duration;
-    /// Returns whether closing gives a leased node number back.
-    fn is_leased(&self) -> bool;
-}
-
-macro_rules! ids {
-    ($handle:ty, |$ids:ident| $is_leased:expr) => {
-        impl Ids for $handle {
-            #[inline]
-            fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<Id> {
-                self.try_next_id(wait)
-            }
-
-            fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
-                self.try_fill(buffer, wait)
-            }
-
-            fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> frazil::Result<Vec<Id>> {
-                self.try_batch(count, wait)
-            }
-
-            fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
-                self.try_renew(wait)
-            }
-
-            fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> frazil::Result<()> {
-                self.try_close(wait)
-            }
-
-            fn event_loop_patience(&self) -> Duration {
-                self.event_loop_patience()
-            }
-
-            fn is_leased(&self) -> bool {
-                let $ids = self;
-                $is_leased
-            }
-        }
-    };
-}
-
-ids!(frazil::Snowflake, |ids| ids.lease().is_some());
-ids!(frazil::Numbers, |numbers| numbers.snowflake().is_some_and(|ids| ids.lease().is_some()));
-
-/// A class that hands out IDs.
-pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
-    type Ids: Ids;
-    /// Shared with the calls that wait without a thread.
-    fn ids(&self) -> &Arc<Self::Ids>;
-}
 
 /// The next ID.
 ///

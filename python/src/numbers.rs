@@ -1,10 +1,10 @@
 //! `Segment`, `Tickets`, `Buffered`: numbers that a thread prepares ahead. What they have in common is `Numbers`.
 
-use crate::convert;
+use crate::convert::spec;
 use crate::error::{OrRaise, exception, guard, guard_short};
 use crate::layout::Layout;
 use crate::lease;
-use crate::next::{self, Mint, next_id};
+use crate::next::{self, mint::Mint, next_id};
 use crate::snowflake::pickled::{self, Reduced};
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
@@ -271,7 +271,7 @@ where
     C: PyClass<BaseType = Numbers>,
 {
     guard(py, || {
-        let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::numbers_spec(spec, options, py)?);
+        let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_numbers(spec, options, py)?);
         let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
         object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.open(...)")))?)
     })
@@ -289,7 +289,7 @@ fn open_async<'py, C>(
 where
     C: PyClass<BaseType = Numbers> + Clone + Send + 'static,
 {
-    let (timeout, spec) = (wait::timeout(timeout)?, convert::numbers_spec(spec, options, of.py())?);
+    let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, of.py())?);
     let mut open = frazil::Numbers::opening(supply, spec);
     let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
     finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of)

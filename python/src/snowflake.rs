@@ -2,11 +2,11 @@
 
 pub(crate) mod pickled;
 
-use crate::convert;
+use crate::convert::{self, spec};
 use crate::error::{OrRaise, guard, guard_short};
 use crate::layout::Layout;
 use crate::lease::{self, Lease};
-use crate::next::{self, Mint, next_id};
+use crate::next::{self, mint::Mint, next_id};
 use crate::stats::Stats;
 use crate::wait::{self, Call, Limit, Opened, finish};
 use frazil::{EVENT_LOOP_PATIENCE, Wait};
@@ -37,7 +37,7 @@ impl Snowflake {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, Self>> {
         guard(py, || {
-            let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, convert::spec(spec, options, py)?);
+            let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_generator(spec, options, py)?);
             let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
             Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.open(...)"))?)
         })
@@ -53,7 +53,7 @@ impl Snowflake {
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         guard(class.py(), || {
-            let (timeout, spec) = (wait::timeout(timeout)?, convert::spec(spec, options, class.py())?);
+            let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, class.py())?);
             let open = move |wait: Wait<'_>| frazil::Snowflake::open_spec(spec.clone(), wait).map(Opened::new);
             finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class)
         })

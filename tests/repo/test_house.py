@@ -10,8 +10,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import house
 
 # Files that stand in a circle of imports, and files of more than 250 lines of code. These figures may only fall.
-IN_CIRCLES = {"core": 2, "server": 0, "python": 5, "node": 0, "c-api": 0}
-LONG = {"core": 14, "server": 1, "python": 1, "node": 0, "c-api": 0}
+IN_CIRCLES = {"core": 2, "server": 0, "python": 0, "node": 0, "c-api": 0}
+LONG = {"core": 14, "server": 1, "python": 0, "node": 0, "c-api": 0}
 # What a stranger reads of the core: without the clients of stores and the command line.
 CORE_LINES = 10_257
 

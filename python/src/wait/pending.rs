@@ -3,7 +3,7 @@
 //! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
 
 use crate::error::{exception, guard, held};
-use crate::next::Ids;
+use crate::next::mint::Ids;
 use crate::wait::LONGER;
 use frazil::{ErrorKind, Pending, Wait};
 use pyo3::PyTypeCheck;
