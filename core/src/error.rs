@@ -32,7 +32,7 @@ macro_rules! error_table {
                 match self { $(ErrorKind::$kind => $name,)* }
             }
 
-            /// What the kind means, in one sentence.
+            /// Returns the kind's meaning, in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(ErrorKind::$kind => $meaning,)* }
             }

@@ -1,4 +1,4 @@
-//! What an operator wants to know without asking: a lease that fails, a clock that went back.
+//! Events that an operator wants to see: a lease that fails, a clock that went back.
 //!
 //! An event is put down where it happens, also under a lock, and told on a thread of its own, which is started when there is something to
 //! tell and ends when that is told: so whoever hears it is called under no lock, holds up no lease, and may call frazil. What a start waits
@@ -33,7 +33,7 @@ pub(crate) const STORE_CHANGED: &str = "store.changed";
 pub(crate) const CLOCK_ROLLBACK: &str = "clock.rollback";
 pub(crate) const LAYOUT_ENDING: &str = "layout.ending";
 
-/// How much an [`Event`] matters.
+/// The importance of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Level {
@@ -76,18 +76,18 @@ impl Level {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// How much it matters.
+    /// The importance.
     pub level: Level,
-    /// What happened: one of the names above, which stay.
+    /// The name of the event: one of those above, which stay.
     pub name: &'static str,
-    /// For people; may be worded differently tomorrow.
+    /// A text for people; its wording may change.
     pub text: String,
     /// The parts of the text, for programs.
     pub fields: Vec<(&'static str, String)>,
 }
 
 struct Hook {
-    /// What its user knows it by; 0 for nothing.
+    /// The owner's key; 0 for none.
     owner: usize,
     call: Box<dyn Fn(&Event) + Send + Sync>,
 }
@@ -96,7 +96,7 @@ static HOOK: ArcSwapOption<Hook> = ArcSwapOption::const_empty();
 static OUTBOX: PerProcess<Outbox> = PerProcess::new();
 
 thread_local! {
-    /// Of how many events this thread is telling, one within the other, and the process in which it does.
+    /// The number of events that this thread is reporting, one within the other, and its process.
     static TELLS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
     /// The calls of [`hold_events`] that this thread has yet to resume: their count, and the process in which they were made.
     static HOLDS: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
@@ -112,11 +112,11 @@ struct Outbox {
 #[derive(Default)]
 struct List {
     events: VecDeque<Event>,
-    /// Whether there is a thread.
+    /// True while there is a thread.
     staffed: bool,
-    /// How many events are being told of right now.
+    /// The number of events that are being reported right now.
     telling: usize,
-    /// How many forks are about to come, or under way: no further event is told of meanwhile.
+    /// The number of forks that are about to come, or under way: they hold back further events.
     holds: usize,
     allowances: HashMap<&'static str, Allowance>,
 }
@@ -125,7 +125,7 @@ struct List {
 struct Telling {
     outbox: &'static Outbox,
     process: u64,
-    /// What this thread was telling of before: a hook may start what waits.
+    /// The thread's count before: a hook may start a call that waits.
     before: (usize, u64),
 }
 
@@ -146,7 +146,7 @@ pub fn on_event(hook: impl Fn(&Event) + Send + Sync + 'static) {
     on_event_of(0, hook);
 }
 
-/// The same for a function that [`end_events_of`] knows by its owner.
+/// Registers a callback that [`end_events_of`] finds by its owner.
 #[doc(hidden)]
 pub fn on_event_of(owner: usize, hook: impl Fn(&Event) + Send + Sync + 'static) {
     HOOK.store(Some(Arc::new(Hook { owner, call: Box::new(hook) })));
@@ -162,7 +162,7 @@ pub fn end_events(max_wait: Duration) -> Result<()> {
     outbox()?.wait_until_told(max_wait)
 }
 
-/// The same, where the function is this owner's: one that has taken its place stays. Calls of both are waited for.
+/// Removes the callback if it is this owner's: one that has replaced it stays. Waits for calls of both.
 ///
 /// # Errors
 /// As [`end_events`].
@@ -258,7 +258,7 @@ fn log_level(level: Level) -> log::Level {
 }
 
 impl List {
-    /// How many of a name were left out since the last one; `None` where this one is, too.
+    /// Returns how many events of a name were left out since the last one; `None` if this one is left out too.
     fn allow(&mut self, name: &'static str, now: Instant) -> Option<u64> {
         let is_full = self.events.len() >= MOST;
         let allowance = self.allowances.entry(name).or_insert(Allowance { left: BURST, since: now, left_out: 0 });
@@ -319,7 +319,7 @@ impl Outbox {
     }
 }
 
-/// Of how many events this thread is telling.
+/// Returns how many events this thread is reporting.
 fn own(process: u64) -> usize {
     count_in(process, TELLS.get())
 }

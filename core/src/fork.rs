@@ -28,7 +28,7 @@ pub(crate) struct Mark(&'static StaticU64);
 static MARK: AtomicPtr<StaticU64> = AtomicPtr::new(std::ptr::null_mut());
 /// Copied by fork, so that a child's next number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// Whether the kernel wipes the page; then no process IDs need comparing.
+/// True if the kernel wipes the page; then no process IDs need comparing.
 static WIPED: AtomicBool = AtomicBool::new(false);
 
 /// The mark of this process.
@@ -49,13 +49,13 @@ fn marked() -> Option<Mark> {
 }
 
 impl Mark {
-    /// Whether the process is still the one that had this number. One load: for the hot path.
+    /// Returns whether the process is still the one that had this number. One load: for the hot path.
     #[inline]
     pub(crate) fn is(self, number: u64) -> bool {
         self.0.load(Ordering::Relaxed) == number
     }
 
-    /// The same for the slow path, also where the page is not wiped.
+    /// Returns whether the process is still the one that had this number, also where the page is not wiped: for the slow path.
     pub(crate) fn is_still(self, number: u64) -> bool {
         self.recheck();
         self.is(number)
@@ -131,20 +131,20 @@ impl Drop for ClosedInChild {
 pub(crate) struct FirstCall(AtomicU64);
 
 impl FirstCall {
-    /// For a process whose first call is over.
+    /// Returns the state of a process whose first call is over.
     pub(crate) fn over() -> Self {
         FirstCall(AtomicU64::new(mark().current()))
     }
 
-    /// Whether this process asks for the first time.
+    /// Returns whether this process asks for the first time.
     pub(crate) fn is_now(&self) -> bool {
         let process = mark().current();
         self.0.load(Ordering::Relaxed) != process && self.0.swap(process, Ordering::Relaxed) != process
     }
 }
 
-/// How many IDs a call has written that may ask its caller between them whether to go on. Who is asked may fork: then the child, which goes on with
-/// the call too, has written none, and those that are there are its parent's.
+/// The number of IDs that a call has written, where the caller's callback runs between them. The callback may fork: then the child, which
+/// continues the call, has written none, and those that are there are its parent's.
 #[derive(Debug)]
 pub struct Written {
     mark: Mark,
@@ -163,7 +163,7 @@ impl Written {
         Written { mark, process: mark.current(), count: 0 }
     }
 
-    /// How many are there that are this process's.
+    /// Returns the count of IDs that this process has written.
     pub fn count(&mut self) -> usize {
         if !self.mark.is_still(self.process) {
             *self = Written::by(self.mark);
@@ -171,7 +171,7 @@ impl Written {
         self.count
     }
 
-    /// The same for who knows what process this is, as one with a lease does: without a look at the mark.
+    /// Returns the count for a caller that knows its process, as one with a lease does, without a look at the mark.
     #[inline]
     pub(crate) fn count_in(&mut self, process: u64) -> usize {
         if self.process != process {
@@ -201,7 +201,7 @@ impl Default for Written {
     }
 }
 
-/// For a random number that differs between the processes of a machine, in a forked child, which has a copy of its parent's
+/// A seed that differs between the processes of a machine, in a forked child, which has a copy of its parent's
 /// generators, and between copies of a machine, which may have a copy of everything but the time and what the system draws.
 pub(crate) fn seed() -> u64 {
     use std::hash::{BuildHasher, Hasher};

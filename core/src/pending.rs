@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Where nobody knows how long it takes, a call is looked at again after this long, and after twice as long each time ...
+/// The first pause before a call of unknown duration is polled again; it doubles each time ...
 const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_millis(1) };
 /// ... up to this; a longer wait is looked at this often too, because the clock may be set.
 const LONGEST: Duration = Duration::from_millis(20);
@@ -42,7 +42,7 @@ pub struct Pending {
 struct Call {
     at: Instant,
     until: Option<Instant>,
-    /// How long to wait where nobody knows better.
+    /// The pause of a call of unknown duration.
     soon: Duration,
     cancelled: Arc<AtomicBool>,
     /// `None` when it is over, and was told.
@@ -60,7 +60,7 @@ struct Calls {
 #[derive(Default)]
 struct State {
     calls: Vec<Call>,
-    /// Whether there is a thread.
+    /// True while there is a thread.
     staffed: bool,
 }
 
@@ -70,7 +70,7 @@ thread_local! {
     static IS_ITS_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this is the thread that looks at the calls.
+/// Returns whether this is the thread that polls the calls.
 pub(crate) fn is_its_thread() -> bool {
     IS_ITS_THREAD.try_with(Cell::get).unwrap_or(false)
 }

@@ -11,11 +11,11 @@ const PREFIX: &str = "FRAZIL_SERVER_";
 /// Lines of NAME=SPEC.
 const NAMES: &str = "FRAZIL_SERVER_NAMES";
 
-/// The same in all three places.
+/// The settings, equal in all three places.
 #[derive(Args, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is served: a name, and what `Snowflake::open` takes; or `segment`, `tickets`, `buffered`, and what those take
+    /// The served names: a name, and what `Snowflake::open` takes; or `segment`, `tickets`, `buffered`, and what those take
     #[arg(value_name = "NAME=SPEC")]
     #[serde(skip)]
     pub names: Vec<String>,

@@ -59,7 +59,7 @@ impl Agenda {
         }
     }
 
-    /// When the next one is due.
+    /// Returns when the next one is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.queue.first().map(|(due, _)| *due)
     }

@@ -53,12 +53,12 @@ use choice::Watch;
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 
-/// How long the first record of an incarnation may be on its way: `since` lies that far ahead, and the
+/// The longest time that the first record of an incarnation may be on its way: `since` lies that far ahead, and the
 /// store writes it only before. Else it could land after a loss that `since` knows nothing of.
 pub(super) const BEGINNING_MS: i64 = 2_000;
 /// The shortest rest, in ms.
 const BREATH_MS: u64 = 10;
-/// How many writes of unknown outcome are remembered.
+/// The number of writes of unknown outcome that are remembered.
 const REMEMBERED: usize = 32;
 
 /// One lease.
@@ -83,12 +83,12 @@ pub(crate) struct Holder {
     avoided: Option<u64>,
     /// True once the store has refused to remember another number: then one that it knows is taken.
     is_full: bool,
-    /// What the slots looked like when watching began, to see who is alive.
+    /// The slots as they were when watching began, to see which holders are alive.
     watch: Option<Watch>,
     trouble: Option<Error>,
-    /// What it waits for, where it knows until when.
+    /// The reason for its wait, where it knows until when.
     awaits: Option<Error>,
-    /// How often a bound was moved on.
+    /// The number of times that a bound was moved on.
     renewals: u64,
 }
 
@@ -155,7 +155,7 @@ impl Holder {
         self.random = random;
     }
 
-    /// What the store has confirmed.
+    /// Returns what the store has confirmed.
     pub(crate) fn grant(&self) -> Option<Grant> {
         self.held.as_ref().map(|held| held.grant)
     }
@@ -179,7 +179,7 @@ impl Holder {
         self.incarnation.as_ref().map(|incarnation| (incarnation.meta.nonce, incarnation.meta.server.clone()))
     }
 
-    /// What it waits for, for people.
+    /// Returns the reason for its wait, for people.
     pub(crate) fn awaits(&self) -> Option<&Error> {
         self.awaits.as_ref()
     }
@@ -196,7 +196,7 @@ impl Holder {
         Holder::new(terms, fastrand::Rng::new()).establish(loaded)
     }
 
-    /// Whether no slot is wanted.
+    /// Returns whether no slot is wanted.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle)
     }
@@ -247,7 +247,7 @@ impl Holder {
         self.state = State::Release(incarnation.swap(Key::Slot(held.grant.node), held.text, slot.to_string()));
     }
 
-    /// What to do next.
+    /// The next step.
     pub(crate) fn step(&mut self, now: Now) -> Do {
         if now.mono_ms < self.rest_until {
             return Do::Rest(self.rest_until);

@@ -18,7 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// How long a keeper with nothing to keep waits for one: a program may open a handle for each piece of work.
+/// The time for which an idle keeper stays: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
@@ -36,17 +36,17 @@ pub(super) struct State {
     pub(super) duties: Agenda,
     /// The last number of a seat or a duty.
     pub(super) numbers: u64,
-    /// Whether a duty comes before the next lease: nobody waits for ever.
+    /// True if a duty comes before the next lease, so that neither starves.
     duty_first: bool,
     /// The seat that comes first: each has its turn.
     turn: usize,
-    /// Whether somebody came or went since the thread looked last.
+    /// True if a caller came or went since the thread looked last.
     stirred: bool,
     /// Since when there is neither a seat nor a duty.
     empty_since: u64,
 }
 
-/// What the thread is to do.
+/// The next thing that the thread does.
 pub(super) enum Next {
     Ask(Call),
     Attend(Attendance),
@@ -121,7 +121,7 @@ impl Keeper {
         self.changed.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// What the thread is to do now.
+    /// Returns what the thread does now.
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
@@ -175,7 +175,7 @@ impl Keeper {
         }
     }
 
-    /// What is left after a panic of the thread: nobody waits for it any more, and no lease of its seats is used any more.
+    /// Cleans up after a panic of the thread: no caller waits for it any more, and no lease of its seats is used any more.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.seats.iter_mut().for_each(Seat::abandon);

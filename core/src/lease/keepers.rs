@@ -59,7 +59,7 @@ impl Keepers {
         Ok(seated)
     }
 
-    /// The same, where there is a keeper.
+    /// Does something with the keeper of a store, where there is one.
     pub(super) fn with_living<T>(&self, address: &Address, seat: impl FnOnce(&Arc<Keeper>, &mut State) -> T) -> Option<T> {
         let map = locked(&self.map);
         let keeper = Arc::clone(map.get(std::slice::from_ref(address))?);
@@ -85,7 +85,7 @@ impl Keepers {
         locked(&self.map).values().flat_map(of).collect()
     }
 
-    /// Whether this process is a child of theirs: who was asked whether to wait on may have forked. It touches none of their locks, which may be
+    /// Returns whether this process is a forked child of theirs: a caller's callback may have forked. Takes none of their locks, which may be
     /// held by a thread that it does not have.
     pub(super) fn are_a_parents(&self) -> bool {
         !self.process.mark.is_still(self.process.number)

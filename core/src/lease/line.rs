@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 /// met is no reason not to ask for a lease.
 pub(crate) struct Line {
     address: Address,
-    /// How long a call for a tag takes at most, in us.
+    /// The time limit of a call for a tag, in us.
     limit_us: AtomicU64,
     store: Mutex<Link<dyn Store>>,
     /// A connection for each table: other users and databases stand behind it.
     tables: Mutex<HashMap<Table, Link<dyn Rows>>>,
 }
 
-/// Who asks.
+/// The purpose of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum For<'a> {
     Lease,
@@ -34,7 +34,7 @@ struct Link<C: ?Sized> {
     connection: Option<Box<C>>,
     /// Nothing is asked of a store that did not answer, for a while: many leases would wait in turn.
     lease_down: Option<(Instant, Error)>,
-    /// The same for tags, once two failed one after the other: a record that is locked keeps one tag from its numbers, not all.
+    /// The pause of tags, once two failed one after the other: a record that is locked keeps one tag from its numbers, not all.
     tags_down: Option<(Instant, Error)>,
     /// The tag that got no answer, if none got one since.
     silent: Option<String>,
@@ -211,7 +211,7 @@ impl Line {
         self.named(tables.entry(table).or_default().call(For::Tag(tag), timeout, || self.address.connect_table(table, timeout), work))
     }
 
-    /// What a store says names it; a panic does not.
+    /// Names the store in the error of a panic; other errors name it already.
     fn named<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match error.kind() {
             kind @ ErrorKind::Internal => Error::new(kind, format!("store={}: {error}", self.address)),
@@ -220,7 +220,7 @@ impl Line {
     }
 }
 
-/// Whether a store is only used by many at once: it says when to come back.
+/// Returns whether a store is only busy: it says when to come back.
 pub(super) fn is_busy(error: &Error) -> bool {
     error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some()
 }

@@ -20,7 +20,7 @@ const UNEXPLAINED: Duration = Duration::from_secs(1);
 /// The pause before a caller returns to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
 
-/// What came of it.
+/// The outcome.
 pub(super) enum Answer {
     Handle(Arc<Entry>),
     Done,

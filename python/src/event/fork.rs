@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long a fork waits for a handler that is being called.
+/// The longest wait of a fork for a handler that is being called.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;

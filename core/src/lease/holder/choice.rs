@@ -8,7 +8,7 @@ use crate::time::{show_duration, show_instant};
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// How many holders an error lists.
+/// The number of holders that an error lists.
 const LISTED: usize = 5;
 
 #[cfg_attr(test, derive(Clone))]
@@ -117,7 +117,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Whether numbers are free, and only this machine's clock does not show it.
+    /// Returns whether numbers are free, and only this machine's clock does not show it.
     fn behind(&self, records: &HashMap<u64, (Slot, &String)>, time_ms: Option<i64>, now_ms: i64) -> Option<Error> {
         if self.terms.manual_clock {
             return None;
@@ -184,7 +184,7 @@ impl Holder {
         Error::new(ErrorKind::NoFreeNode, why)
     }
 
-    /// How long the records of others are watched: whoever is alive has written by then.
+    /// Returns how long the records of others are watched: a holder that is alive has written by then.
     pub(super) fn look_ms(&self) -> u64 {
         self.terms.renew_ms + self.terms.renew_ms / 2
     }

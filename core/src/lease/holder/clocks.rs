@@ -9,7 +9,7 @@ use crate::time::show_instant;
 use std::collections::HashMap;
 
 impl Holder {
-    /// Where the store has no clock: whether this machine's clock is far ahead of everyone alive.
+    /// The check of a store without a clock: is this machine's clock far ahead of everyone alive?
     /// `Ok(true)` means that it has to watch for a while.
     pub(super) fn skewed(&mut self, loaded: &Loaded, now: Now) -> Result<bool> {
         if self.terms.manual_clock {
@@ -55,7 +55,7 @@ impl Holder {
         }
     }
 
-    /// Whether this machine's clock went ahead by more than has passed, and no store's clock checks it.
+    /// Returns whether this machine's clock went ahead by more than has passed, and no store's clock checks it.
     pub(super) fn clock_jumped(&self, now: Now) -> bool {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return false };
         if self.terms.manual_clock {

@@ -17,7 +17,7 @@ use crate::time::{show_duration, show_instant};
 pub(super) struct Incarnation {
     pub(super) text: String,
     pub(super) meta: Meta,
-    /// Whether the store has a clock.
+    /// True if the store has a clock.
     pub(super) clock: bool,
 }
 
@@ -110,7 +110,7 @@ impl Holder {
         });
     }
 
-    /// Whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.
+    /// Returns whether an incarnation came after the one that is known, so that its floor lies above all that was confirmed there.
     ///
     /// It need not be so: a server that was replaced may answer again as it was. Its incarnation is then as good as
     /// lost, for what came after is not in it: another is begun in its place.
@@ -137,7 +137,7 @@ impl Holder {
         (layout.ticks(self.terms.window_ms).max(1) + 1) * layout.tick_ms()
     }
 
-    /// What the store's clock must show before a bound in `bound_tick` is confirmed: the cap.
+    /// Returns the time that the store's clock must show before a bound in `bound_tick` is confirmed: the cap.
     pub(super) fn cap_ms(&self, bound_tick: u64) -> i64 {
         self.terms.layout.tick_start_ms(bound_tick + 1) - self.meta_reach_ms()
     }
@@ -147,7 +147,7 @@ impl Holder {
         self.incarnation.as_ref().map_or(0, |incarnation| incarnation.meta.reach_ms())
     }
 
-    /// When the tick of a bound is over.
+    /// Returns when the tick of a bound is over.
     pub(super) fn end_ms(&self, bound: u64) -> i64 {
         self.terms.layout.tick_start_ms((bound >> self.terms.layout.sequence().bits()) + 1)
     }

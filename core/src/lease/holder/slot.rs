@@ -62,9 +62,9 @@ pub(super) struct Held {
     pub(super) version: u64,
     /// The slot's record in the store, as it was written or found.
     pub(super) text: Option<String>,
-    /// Whether the store has changed since the record was confirmed.
+    /// True if the store has changed since the record was confirmed.
     pub(super) shaken: bool,
-    /// How far ahead of the store's clock the bound must then lie.
+    /// The least distance of the bound ahead of the store's clock.
     pub(super) margin_ms: i64,
     /// The writes since whose outcome is not known, and their bounds.
     pub(super) sent: Vec<(u64, String)>,
@@ -75,7 +75,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Whether a record that is found after a loss is one from before: of the lease itself, or of an owner before it.
+    /// Returns whether a record that is found after a loss is an earlier one: of the lease itself, or of an owner before it.
     fn precedes(&self, holder: &str, text: &String) -> bool {
         let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
         if slot.token != self.grant.token {
@@ -185,7 +185,7 @@ impl Holder {
         self.state = State::Hold { due };
     }
 
-    /// What comes before the bound is moved on.
+    /// Returns the step that comes before the bound is moved on.
     pub(super) fn renewal(&self, now: Now) -> State {
         if self.clock_jumped(now) { State::Compare } else { self.extension(now) }
     }
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::store::Swapped;
 
-    /// Whoever may write a record may write any number into it, and a lease begins and goes on from this one.
+    /// A record may hold any number, and a lease begins and continues from this one.
     #[test]
     fn a_version_after_which_there_is_hardly_one_is_no_end() {
         for (disposable, tenure) in [(false, "free"), (false, "held"), (true, "count")] {

@@ -1,4 +1,4 @@
-//! What a holder is told, and what it answers.
+//! The inputs and outputs of a holder.
 
 use super::super::candidates::Candidates;
 use super::super::overlap::Overlap;
@@ -6,12 +6,12 @@ use crate::error::{login_hint, shell_word};
 use crate::layout::Layout;
 use crate::store::{Loaded, Swap, Swapped, Which};
 
-/// What a lease is to be.
+/// The terms of a lease.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) layout: Layout,
     pub(crate) candidates: Candidates,
-    /// What the namespace is used for: the layout's text, and the kind of lease.
+    /// The use of the namespace: the layout's text, and the kind of lease.
     pub(crate) purpose: String,
     pub(crate) disposable: bool,
     /// W and R.
@@ -19,12 +19,12 @@ pub(crate) struct Terms {
     pub(crate) renew_ms: u64,
     /// A: the largest drift allowed, and 2 s.
     pub(crate) allowance_ms: u64,
-    /// How many ticks words may run ahead of the clock, and behind it.
+    /// The number of ticks that words may run ahead of the clock, and behind it.
     pub(crate) ahead_ticks: u64,
     pub(crate) lag_ticks: u64,
-    /// Whether the store has a clock.
+    /// True if the store has a clock.
     pub(crate) clock: bool,
-    /// Whether the program says the time: then no clock is held against others.
+    /// True if the program sets the time: then no clock is compared with others.
     pub(crate) manual_clock: bool,
     /// Host and process, for people.
     pub(crate) holder: String,
@@ -59,7 +59,7 @@ pub(crate) fn nodes_command(store: &str, namespace: &str) -> String {
 #[cfg(test)]
 #[cfg(not(loom))]
 impl Terms {
-    /// Of a test: all numbers of two node bits, on a store with a clock, and a window of 4 s.
+    /// Terms for a test: all numbers of two node bits, on a store with a clock, and a window of 4 s.
     pub(crate) fn of_a_test(layout: &str, disposable: bool) -> Self {
         let layout = Layout::parse(layout).unwrap();
         Terms {
@@ -92,7 +92,7 @@ pub(crate) struct Now {
     pub(crate) next: u64,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Debug)]
 pub(crate) enum Do {
     Load(Which),
@@ -108,7 +108,7 @@ pub(crate) enum Do {
     Rest(u64),
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     Loaded(Loaded),
@@ -124,6 +124,6 @@ pub(crate) struct Grant {
     pub(crate) token: u64,
     pub(crate) first: u64,
     pub(crate) bound: u64,
-    /// How many disposable numbers are left.
+    /// The number of disposable numbers that are left.
     pub(crate) left: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a simulation copies.
+//! Copies for the simulation.
 
 use super::{Keeper, Keepers, locked};
 use crate::lease::entry::Entry;

@@ -1,4 +1,4 @@
-//! What the calls see of a seat, and what they leave there.
+//! The calls' view of a seat.
 
 use super::{Seat, Stage};
 use crate::error::{Error, ErrorKind, Result};
@@ -6,7 +6,7 @@ use crate::lease::contract::Contract;
 use crate::lease::entry::Entry;
 use std::sync::Arc;
 
-/// What a call waits for.
+/// The purpose of a waiting call.
 pub(in crate::lease) enum Wish {
     /// A handle.
     Open(Box<Contract>),
@@ -19,13 +19,13 @@ pub(in crate::lease) enum Wish {
 }
 
 impl Wish {
-    /// Whether it takes a lease with room.
+    /// Returns whether it takes a lease with room.
     pub(in crate::lease) fn seeks(&self) -> bool {
         matches!(self, Wish::Open(_) | Wish::Room(_))
     }
 }
 
-/// What an opener finds.
+/// The answer to an opener.
 pub(in crate::lease) enum Found {
     Handle(Arc<Entry>),
     /// The last handle was closed meanwhile: another seat has to be made.
@@ -37,28 +37,28 @@ impl Seat {
         self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
     }
 
-    /// Whether this entry's number is being given back here.
+    /// Returns whether this entry's number is being released here.
     pub(in crate::lease) fn was_left_by(&self, entry: &Arc<Entry>) -> bool {
         std::ptr::eq(self.left_by.as_ptr(), Arc::as_ptr(entry))
     }
 
-    /// Whether an opener may find a handle here.
+    /// Returns whether an opener may find a handle here.
     pub(in crate::lease) fn is_open(&self) -> bool {
         !self.is_leaving() && !self.unwanted && self.entry().is_none_or(|entry| !entry.is_given_up())
     }
 
-    /// Whether one who opens this may have its lease.
+    /// Returns whether an opener of this contract may have its lease.
     pub(in crate::lease) fn may_serve(&self, contract: &Contract) -> bool {
         // What is detached has one opener, who may not wait and comes back.
         self.is_open() && !self.has_told() && self.contract.asks_for_same(contract) && (!contract.detached || self.is_kept())
     }
 
-    /// Whether all who looked for a number here were told why there is none: whoever comes now makes an attempt of their own.
+    /// Returns whether all callers that looked for a number here know why there is none: the next one makes a new attempt.
     pub(super) fn has_told(&self) -> bool {
         matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none()
     }
 
-    /// Whether it is kept for a caller who may come back.
+    /// Returns whether it is kept for a caller that may come back.
     fn is_kept(&self) -> bool {
         self.visits == 0 && matches!(self.stage, Stage::Opening | Stage::Serving { spare: true, .. })
     }
@@ -67,7 +67,7 @@ impl Seat {
         matches!(self.stage, Stage::Leaving)
     }
 
-    /// Whether nothing is left of it, and nobody looks at it.
+    /// Returns whether nothing is left of it, and no call looks at it.
     pub(in crate::lease) fn is_over(&self) -> bool {
         self.has_left() && self.visits == 0
     }
@@ -107,7 +107,7 @@ impl Seat {
         is_coming && self.seekers > self.told
     }
 
-    /// What a later look is compared with.
+    /// Returns the count that a later look is compared with.
     pub(in crate::lease) fn looks(&self) -> u64 {
         self.looks
     }
@@ -166,7 +166,7 @@ impl Seat {
         Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
     }
 
-    /// Whether the generator of this seat has room, for a call that came when there had been so many `looks`.
+    /// Returns whether the generator of this seat has room, for a call that came at this count of `looks`.
     pub(in crate::lease) fn room(&self, looks: u64) -> Option<Result<()>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
@@ -176,7 +176,7 @@ impl Seat {
         }
     }
 
-    /// Whether the lease was given up, for a call that came when that had been done `releases` times.
+    /// Returns whether the lease was given up, for a call that came at this count of `releases`.
     pub(in crate::lease) fn renewal(&self, releases: u64) -> Option<Result<()>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
@@ -184,17 +184,17 @@ impl Seat {
         }
     }
 
-    /// Whether the number is given back.
+    /// Returns whether the number is released.
     pub(in crate::lease) fn has_left(&self) -> bool {
         self.is_leaving() && self.holder.is_idle()
     }
 
-    /// What keeps a call waiting, as far as that is known.
+    /// Returns the reason for which a call waits, as far as that is known.
     pub(in crate::lease) fn reason(&self) -> Option<Error> {
         self.reason.as_ref().or_else(|| self.holder.awaits()).cloned()
     }
 
-    /// The same, once: for people who look at a program that does not start.
+    /// Returns the reason once: for people who look at a program that does not start.
     pub(in crate::lease) fn notice(&mut self) -> Option<String> {
         if self.noticed {
             return None;

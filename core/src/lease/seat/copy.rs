@@ -1,4 +1,4 @@
-//! What a simulation sees of a seat, and copies.
+//! The simulation's view of a seat, and its copies.
 
 use super::{Seat, Stage};
 use crate::error::Error;

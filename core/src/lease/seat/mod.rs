@@ -34,7 +34,7 @@ use crate::time::show_instant;
 use arc_swap::ArcSwap;
 use std::sync::{Arc, Weak};
 
-/// How long a number that was found for a caller is kept for one who comes back for it: who may not wait asks again.
+/// The time for which a number is kept for a caller that may not wait and comes back.
 const KEPT_MS: u64 = 10_000;
 /// A grant that begins later is looked at this often: the clock may be set meanwhile.
 const LOOK_MS: u64 = 1_000;
@@ -44,38 +44,38 @@ pub(super) struct Seat {
     pub(super) contract: Contract,
     holder: Holder,
     stage: Stage,
-    /// Whose number is given back: one who closed and comes back finds this seat by it.
+    /// The entry whose number is being released: a caller that closed it and comes back finds this seat by it.
     left_by: Weak<Entry>,
-    /// Until when it rests, unless somebody comes or goes.
+    /// The time until which it rests, unless a caller comes or goes.
     rests_until: u64,
-    /// How many calls look at this seat; it stays until they are gone.
+    /// The number of calls that look at this seat; it stays until they are gone.
     visits: usize,
-    /// How many of them wait for a lease with room, and how many of those will find why there is none when they look.
+    /// The number of them that wait for a lease with room, and of those that will find the reason for its lack when they look.
     seekers: usize,
     told: usize,
-    /// How many of them would open it with the policies that it has.
+    /// The number of them that would open it with the policies that it has.
     openers: usize,
-    /// When the last one came or went, on the keeper's clock.
+    /// The time at which the last one came or went, on the keeper's clock.
     visited_ms: u64,
-    /// Whether a call that could not wait wanted a lease with room, and the keeper has not come to an end since.
+    /// True if a call that could not wait wanted a lease with room, and the keeper has come to no result since.
     wanted: bool,
-    /// Whether it is to be given up, because nobody has it open, and somebody else would with other policies.
+    /// True if it is to be given up, because no caller has it open, and one would with other policies.
     unwanted: bool,
-    /// Whether the lease is to be given up for another.
+    /// True if the lease is to be given up for another.
     renewed: bool,
-    /// How often the keeper has come to an end with it: a call is told only what failed after it began.
+    /// The number of results that the keeper has come to: a call learns only of failures after it began.
     looks: u64,
-    /// How often a lease was given up, and the store told.
+    /// The number of leases that were given up and released.
     releases: u64,
     releasing: bool,
     counts: LeaseCounts,
     /// A note to write, and when.
     note: Option<(Overlap, u64)>,
-    /// Whether somebody was told what it waits for.
+    /// True once the reason for the wait was reported.
     noticed: bool,
     /// Why the last attempt failed, and the look at which that was found.
     failure: Option<(u64, Error)>,
-    /// What those who wait are waiting for, where that is known: a store that is busy, the time at which a grant begins.
+    /// The reason for which callers wait, where it is known: a busy store, the time at which a grant begins.
     reason: Option<Error>,
     /// Why opening failed, while nobody was there to be told.
     untold: Option<Error>,
@@ -88,17 +88,17 @@ enum Stage {
     Unleased(Arc<Entry>),
     Serving {
         entry: Arc<Entry>,
-        /// Of the lease that the generator mints under, which was swapped in for the grant with this token.
+        /// The owner of the lease that the generator mints under, which was swapped in for the grant with this token.
         owner: Owner,
         token: u64,
-        /// Whether the generator's first handle waits here for its opener.
+        /// True if the generator's first handle waits here for its opener.
         spare: bool,
     },
     /// The number is given back; nobody opens it here any more.
     Leaving,
 }
 
-/// What is to be done next.
+/// The next step.
 pub(super) enum Step {
     /// A `Load` or a `Swap`.
     Ask(Do),
@@ -157,12 +157,12 @@ impl Seat {
         self.stage = Stage::Leaving;
     }
 
-    /// Until when there is nothing to do here, so that many leases cost no more than those that are due.
+    /// Returns until when there is nothing to do here, so that many leases cost no more than those that are due.
     pub(super) fn rests(&self, now_ms: u64) -> Option<u64> {
         (now_ms < self.rests_until).then_some(self.rests_until)
     }
 
-    /// What is to be asked of the store now, or when to come back.
+    /// Returns the next call of the store, or when to come back.
     pub(super) fn next(&mut self, process: &Process) -> Step {
         let step = self.step(process);
         self.rests_until = match step {
@@ -254,7 +254,7 @@ impl Seat {
         }
     }
 
-    /// Whether there is nothing to do before somebody wants something.
+    /// Returns whether there is nothing to do before a caller wants something.
     fn is_idle(&self) -> bool {
         match &self.stage {
             Stage::Opening | Stage::Unleased(_) => !self.is_wanted() && !self.releasing && self.holder.grant().is_none(),
@@ -263,7 +263,7 @@ impl Seat {
         }
     }
 
-    /// Until when it is kept for a caller who may come back.
+    /// Returns until when it is kept for a caller that may come back.
     fn kept_until(&self) -> u64 {
         match &self.stage {
             // A disposable number is spent, whether it is used or not.
@@ -273,7 +273,7 @@ impl Seat {
         }
     }
 
-    /// Whether nobody came back for what was looked for.
+    /// Returns whether no caller came back for what was looked for.
     fn is_unwanted(&self, now_ms: u64) -> bool {
         self.unwanted || self.has_told() || now_ms >= self.kept_until()
     }

@@ -534,7 +534,7 @@ fn twice(lab: &mut Lab) -> (Program, Program) {
     (program, other)
 }
 
-/// What is noted for operators.
+/// Notes for operators.
 fn noted(lab: &Lab) -> Vec<(u64, &str, &str)> {
     lab.noted.iter().map(|overlap| (overlap.node, overlap.holder.as_str(), overlap.by.as_str())).collect()
 }
