@@ -4,7 +4,7 @@
 >>> ids.layout.decode(ids.next()).worker
 7
 
-Plain increasing numbers come from a `Segment` or `Tickets`, IDs that lie ready from a `Buffered`:
+Plain increasing numbers come from a `Segment` or `Tickets`, prefetched IDs from a `Buffered`:
 
 >>> orders = frazil.Segment("orders", store="local")
 >>> orders.next()

@@ -1,4 +1,4 @@
-"""The async forms: what need not wait is done in place, and a loop is told how its other calls ended."""
+"""The async forms: a call that need not wait runs in place, and a loop is notified when its other calls end."""
 
 import asyncio
 import atexit
@@ -21,7 +21,7 @@ class _Calls:
 
 
 async def finish(call, _of):
-    """What a call brings that may wait; the object that it is of lives as long."""
+    """Awaits a call that may have to wait, and returns its result. `_of` keeps the object of the call alive."""
     brought = call.look()
     if brought is not None:
         return brought[0]
@@ -38,12 +38,12 @@ async def finish(call, _of):
 
 
 async def enter(ids):
-    """For `async with`."""
+    """Returns the object itself, for `async with`."""
     return ids
 
 
 def _wake(loop):
-    """Has a loop settle what has ended; not on its own thread."""
+    """Makes a loop settle the calls that have ended. Runs on another thread than the loop's."""
     loop = loop()
     if loop is None:
         return

@@ -6,7 +6,7 @@ EXACT_IN_JAVASCRIPT = 2**53 - 1
 
 
 def parse_canonical(text: str) -> int:
-    """The ID of a decimal text without leading zeros. Raises IdInvalidError, also for the form with 19 digits."""
+    """Returns the ID of a decimal text without leading zeros. Raises IdInvalidError, also for the padded form of 19 digits."""
     number = frazil.parse_id(text)
     if str(number) != text:
         raise frazil.IdInvalidError(f"{text!r} has leading zeros: an ID is the number's canonical decimal string, {str(number)!r}")

@@ -1,7 +1,7 @@
-"""What is still leased is given back on SIGTERM, as at the interpreter's exit, if the program wants that.
+"""The release of leased numbers on SIGTERM, as at the interpreter's exit, if the program asks for it.
 
-Without that a node number that is held by a global would have to wait for its bound. A forked child gives back what it has leased
-itself, and nothing of its parent's; a generator that it has not used yet stays open, as it has nothing to give back.
+Without it the node number of a global generator stays reserved until its bound. A forked child releases only the numbers that it has leased
+itself. A generator that the child has not used yet stays open, because it has nothing to release.
 """
 
 from . import _frazil
@@ -10,11 +10,11 @@ _handler_before = None
 
 
 def close_on_sigterm():
-    """Gives leased numbers back on SIGTERM, and then does what the program did before: its handler is called, or SIGTERM ends it.
+    """Releases leased numbers on SIGTERM. Then calls the program's own handler, or lets SIGTERM end the program.
 
-    Python ends on SIGTERM without running what `atexit` holds. The store is waited for up to 0.5 s. A program that ignores SIGTERM goes
-    on to, and one whose handler was set by a library in C keeps that: nothing is changed then. To be called on the main thread, after
-    the program has set its own handler, which finds the generators closed.
+    Python ends on SIGTERM without running `atexit` functions. The release waits for the store for up to 0.5 s. If the program ignores
+    SIGTERM, or a library in C has set the handler, nothing is changed. Call it on the main thread, after the program has set its own
+    handler. That handler runs after the generators are closed.
     """
     global _handler_before
     import signal

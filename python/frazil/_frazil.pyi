@@ -1,8 +1,7 @@
 """The types of frazil: 64-bit, time-ordered, globally unique IDs.
 
-Every refusal is a `FrazilError` of the class that belongs to its kind; `ERRORS` lists the kinds. IDs are
-`int`, 0 to 2^63 - 1. Times are aware datetimes; those that come back are in UTC. Every object here is safe
-to share between threads.
+Every refusal is a `FrazilError`, with one class for each kind; `ERRORS` lists the kinds. IDs are `int`, 0 to
+2^63 - 1. Times are aware datetimes, and returned times are in UTC. Threads may share every object here.
 """
 
 import datetime
@@ -76,7 +75,7 @@ __all__ = [
 __version__: Final[str]
 
 METRICS: Final[tuple[Metric, ...]]
-"""The table of what can be read of `Stats`."""
+"""The table of the values of `Stats`."""
 
 ERRORS: Final[tuple[tuple[int, str, str], ...]]
 """The error table: code, name and meaning of each kind, in the order of the codes."""
@@ -92,7 +91,7 @@ _Stores: TypeAlias = str | list[str] | tuple[str, ...] | None
 _Numbers: TypeAlias = _Number | list[int] | tuple[int, ...] | list[str] | tuple[str, ...]
 
 class _Options(TypedDict, total=False):
-    """A generator's options: the node fields of the presets, and the keys of the spec line. None is as if it were not given."""
+    """A generator's options: the node fields of the presets, and the keys of the spec line. None means not given."""
 
     node: _Number
     datacenter: _Number
@@ -102,7 +101,7 @@ class _Options(TypedDict, total=False):
     shard: _Number
     server: _Number
     fields: Mapping[str, _Number] | None
-    """Node fields of a layout of your own, by name."""
+    """Node fields of your own layout, by name."""
     layout: str | Layout | None
     epoch: str | SupportsIndex | datetime.datetime | None
     """An aware datetime, or Unix milliseconds, or text as in the spec line."""
@@ -146,18 +145,18 @@ def _ids(ids: _Memory | Iterable[_Id], /) -> numpy.ndarray[tuple[int], numpy.dty
 def _lease(*fields: Any) -> Lease: ...
 def _reopen(class_: type[Any], spec: str, only: str | None) -> Any: ...
 def close_on_sigterm() -> None:
-    """Gives leased numbers back on SIGTERM, and then does what the program did before: its handler is called, or SIGTERM ends it.
+    """Releases leased numbers on SIGTERM. Then calls the program's own handler, or lets SIGTERM end the program.
 
-    Python ends on SIGTERM without running what `atexit` holds; a node number that was not given back is waited for. Every generator that leased
-    its number is closed, within 0.5 s together, on the main thread, also while it waits in a call of frazil. Call it once, after the program
-    has set its own handler, which finds them closed: not where that goes on answering requests, as in gunicorn's own workers. Where
-    SIGTERM is ignored, or a library in C handles it, nothing is changed.
+    Python ends on SIGTERM without running `atexit` functions, and the next start may wait for a number that was not released. On SIGTERM every
+    generator that leased its number is closed, within 0.5 s for all together. That happens on the main thread, even while it waits in a call
+    of frazil. Call it once, after the program has set its own handler, which runs after the generators are closed. Do not call it if that
+    handler continues to answer requests, as in gunicorn's own workers. If SIGTERM is ignored, or a library in C handles it, nothing is changed.
 
-    Raises OutOfRangeError on another thread than the main one.
+    Raises OutOfRangeError on any thread but the main one.
     """
 
 def format_id(id: _Id, format: _Format, /) -> str:
-    """The text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
+    """Returns the text of an ID, of fixed width: 19 characters of decimal, 11 of base62, 13 of base32, 16 of hex.
 
     The ID is an int, or its decimal text. Raises IdInvalidError for a number outside 0 to 2^63 - 1.
 
@@ -166,7 +165,7 @@ def format_id(id: _Id, format: _Format, /) -> str:
     """
 
 def parse_id(text: str, format: _Format = "decimal", /) -> int:
-    """The ID that a text form stands for; in decimal, which is meant where none is named, also the number without padding.
+    """Returns the ID of a text form. Decimal, the default, may also be without padding.
 
     Raises IdInvalidError for a wrong length, a bad character, or a number above 2^63 - 1.
 
@@ -175,9 +174,9 @@ def parse_id(text: str, format: _Format = "decimal", /) -> int:
     """
 
 def stats() -> list[Stats]:
-    """What every open generator and segment of this process has counted, sorted by kind and spec; those of the same kind and spec are one.
+    """Returns the counts of every open generator and segment of this process, sorted by kind and spec. Equal kind and spec share one entry.
 
-    A number that is given without a store stays open as long as the process runs. Asks no store.
+    A fixed number without a store stays open as long as the process runs. Asks no store.
     """
 
 def uuid4() -> uuid.UUID:
@@ -190,8 +189,8 @@ def uuid4() -> uuid.UUID:
 def uuid7(time: datetime.datetime | None = None, /) -> uuid.UUID:
     """A new version 7 UUID: the time in milliseconds, then random bits.
 
-    Strictly increasing within the process over all threads, also after the clock went back; a forked child begins
-    anew. With an aware datetime it has that time, for rows that have one already, and is in no order among those of the same millisecond.
+    Strictly increasing within the process over all threads, even after the clock went back. A forked child begins a new
+    sequence. With an aware datetime the UUID has that time, for rows that already have one. Such UUIDs of one millisecond have no order.
     Raises BeforeEpochError and LayoutExpiredError for a time before 1970 or after the year 10889.
 
     >>> frazil.uuid7() < frazil.uuid7()
@@ -279,21 +278,21 @@ class Snowflake:
     """A generator of IDs: unique, and strictly increasing over all threads and handles of the process.
 
     The first argument is a spec line, and keywords add to it; with neither, the environment variable FRAZIL is
-    read. A node number that is given without a store first waits for the next tick: 1 ms with most presets,
-    at most 1 s; with a store, one is leased, which may wait for a crashed holder or the first start on Redis (66 s; never
-    more than 105 s with the default `window`), and what is still open at the interpreter's exit gives it back. The GIL is let go
-    around waits. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s): it raises
-    WouldBlockError, and the async forms wait without blocking the loop.
+    read. A fixed node number without a store first waits for the next tick: 1 ms with most presets,
+    at most 1 s. With a store, a number is leased. That may wait for a crashed holder or the first start on Redis (66 s; never
+    more than 105 s with the default `window`). The interpreter's exit closes open generators and releases their numbers. Releases the
+    GIL while waiting. On the thread of a running event loop no call waits for more than 2 ms (the first one in a forked child: 1 s). It
+    raises WouldBlockError, and the async forms wait without blocking the loop.
 
-    `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of a layout of your own.
-    A copy is the same generator. A pickle holds the spec, and opens the same: in another process only where a store tells the two
-    apart (else ForkedError there), and never with a secret in it (SpecError: write store="env:NAME").
+    `window`, `renew` and `lag` may be a timedelta, `epoch` an aware datetime, and `fields` is a dict of the node fields of your own layout.
+    A copy is the same generator. A pickle holds the spec, and opens the generator when it is loaded. In another process that needs a store,
+    and raises ForkedError without one. A spec with a secret cannot be pickled (SpecError: use store="env:NAME").
 
-    `timeout` limits how long a call waits, from when it is made: seconds, or a timedelta; 0 means not at all, infinity as long as it takes.
-    When it is over the call raises WouldBlockError (or, of an open that waits for a held number, NodeInUseError or NoFreeNodeError, which name
-    the holders), and so it does at once where the next ID is known to come later. Where `timeout` is given, a
-    call waits that long in a running event loop, too. Ctrl-C, and whatever a signal's handler raises, ends a wait on the main thread; `close` ends
-    waits in all threads, with ClosedError.
+    `timeout` limits the wait of a call, from its start: seconds, or a timedelta. 0 does not wait, and infinity waits without this limit.
+    When it is over the call raises WouldBlockError. An open that waits for a held number raises NodeInUseError or NoFreeNodeError instead,
+    which name the holders. If the next ID is known to come later, the call raises at once. With `timeout` a call waits that long even in a
+    running event loop. Ctrl-C, or an exception from a signal's handler, ends a wait on the main thread. `close` ends waits in all threads,
+    with ClosedError.
 
     >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
     >>> ids.layout.decode(ids.next()).worker
@@ -305,7 +304,7 @@ class Snowflake:
     def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
         """Opens a generator without blocking an event loop; the arguments are the constructor's.
 
-        A number that a cancelled call got is given back.
+        A number that a cancelled call has leased is released.
 
         >>> ids = await frazil.Snowflake.open("game", server=4711)
         """
@@ -315,17 +314,17 @@ class Snowflake:
 
         Raises ClockBackError and ExhaustedError as the policies say, LayoutExpiredError, BeforeEpochError,
         ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop and after `timeout`;
-        LeaseExhaustedError when the store was away for longer than the lease reaches.
+        LeaseExhaustedError if the store was unreachable until the lease's bound.
         """
 
     def __reduce__(self) -> tuple[Any, tuple[type[Any], str, str | None]]: ...
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any, /) -> Self: ...
     def __call__(self) -> int:
-        """The same as `next`: a generator serves where a callable default is wanted."""
+        """Returns the next ID, so that a generator can be a callable default."""
 
     def __next__(self) -> int:
-        """The same as `next`."""
+        """Returns the next ID."""
 
     def __iter__(self) -> Self: ...
     def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
@@ -344,8 +343,8 @@ class Snowflake:
         """Fills a buffer with ascending IDs, without a copy, and returns how many.
 
         The buffer is writable, C-contiguous, and holds int64 or uint64 in native order: an array('q'), a numpy array, a
-        memoryview of them. No other thread may use it meanwhile. Raises as `next` does; the exception's `written`
-        says how many are there already.
+        memoryview of them. No other thread may use it during the call. Raises as `next` does. The exception's
+        `written` says how many IDs were written.
 
         >>> loot = array.array("q", bytes(8 * 1000))
         >>> ids.fill(loot)
@@ -356,17 +355,17 @@ class Snowflake:
         """A new ID as text of fixed width, which sorts like the numbers. Raises as `next` does."""
 
     def credit(self) -> int:
-        """How many IDs could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst."""
+        """Returns the number of IDs that could be minted now with no stamp ahead of the clock: with `lag`, the credit for a burst."""
 
     def set_time(self, time: datetime.datetime, /) -> None:
-        """Sets the time of `clock=manual`. Backwards is a rollback. Raises SpecError without `clock=manual`."""
+        """Sets the time of `clock=manual`. An earlier time is a rollback. Raises SpecError without `clock=manual`."""
 
     def observe(self, id: _Id, /) -> None:
-        """Never issues an ID at or below this one from now on: `after=` at run time, to take over from another generator.
+        """Prevents IDs at or below this one from now on: `after=` at run time, to take over from another generator.
 
         The ID is an int, or its decimal text.
 
-        Every call that begins later, in any thread, gives a larger ID; one that lies below the next ID changes nothing, except
+        Every call that begins later, in any thread, returns a larger ID. An ID below the next one changes nothing, except
         that a sequence number may be skipped. Raises OutOfRangeError for an ID further ahead of the clock than D of
         `rollback=ahead:D` or `exhausted=ahead:D`, IdInvalidError for one of another layout, LayoutExpiredError for one in its last tick.
 
@@ -376,26 +375,26 @@ class Snowflake:
         """
 
     def renew(self, *, timeout: _Timeout = None) -> None:
-        """Gives a leased node number back; the next use takes another. IDs go on increasing.
+        """Releases a leased node number; the next use leases another. IDs continue to increase.
 
-        A hook for machines that are about to be cloned: after it every clone leases a number of its own. It waits for the store. Raises
-        SpecError for a number that is given without a store, LeaseExhaustedError when the store takes too long; WouldBlockError in an event loop
-        and after `timeout`, where the number is used no more, and the store has not been told yet.
+        Call it before a machine is cloned. Every clone then leases its own number. It waits for the store. Raises SpecError for a fixed number
+        without a store, and LeaseExhaustedError if the store takes too long. Raises WouldBlockError in an event loop and after `timeout`.
+        The number is then not used again, and the release is written to the store in the background.
         """
 
     def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without blocking an event loop."""
+        """Runs `renew` without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
-        """Closes this handle: every later call is ClosedError. Closing twice is harmless, and dropping closes.
+        """Closes this handle: every later call raises ClosedError. Closing twice is harmless, and dropping closes.
 
-        Calls that wait, and long batches, end with ClosedError. The last handle of a leased number gives it back, and waits up to 5 s for
-        the store; on the thread of a running event loop 2 ms. With `timeout` it waits no longer than that, and raises WouldBlockError if the
-        store has not been told by then. The rest goes on in the background.
+        Calls that wait, and long batches, end with ClosedError. The last handle of a leased number releases it, and waits up to 5 s for the
+        store; on the thread of a running event loop 2 ms. With `timeout` it waits no longer than that, and raises WouldBlockError if the
+        write has not finished by then. The write continues in the background.
         """
 
     def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without blocking an event loop."""
+        """Runs `close` without blocking an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -416,11 +415,11 @@ class Snowflake:
         """The value of each node field, from the most significant."""
 
     def stats(self) -> Stats:
-        """What was counted in this process, over all handles; `issued` is exact when no call is under way. Asks no store."""
+        """Returns the counts of this process, over all handles; `issued` is exact when no call is in progress. Asks no store."""
 
     @property
     def lease(self) -> Lease | None:
-        """The leased node number and how it stands now; None for one that is given without a store."""
+        """The leased node number and its current state; None for a fixed number without a store."""
 
     @property
     def spec(self) -> str:
@@ -428,11 +427,11 @@ class Snowflake:
 
 @disjoint_base
 class Numbers:
-    """Numbers that a thread prepares ahead of those who take them: what Segment, Tickets and Buffered have in common.
+    """The base class of Segment, Tickets and Buffered, whose numbers a thread may prefetch.
 
-    A number is given out once in a process, whatever threads ask; a forked child prepares its own. The GIL is let go around
-    waits. On the thread of a running event loop no call waits for more than 2 ms: it raises WouldBlockError, and the async forms wait without
-    blocking the loop. What ends a wait, and what `timeout` means, is as with `Snowflake`. `store` and `offset` take a list, too.
+    A number is handed out once in a process, over all threads; a forked child has its own numbers. Releases the GIL while waiting. On the
+    thread of a running event loop no call waits for more than 2 ms. It raises WouldBlockError, and the async forms wait without blocking the
+    loop. `timeout` and the other ends of a wait work as in `Snowflake`. `store` and `offset` also accept a list.
     """
 
     @classmethod
@@ -443,7 +442,7 @@ class Numbers:
         """
 
     def next(self, *, timeout: _Timeout = None) -> int:
-        """The next number. Where none is ready the call waits, up to `wait` (a ring: `empty`), and no longer than `timeout`.
+        """The next number. If none is prefetched the call waits, up to `wait` (a ring: `empty`), and no longer than `timeout`.
 
         Segments and tickets raise SegmentExhaustedError when none came in time, or none are left below 2^63;
         TagMissingError, SegmentMismatchError and the Store*Errors. A ring raises what its generator does. ClosedError; WouldBlockError in an
@@ -454,17 +453,17 @@ class Numbers:
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any, /) -> Self: ...
     def __call__(self) -> int:
-        """The same as `next`: it serves where a callable default is wanted."""
+        """Returns the next number, so that the object can be a callable default."""
 
     def __next__(self) -> int:
-        """The same as `next`."""
+        """Returns the next number."""
 
     def __iter__(self) -> Self: ...
     def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
         """The next number, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
-        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; what it had taken by then is a gap."""
+        """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; the numbers taken before the error are a gap."""
 
     def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
         """A list of numbers, without blocking an event loop: all or nothing."""
@@ -475,28 +474,28 @@ class Numbers:
     def fill(self, buffer: _Memory, /, *, timeout: _Timeout = None) -> int:
         """Fills a buffer with numbers, without a copy, and returns how many.
 
-        The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many are there already.
+        The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many were written.
         """
 
     def renew(self, *, timeout: _Timeout = None) -> None:
-        """Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice.
+        """Drops the prefetched numbers, so that the clones of a machine do not hand them out twice.
 
-        A ring's leased node number is given back, too, which waits for the store. The next call prepares new ones. Raises
-        ClosedError; for a ring over a lease as `Snowflake.renew`.
+        It also releases a ring's leased node number, which waits for the store. The next call fetches new numbers. Raises
+        ClosedError; for a ring with a lease as `Snowflake.renew`.
         """
 
     def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without blocking an event loop."""
+        """Runs `renew` without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
-        """Closes: what is prepared is lost, and every later call is ClosedError, `prepared` and `last_error` too.
+        """Closes the object. Prefetched numbers are lost, and every later use raises ClosedError, also `prepared` and `last_error`.
 
-        Closing twice is harmless, and dropping closes. Calls that wait end with ClosedError. A ring's leased node number is given back, as
-        `Snowflake.close` does it.
+        Closing twice is harmless, and dropping closes. Calls that wait end with ClosedError. A ring's leased node number is released as by
+        `Snowflake.close`.
         """
 
     def aclose(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """The same without blocking an event loop."""
+        """Runs `close` without blocking an event loop."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /) -> None: ...
@@ -505,15 +504,15 @@ class Numbers:
         self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
     ) -> Coroutine[Any, Any, None]: ...
     def stats(self) -> Stats:
-        """What was counted in this process, over all handles; `issued` is exact when no call is under way. Asks no store."""
+        """Returns the counts of this process, over all handles; `issued` is exact when no call is in progress. Asks no store."""
 
     @property
     def prepared(self) -> int:
-        """How many numbers lie ready, beside those of the range being used."""
+        """The number of prefetched numbers, without those of the current range."""
 
     @property
     def last_error(self) -> FrazilError | None:
-        """What went wrong last while numbers were prepared: one store of several is away, for example. None when all is well."""
+        """The last error while numbers were fetched, for example if one store of several is unreachable. None if there is none."""
 
     @property
     def spec(self) -> str:
@@ -525,9 +524,9 @@ class Segment(Numbers):
 
     The spec is the tag, and `store` (several: each has its own offset, and one that is alive is enough), `namespace`,
     `step` (1000), `start` (1), `increment` and `offset`, `wait` (5s), `table` (`leaf`, `tinyid`: that system's own table). Opening waits for the first range. Numbers increase within an object, over all threads;
-    among objects and processes, and with several stores, they do not. What was fetched and not used at the end is a gap.
+    among objects and processes, and with several stores, they do not. Fetched numbers that are not used at the end are a gap.
 
-    Raises SpecError, UnknownKeyError and OutOfRangeError for what is given; as `next`.
+    Raises SpecError, UnknownKeyError and OutOfRangeError for the arguments, and the errors of `next`.
 
     >>> orders = frazil.Segment("orders", store="local", step=100)
     >>> orders.next(), orders(), next(orders)
@@ -545,8 +544,8 @@ class Segment(Numbers):
 class Tickets(Numbers):
     """Single numbers from two stores or more in turn: Flickr's ticket servers. One store that is alive is enough.
 
-    Nothing is prepared ahead: every number costs a round trip to a store. The spec is as that of Segment, without `step`,
-    `increment` and `offset`. The stores are asked when a number is.
+    No number is prefetched, so every number costs a round trip to a store. The spec is that of Segment, without `step`,
+    `increment` and `offset`. A store is asked only when a number is requested.
 
     >>> photos = frazil.Tickets("photos", store=["mysql://a/tickets", "mysql://b/tickets"])
     """
@@ -560,13 +559,13 @@ class Tickets(Numbers):
 
 @final
 class Buffered(Numbers):
-    """A ring of IDs that a thread prepares: UidGenerator's cached mode, over any generator.
+    """A ring of IDs that a thread prepares: UidGenerator's cached mode for any generator.
 
     The spec is the generator's, and `size` (65536), `refill` (50 percent), `empty` (`wait`, which is `wait:5s`; `error`). Opening fills the
-    ring. IDs are stamped when they are prepared, not when they are taken; the ring is dropped, and filled anew, in a forked child and when
+    ring. IDs are stamped when they are prepared, not when they are taken; the ring is dropped and refilled in a forked child and when
     the clock has gone back.
 
-    Raises SpecError and OutOfRangeError for what is given; as Snowflake.
+    Raises SpecError and OutOfRangeError for the arguments, and the errors of Snowflake.
 
     >>> ids = frazil.Buffered("standard", node=7, size=8192)
     >>> ids.layout.decode(ids.next()).node
@@ -586,7 +585,7 @@ class Buffered(Numbers):
 
 @final
 class Lease:
-    """A leased node number and how it stood when `ids.lease` was read. Immutable.
+    """A leased node number and its state when `ids.lease` was read. Immutable.
 
     >>> ids = frazil.Snowflake("standard", store="file:/var/lib/shop")
     >>> ids.lease.node == ids.node, ids.lease.healthy
@@ -599,7 +598,7 @@ class Lease:
 
     @property
     def bound(self) -> datetime.datetime | None:
-        """The last instant whose IDs the lease covers as it stands, in UTC; None for a disposable number, which has no end."""
+        """The last instant whose IDs the lease covers, in UTC; None for a disposable number, which has no end."""
 
     @property
     def store(self) -> str:
@@ -607,19 +606,19 @@ class Lease:
 
     @property
     def namespace(self) -> str:
-        """What separates applications in the store."""
+        """The pool of numbers in the store."""
 
     @property
     def healthy(self) -> bool:
-        """Whether the last attempt to reach the store went well."""
+        """True if the last attempt to reach the store succeeded."""
 
     @property
     def last_error(self) -> FrazilError | None:
-        """Why it did not."""
+        """The error of that attempt if it failed."""
 
     @property
     def left(self) -> int | None:
-        """How many disposable numbers were left when this one was taken."""
+        """The disposable numbers that were left when this one was taken."""
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
@@ -628,7 +627,7 @@ class Lease:
 
 @final
 class Stats:
-    """What a generator or a segment has counted in this process when it was asked. Immutable. None where a value means nothing.
+    """The counts of a generator or a segment in this process. Immutable. A value that does not apply is None.
 
     >>> ids = frazil.Snowflake("standard", node=20)
     >>> _ = ids.batch(1000)
@@ -638,23 +637,23 @@ class Stats:
 
     @property
     def kind(self) -> Literal["snowflake", "segment", "tickets", "buffered"]:
-        """What counts."""
+        """The kind of object that is counted."""
 
     @property
     def spec(self) -> str:
-        """The canonical spec line with which it was opened first; it shows no secret."""
+        """The canonical spec line of the first open, without secrets."""
 
     @property
     def issued(self) -> int:
-        """IDs issued, or numbers given out."""
+        """IDs issued, or numbers handed out."""
 
     @property
     def waits(self) -> int:
-        """Calls that waited: for the clock, for a lease, for numbers of a store."""
+        """Calls that waited for the clock, for a lease, or for numbers of a store."""
 
     @property
     def wait_seconds(self) -> float:
-        """How long calls waited, all together."""
+        """The total time that calls waited."""
 
     @property
     def exhausted(self) -> int:
@@ -662,19 +661,19 @@ class Stats:
 
     @property
     def refused(self) -> int:
-        """Calls that ended with an error in place of IDs."""
+        """Calls that ended with an error instead of IDs."""
 
     @property
     def rollbacks(self) -> int:
-        """How often the clock went back by a tick or more."""
+        """The times that the clock went back by a tick or more."""
 
     @property
     def largest_rollback_seconds(self) -> float:
-        """The furthest that the clock went back."""
+        """The largest step back of the clock."""
 
     @property
     def drift_seconds(self) -> float:
-        """How far the last ID is stamped ahead of the clock."""
+        """The time by which the last ID's stamp was ahead of the clock."""
 
     @property
     def borrowed_ticks(self) -> int:
@@ -682,23 +681,23 @@ class Stats:
 
     @property
     def layout_seconds_left(self) -> float | None:
-        """How long until the layout ends."""
+        """The time until the layout ends."""
 
     @property
     def lease_node(self) -> int | None:
-        """The node number that is leased."""
+        """The leased node number."""
 
     @property
     def lease_bound(self) -> float | None:
-        """The end of what the lease covers, in seconds since 1970."""
+        """The lease's bound, in seconds since 1970."""
 
     @property
     def lease_seconds_left(self) -> float | None:
-        """How long the lease still covers IDs without its store."""
+        """The time for which the lease still covers IDs without its store."""
 
     @property
     def lease_renewals(self) -> int | None:
-        """How often the lease was extended."""
+        """The times that the lease was extended."""
 
     @property
     def lease_failures(self) -> int | None:
@@ -706,7 +705,7 @@ class Stats:
 
     @property
     def lease_failing_seconds(self) -> float | None:
-        """For how long calls for the lease have failed; 0 when all is well."""
+        """The time for which store calls for the lease have been failing; 0 while they succeed."""
 
     @property
     def leases_lost(self) -> int | None:
@@ -718,18 +717,18 @@ class Stats:
 
     @property
     def range_ready(self) -> int | None:
-        """Numbers that lie ready behind that range."""
+        """Numbers in the prefetched ranges after it."""
 
     @property
     def range_step(self) -> int | None:
-        """The size of the next range that is fetched."""
+        """The size of the next range to fetch."""
 
     @property
     def hungry(self) -> int | None:
-        """Calls that found nothing ready."""
+        """Calls that found no prefetched number."""
 
     def as_dict(self) -> dict[str, int | float]:
-        """All values that mean something, by the names of the attributes; `kind` and `spec` are not among them."""
+        """Returns all values that apply, by the names of the attributes, without `kind` and `spec`."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -755,18 +754,18 @@ class Metric:
 
     @property
     def is_counter(self) -> bool:
-        """Whether it only grows; else it is a gauge."""
+        """True if it only grows; else it is a gauge."""
 
     @property
     def help(self) -> str:
-        """What it tells."""
+        """The meaning of the metric."""
 
 @final
 class Layout:
-    """How the 63 bits of an ID are split, what a tick is, and when time began. Immutable.
+    """The split of the 63 bits of an ID, with the length of a tick and the epoch. Immutable.
 
-    Its text is a preset's name, or lists the fields from the most significant. Raises LayoutInvalidError for what
-    cannot exist, and says why.
+    Its text is a preset's name, or lists the fields from the most significant. Raises LayoutInvalidError for a
+    layout that cannot exist, and says why.
 
     >>> layout = frazil.Layout("time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01")
     >>> layout.nodes, layout.fields
@@ -776,9 +775,9 @@ class Layout:
     def __new__(cls, text: str, /) -> Self: ...
     @staticmethod
     def of(spec: str | None = None, /, **options: Unpack[_Options]) -> Layout:
-        """The layout of the generator that a spec line and options describe, as `Snowflake` takes them.
+        """Returns the layout of the generator that a spec line and options describe, as for `Snowflake`.
 
-        Nothing is opened, and no store is asked. Raises what the constructor refuses of the spec itself, such as SpecError and NodeMissingError.
+        Opens nothing, and asks no store. Raises the constructor's errors for the spec itself, such as SpecError and NodeMissingError.
 
         >>> frazil.Layout.of("twitter store=local").nodes
         1024
@@ -794,9 +793,9 @@ class Layout:
     def decode_many(self, ids: _Memory | Iterable[_Id], /) -> dict[str, numpy.ndarray[tuple[int], numpy.dtype[Any]]]:
         """Takes many IDs apart, with numpy: an array of each part by its name, as in `Parts._asdict()`.
 
-        The IDs are an array of int64 or uint64, or an iterable of what `decode` takes. `time` is datetime64[ms] in UTC, the others are int64.
-        Raises WrongTypeError for an array of floats, which is what missing values make of a column (leave them out before), and for
-        anything that holds no IDs; IdInvalidError as `decode`; ImportError without numpy.
+        The IDs are an array of int64 or uint64, or an iterable of values that `decode` accepts. `time` is datetime64[ms] in UTC, the others are int64.
+        Raises WrongTypeError for an array of floats, and for objects that hold no IDs. Missing values make a column an array of floats, so
+        leave them out. Raises IdInvalidError as `decode`, and ImportError without numpy.
 
         >>> frazil.Layout("twitter").decode_many(["1541815603606036480"])["worker"]
         array([26])
@@ -806,7 +805,7 @@ class Layout:
         """Puts an ID together: an instant, a sequence, and every node field by name.
 
         Raises OutOfRangeError when a value does not fit its field (nothing is masked), UnknownKeyError for a field
-        that the layout has not, NodeMissingError for one that is not given, BeforeEpochError and LayoutExpiredError
+        that the layout does not have, NodeMissingError for a missing one, BeforeEpochError and LayoutExpiredError
         for an instant outside the layout.
         """
 
@@ -842,7 +841,7 @@ class Layout:
 
     @property
     def nodes(self) -> int:
-        """How many generators can be told apart."""
+        """The number of node numbers."""
 
     @property
     def ids_per_second(self) -> float:
@@ -859,9 +858,9 @@ class Layout:
 
 @final
 class Parts:
-    """What an ID is made of. Each node field is an attribute by its name: `parts.worker`. Immutable.
+    """The parts of an ID. Each node field is an attribute by its name: `parts.worker`. Immutable.
 
-    Parts of one layout sort like their IDs; those of another are never equal, and TypeError to sort.
+    Parts of one layout sort like their IDs. Parts of different layouts are never equal, and sorting them raises TypeError.
 
     >>> match frazil.Layout("twitter").decode(1541815603606036480):
     ...     case frazil.Parts(time, worker=26):
@@ -893,7 +892,7 @@ class Parts:
 
     @property
     def looks_rounded(self) -> bool:
-        """Whether the ID looks as if a JavaScript number had rounded it: a hint, which one ID in 256 gives by chance."""
+        """True if a JavaScript number may have rounded the ID. It is a hint, which one ID in 256 gives by chance."""
 
     def _asdict(self) -> dict[str, Any]:
         """The time, each node field, the sequence and the tick by name: a row of a table."""
@@ -911,9 +910,9 @@ class Parts:
 class FrazilError(Exception):
     """Any refusal of frazil: the base of a class for each kind.
 
-    Most kinds also are what Python itself would raise: ValueError for what was given, TypeError for its type, TimeoutError for what did not
-    come in time, ConnectionError, PermissionError and OSError for a store, RuntimeError for a handle that is not to be used any more. So a bad
-    ID in a validator of Pydantic is a validation error.
+    Most kinds are also one of Python's own exceptions: ValueError for a bad value, TypeError for a wrong type, TimeoutError for a wait that
+    is over, ConnectionError, PermissionError and OSError for a store, RuntimeError for a handle that cannot be used any more. A bad ID in a
+    Pydantic validator is therefore a validation error.
     """
 
     code: int
@@ -921,9 +920,9 @@ class FrazilError(Exception):
     name: str
     """The kind's stable name, for example "CLOCK_BACK"."""
     retry_after: float | None
-    """Seconds until a retry can succeed, where that is known: WouldBlockError, ExhaustedError, ClockBackError."""
+    """Seconds until a retry can succeed, if known: WouldBlockError, ExhaustedError, ClockBackError."""
     written: int
-    """How many IDs `fill` had written when it failed."""
+    """The number of IDs that `fill` had written when it failed."""
 
 class SpecError(FrazilError, ValueError):
     """101 SPEC: The spec line, or a value in it, cannot be understood."""

@@ -1,4 +1,4 @@
-"""Ranges of time as ranges of IDs: what the adapters of databases have in common."""
+"""Ranges of time as ranges of IDs, shared by the adapters of databases."""
 
 import datetime
 

@@ -1,6 +1,6 @@
 """numpy: arrays of IDs, exact.
 
-`ids.array(n)` makes new ones, `ids.fill(array)` fills memory that is there, `layout.decode_many(array)` takes many apart.
+`ids.array(n)` makes new ones, `ids.fill(array)` fills existing memory, and `layout.decode_many(array)` takes many apart.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ __all__ = ["ids"]
 def ids(values: "Iterable[int | str] | NDArray[Any]") -> "NDArray[numpy.int64]":
     """The IDs of an array or of any iterable, as a new int64 array: from integers, or from their decimal text.
 
-    `ids(texts)` reads text exactly, and `ids(array).astype("U19")` writes it. An int64 array has no missing values: what is missing is refused.
-    Raises WrongTypeError for floats, which have rounded, for masked values and for what holds no IDs; IdInvalidError for a number
-    outside 0 to 2^63 - 1, or a text that is none.
+    `ids(texts)` reads text exactly, and `ids(array).astype("U19")` writes it. An int64 array cannot hold missing values, so they are
+    refused. Raises WrongTypeError for floats, which have rounded, for masked values and for objects that hold no IDs. Raises IdInvalidError
+    for a number outside 0 to 2^63 - 1, and for a text that is not an ID.
 
     >>> ids(["1541815603606036480", "7"])
     array([1541815603606036480,                   7])

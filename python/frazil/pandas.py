@@ -1,6 +1,6 @@
-"""pandas: columns of IDs, exact also where values are missing.
+"""pandas: columns of IDs, exact even if values are missing.
 
-Beside a missing value pandas makes floats of integers, which rounds IDs: read them as `Int64`, or as text.
+Read IDs as `Int64`, or as text. Otherwise pandas converts integers beside a missing value to floats, which rounds IDs.
 """
 
 from collections.abc import Iterable
@@ -21,10 +21,10 @@ __all__ = ["decode", "ids"]
 
 
 def ids(column: "pandas.Series[Any] | Iterable[Any]") -> "pandas.Series[Any]":
-    """The column of IDs as `Int64`: from integers of any type, or their decimal text; what is missing stays missing.
+    """The column of IDs as `Int64`: from integers of any type, or their decimal text. Missing values stay missing.
 
     `ids(column).astype("string")` writes text, for JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats,
-    which have rounded, and for what is no ID; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
+    which have rounded, and for values that are not IDs. Raises IdInvalidError for a number outside 0 to 2^63 - 1, and for other text.
 
     >>> ids(["1541815603606036481", None])
     0    1541815603606036481
@@ -36,10 +36,10 @@ def ids(column: "pandas.Series[Any] | Iterable[Any]") -> "pandas.Series[Any]":
 
 
 def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) -> pandas.DataFrame:
-    """A table of what the IDs are made of, with the column's index: `time` in UTC, and each node field, `sequence` and `tick` as `Int64`.
+    """A table of the parts of the IDs, with the column's index: `time` in UTC, and each node field, `sequence` and `tick` as `Int64`.
 
-    Where an ID is missing, all is. The column is as `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the
-    layout has.
+    If an ID is missing, all of its parts are. Accepts the columns that `ids` accepts, and raises its errors. Raises IdInvalidError for
+    an ID with more bits than the layout.
 
     >>> table["created"] = decode(table["id"], layout)["time"]
     """
@@ -54,7 +54,7 @@ def decode(column: "pandas.Series[Any] | Iterable[Any]", layout: frazil.Layout) 
 
 
 def _parts(column: Any) -> tuple[Any, Any, Any]:
-    """A series, its IDs with 0 where one is missing, and where that is."""
+    """Returns the series, its IDs with 0 for each missing one, and the mask of the missing ones."""
     # A list would be floats if a value is missing.
     series = pandas.Series(column) if hasattr(column, "dtype") else pandas.Series(column, dtype="object")
     missing = series.isna().to_numpy(dtype=bool)

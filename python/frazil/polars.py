@@ -1,4 +1,4 @@
-"""polars: columns of IDs, exact also where values are missing."""
+"""polars: columns of IDs, exact even if values are missing."""
 
 from typing import Any, overload
 
@@ -25,7 +25,7 @@ def ids(column: polars.Series | polars.Expr) -> polars.Series | polars.Expr:
 
     An expression is one of the query, also of a lazy one, and raises when the query runs. `ids(column).cast(polars.String)` writes text, for
     JSON and everything that JavaScript reads. Raises WrongTypeError for a column of floats, which have rounded, and for values that are not
-    IDs; IdInvalidError for a number outside 0 to 2^63 - 1, or a text that is none.
+    IDs. Raises IdInvalidError for a number outside 0 to 2^63 - 1, and for other text.
 
     >>> ids(polars.Series("id", ["1541815603606036481", None])).to_list()
     [1541815603606036481, None]
@@ -42,10 +42,10 @@ def decode(column: polars.Series, layout: frazil.Layout) -> polars.DataFrame: ..
 @overload
 def decode(column: polars.Expr, layout: frazil.Layout) -> polars.Expr: ...
 def decode(column: polars.Series | polars.Expr, layout: frazil.Layout) -> polars.DataFrame | polars.Expr:
-    """A table of what the IDs are made of: `time` in UTC, and each node field, `sequence` and `tick` as Int64.
+    """A table of the parts of the IDs: `time` in UTC, and each node field, `sequence` and `tick` as Int64.
 
-    For an expression it is a struct of these, so that the parts of several columns stay apart. Where an ID is null, all is. The column is as
-    `ids` takes it, and raises what it raises, and IdInvalidError for more bits than the layout has.
+    For an expression it is a struct of these, so that the parts of several columns stay apart. If an ID is null, all of its parts are.
+    Accepts the columns that `ids` accepts, and raises its errors. Raises IdInvalidError for an ID with more bits than the layout.
 
     >>> table = table.hstack(decode(table["id"], layout))
     >>> parent = decode(polars.col("parent"), layout).alias("parts").name.prefix_fields("parent_")
@@ -60,7 +60,7 @@ def decode(column: polars.Series | polars.Expr, layout: frazil.Layout) -> polars
 
 
 def _parts(column: polars.Series) -> tuple[Any, polars.Series]:
-    """The IDs, with 0 where one is null, and where one is known."""
+    """Returns the IDs, with 0 for a null, and a mask of the known ones."""
     if not isinstance(column, polars.Series):
         raise frazil.WrongTypeError(
             f"the column is a {type(column).__name__}, and must be a Series or an expression: table['id'], polars.col('id') or polars.Series(values)"

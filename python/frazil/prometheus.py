@@ -1,4 +1,4 @@
-"""What generators and segments count, for Prometheus.
+"""A Prometheus collector of the counts of generators and segments.
 
 >>> import frazil.prometheus
 >>> frazil.prometheus.register()
@@ -27,11 +27,11 @@ class FrazilCollector(Collector):
     """Collects `frazil.stats()` when it is scraped, with the labels `kind` and `spec`."""
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of every open generator and segment."""
+        """Returns the metrics of every open generator and segment."""
         return _families(frazil.stats())
 
     def describe(self) -> Iterator[Metric]:
-        """The names alone."""
+        """Returns only the names."""
         return _families([])
 
 
@@ -46,7 +46,7 @@ def _families(all_stats: list[frazil.Stats]) -> Iterator[Metric]:
 
 
 def register(registry: CollectorRegistry = REGISTRY) -> FrazilCollector:
-    """Registers a collector: once for each registry.
+    """Registers a collector. Call it once for each registry.
 
     Raises:
         ValueError: the registry has one already.

@@ -60,7 +60,7 @@ def _from_outside(value: Any) -> int:
 
 
 class _Exact(int):
-    """An ID that a SnowflakeIdIn has taken, so that no JSON number rounded it: it is taken again, as after `model_dump()`."""
+    """An ID that a SnowflakeIdIn has accepted, so no JSON number rounded it. It is accepted again, for example after `model_dump()`."""
 
 
 def _serialize(value: Any, info: core_schema.SerializationInfo) -> Any:
@@ -105,7 +105,7 @@ JSON is one, too: JavaScript may have rounded it.
 """
 
 SnowflakeIdIn: TypeAlias = Annotated[int, _Id(lambda info: True, _Exact)]
-"""A SnowflakeId that refuses numbers above 2^53 - 1 also when they come from Python: for the bodies of requests.
+"""A SnowflakeId that refuses numbers above 2^53 - 1 even from Python, for the bodies of requests.
 
 FastAPI and most frameworks read JSON before Pydantic sees it, so that a number of JSON cannot be told from an `int` of the program. An ID
 that such a field has taken is known to be exact: the `model_dump()` of one model is good for another. A model that the program fills with

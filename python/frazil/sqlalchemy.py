@@ -5,8 +5,8 @@
 ...     id: Mapped[int] = mapped_column(SnowflakeType, primary_key=True, default=ids)
 ...     name: Mapped[str]
 
-The default is any generator: SQLAlchemy calls it for each row that comes without an ID, before the INSERT, so that a thousand rows are one
-statement and nothing is read back.
+The default may be any generator. SQLAlchemy calls it before the INSERT for each row without an ID, so a thousand rows need one statement
+and no value is read back.
 """
 
 import decimal
@@ -33,10 +33,10 @@ __all__ = ["SnowflakeType", "check_columns", "created_between"]
 class SnowflakeType(TypeDecorator[int]):
     """A column of IDs: BIGINT in the database, `int` in Python. It takes no arguments.
 
-    The database never numbers such a column by itself: there is no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign
-    keys to it are BIGINT without being told. A value is an integer from 0 to 2^63 - 1, or None. Anything else, a float and a str above all,
-    is refused before the statement is sent: a StatementError, whose `orig` is a WrongTypeError or an IdInvalidError. What a driver returns as
-    a float is refused, too (WrongTypeError).
+    The database never numbers such a column: there is no SERIAL, IDENTITY or AUTO_INCREMENT, with or without a default. Foreign keys to it
+    are BIGINT automatically. A value is an integer from 0 to 2^63 - 1, or None. Other values, such as a float or a str, are rejected before
+    the statement is sent, with a StatementError whose `orig` is a WrongTypeError or an IdInvalidError. A float from a driver is also
+    rejected (WrongTypeError).
 
     >>> item = Table("item", metadata, Column("id", SnowflakeType, primary_key=True, default=ids))
     """
@@ -84,7 +84,7 @@ def _rounded(value: object) -> str:
 
 @event.listens_for(SnowflakeType, "after_parent_attach", propagate=True)
 def _attached(_type: SnowflakeType, column: Any) -> None:
-    """Whatever stands in for "auto" would have PostgreSQL make a sequence where a column has no default."""
+    """Turns autoincrement off, because with "auto" PostgreSQL creates a sequence for a column without a default."""
     if column.autoincrement is True:
         raise frazil.SpecError(f"autoincrement=True on column {column.name}: its IDs come from a generator, so write default=ids instead")
     column.autoincrement = False
@@ -96,10 +96,10 @@ def created_between(
     end: datetime | None,
     layout: frazil.Layout | frazil.Snowflake | frazil.Buffered,
 ) -> ColumnElement[bool]:
-    """The rows whose IDs were made from `start` on and before `end`: a condition that the key's own index answers. None leaves a side open.
+    """The rows whose IDs were made from `start` on and before `end`: a condition that uses the key's own index. None leaves a side open.
 
-    `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so that
-    each row is in one of two ranges that meet. With `lag=D` stamps are up to D old: begin D earlier.
+    `layout` is a layout, or a generator that has one. The times are aware datetimes, exact to the layout's tick (1 ms with most), so each
+    row is in exactly one of two adjacent ranges. With `lag=D` stamps are up to D old, so begin D earlier.
 
     >>> select(Item).where(created_between(Item.id, midnight, midnight + timedelta(days=1), ids))
     """
@@ -115,10 +115,10 @@ def created_between(
 def check_columns(connection: Connection, metadata: MetaData) -> None:
     """Compares the columns of IDs with those that the database has, and refuses those that would lose or repeat IDs.
 
-    For the start of a program, or its tests: tables that were there before. Columns of 32 bits are too narrow (MySQL and MariaDB cut IDs to
-    2147483647 where they are not strict), and floats round. SQLite's INTEGER PRIMARY KEY and an AUTO_INCREMENT number rows that come without
-    an ID, with the largest ID plus one, which a generator makes as well. Tables that are missing are passed over. Raises
-    OutOfRangeError, which names the column and the mend.
+    Call it at the start of a program, or in its tests, to check existing tables. Columns of 32 bits are too narrow (MySQL and MariaDB cut IDs to
+    2147483647 if they are not strict), and floats round. SQLite's INTEGER PRIMARY KEY and an AUTO_INCREMENT number rows without an ID by
+    the largest ID plus one, which a generator may also make. Missing tables are skipped. Raises OutOfRangeError, which names the column
+    and the fix.
 
     >>> with engine.connect() as connection:
     ...     check_columns(connection, Base.metadata)
@@ -163,7 +163,7 @@ def _holds_ids(column: Column[Any], seen: frozenset[Column[Any]] = frozenset()) 
 
 
 def _declared(connection: Connection, table: Table, column: str) -> Any:
-    """The type in SQLite's own words: INT is INTEGER but for the key, which only the longer word makes the row's number."""
+    """Returns the type in SQLite's words. INT is INTEGER, but only a key that is declared INTEGER is the row's number."""
     asked = text("SELECT upper(type) FROM pragma_table_info(:table, :schema) WHERE name = :column")
     return connection.scalar(asked, {"table": table.name, "schema": table.schema or "main", "column": column})
 
@@ -176,7 +176,7 @@ def _is_narrow(type_: TypeEngine[Any]) -> bool:
 
 
 def _render_plainly(autogenerate: Any, *_: Any) -> None:
-    """A migration is for good, and has no part of a program in it: there the type is BigInteger, with autoincrement=False beside it."""
+    """Renders the type as BigInteger with autoincrement=False, because a migration is permanent and must not depend on the program."""
     options = autogenerate.opts
     of_the_program = options.get("render_item")
 

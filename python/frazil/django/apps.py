@@ -1,4 +1,4 @@
-"""The application: what it registers when Django starts."""
+"""The application, with the parts that it registers when Django starts."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""What `manage.py check` says about the project's IDs."""
+"""The checks of the project's IDs by `manage.py check`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _YEAR = datetime.timedelta(days=365)
 
 @checks.register()
 def check_setting(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
-    """Whether settings.FRAZIL names a generator, and whether its layout lasts."""
+    """Checks that settings.FRAZIL names a generator, and that its layout lasts."""
     if not _keys():
         return []
     try:
@@ -44,7 +44,7 @@ def check_setting(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
 
 @checks.register(deploy=True)
 def check_processes(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
-    """Whether several processes would have one node number."""
+    """Reports a node number that several processes would share."""
     if not _keys() or any(message.is_serious() for message in check_setting(None)) or leases_numbers():
         return []
     hint = "Let each process lease a number: store=local on one machine, or the cluster's store (store=postgresql://..., redis://...)."
@@ -54,7 +54,7 @@ def check_processes(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
 
 @checks.register()
 def check_applications(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
-    """Whether an application of the project keeps counters although DEFAULT_AUTO_FIELD names Snowflake IDs."""
+    """Reports applications of the project that keep counters although DEFAULT_AUTO_FIELD names Snowflake IDs."""
     if settings.DEFAULT_AUTO_FIELD != "frazil.django.SnowflakeAutoField":
         return []
     found: list[checks.CheckMessage] = []
@@ -71,7 +71,7 @@ def check_applications(app_configs: Any, **_: object) -> list[checks.CheckMessag
 
 @checks.register()
 def check_serializers(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
-    """Whether Django REST framework shows IDs as numbers."""
+    """Reports that Django REST framework shows IDs as numbers."""
     if not _keys() or not apps.is_installed("rest_framework") or apps.is_installed("frazil.django"):
         return []
     why = "Django REST framework's serializers show IDs as numbers, which JavaScript rounds."
@@ -113,7 +113,7 @@ def _has_int(type_: Any, exact: type) -> bool:
 
 @checks.register(checks.Tags.models)
 def check_generic_references(app_configs: Any, **_: object) -> list[checks.CheckMessage]:
-    """Whether the columns of generic foreign keys hold IDs."""
+    """Reports columns of generic foreign keys that cannot hold IDs."""
     if not _keys() or not apps.is_installed("django.contrib.contenttypes"):
         return []
     from django.contrib.contenttypes.fields import GenericForeignKey
@@ -131,7 +131,7 @@ def check_generic_references(app_configs: Any, **_: object) -> list[checks.Check
 
 @checks.register(checks.Tags.database)
 def check_columns(app_configs: Any, databases: Sequence[str] | None = None, **_: object) -> list[checks.CheckMessage]:
-    """Whether the columns of existing tables hold IDs: `manage.py check --database default`, and before each `migrate`."""
+    """Reports columns of existing tables that cannot hold IDs. Runs in `manage.py check --database default`, and before each `migrate`."""
     return [message for alias in databases or () for message in _check_database(alias)]
 
 
@@ -151,7 +151,7 @@ def _check_database(alias: str) -> Iterator[checks.CheckMessage]:
 
 
 def _narrow_columns(connection: Any, cursor: Any, table: str) -> dict[str, str]:
-    """The columns of a table that hold no ID, each with its type."""
+    """Returns the columns of a table that cannot hold an ID, each with its type."""
     if connection.vendor == "sqlite":
         cursor.execute(f"PRAGMA table_info({connection.ops.quote_name(table)})")
         # Of this type exactly: SQLite's row number.
@@ -179,7 +179,7 @@ def _too_narrow(connection: Any, model: type[models.Model], field: Any, kind: st
 
 
 def _alteration(connection: Any, model: type[models.Model], field: Any) -> list[str]:
-    """The statements that make the key of such a table what its model says."""
+    """Returns the statements that change the key of such a table to the type of its model."""
     before: Any = models.AutoField(primary_key=True, name=field.name)
     before.set_attributes_from_name(field.name)
     before.model = model

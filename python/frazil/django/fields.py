@@ -25,7 +25,7 @@ else:
 
 
 def exact(value: Any) -> int:
-    """The ID that an int or a canonical decimal text is. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
+    """Returns the ID of an int or a canonical decimal text. Raises IdInvalidError, a ValueError, and WrongTypeError, a TypeError."""
     if isinstance(value, str):
         return parse_canonical(value)
     text = frazil.format_id(value, "decimal")
@@ -33,11 +33,12 @@ def exact(value: Any) -> int:
 
 
 class SnowflakeAutoField(_BigAutoField):
-    """A primary key that settings.FRAZIL mints when a row is inserted: a bigint, which no counter of the database fills.
+    """A bigint primary key that settings.FRAZIL mints when a row is inserted. No counter of the database fills it.
 
-    For `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. An object has no key until it is
-    saved, and an explicit one is taken, as with BigAutoField. `save()` of a new object and `bulk_create()` are one INSERT each. Where a key is
-    written, what is no ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError; so does a float or Decimal that a row is looked up by.
+    Use it in `DEFAULT_AUTO_FIELD`, `AppConfig.default_auto_field` or `id = SnowflakeAutoField(primary_key=True)`. As with BigAutoField, an
+    object has no key until it is saved, and an explicit key is used. `save()` of a new object and `bulk_create()` are one INSERT each. When a
+    key is written, a value that is not an ID from 0 to 2^63 - 1 raises IdInvalidError or WrongTypeError. So does a lookup by a float or
+    Decimal.
     """
 
     # What migrations write, wherever the class lies.
@@ -89,7 +90,7 @@ def _from_database(value: Any, expression: Any, connection: Any) -> int | None:
 
 
 def is_snowflake(field: Any) -> bool:
-    """Whether a column holds keys of a SnowflakeAutoField: it is one, or refers to one."""
+    """Returns true if a column holds keys of a SnowflakeAutoField, because it is one or refers to one."""
     while getattr(field, "remote_field", None) and getattr(field, "concrete", False) and not field.many_to_many:
         field = field.target_field
     return isinstance(field, SnowflakeAutoField)
@@ -102,10 +103,10 @@ def holds_ids(field: Any) -> bool:
 
 
 def _insert_what_is_new(model: type[models.Model]) -> None:
-    """Spares `save()` the UPDATE that Django tries first where an object has a key.
+    """Skips the UPDATE that Django's `save()` tries first if an object has a key.
 
-    A default would spare it too, but would give every object a key when it is made, saved or not, and take `Model(id=...).save()` for an INSERT
-    although there is such a row.
+    A default would also skip it. But it would give every object a key when it is created, saved or not, and treat `Model(id=...).save()` as an
+    INSERT although the row exists.
     """
     inherited: Any = model._save_table
 

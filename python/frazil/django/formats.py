@@ -11,11 +11,11 @@ from django.utils import formats
 
 
 class DigitsAlone(int):
-    """An int whose digits Django does not group. Models have it only where USE_THOUSAND_SEPARATOR is on."""
+    """An int whose digits Django does not group. Models use it only if USE_THOUSAND_SEPARATOR is on."""
 
 
 def digits_alone(number: int) -> int:
-    """The number as templates are to print it."""
+    """Returns the number in the form that templates print."""
     return DigitsAlone(number) if settings.USE_THOUSAND_SEPARATOR else number
 
 

@@ -14,9 +14,9 @@ from .fields import exact
 
 
 class SnowflakeFormField(forms.Field):
-    """An ID that a person or a script fills in: digits, 0 to 2^63 - 1; the cleaned value is an int, or None where it is not required.
+    """An ID that a person or a script fills in: digits, 0 to 2^63 - 1; the cleaned value is an int, or None if it is not required.
 
-    Anything else is the validation error `invalid`: a float, a sign, spaces inside, 1e18.
+    Other values are the validation error `invalid`, for example a float, a sign, spaces inside, or 1e18.
     """
 
     widget = forms.TextInput

@@ -1,4 +1,4 @@
-"""The generator of `settings.FRAZIL`: one in a process, opened when the first ID is wanted."""
+"""The generator of `settings.FRAZIL`, one in each process, opened for the first ID."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _forked = False
 
 
 def get_snowflake() -> frazil.Snowflake:
-    """The generator that gives this process its keys: `get_snowflake().next()` is one more.
+    """Returns the generator of this process's keys: `get_snowflake().next()` mints one.
 
-    It is opened by the first call, and the interpreter's exit closes it. A forked child leases a node number of its own. Safe to call from all
-    threads. Raises ImproperlyConfigured without settings.FRAZIL, what `frazil.Snowflake` raises for a bad one, and ForkedError in a forked
-    child where the node number is given by hand: all children would have the same one.
+    It is opened by the first call, and the interpreter's exit closes it. A forked child leases its own node number. All threads may
+    call it. Raises ImproperlyConfigured without settings.FRAZIL, and the errors of `frazil.Snowflake` for a bad one. Raises ForkedError in a
+    forked child if the node number is fixed, because all children would have the same number.
 
     >>> get_snowflake().layout.decode(get_snowflake().next()).time
     """
@@ -38,9 +38,9 @@ def get_snowflake() -> frazil.Snowflake:
 
 
 def close_snowflake() -> None:
-    """Gives the node number of this process back, if it has one: for processes that end without the interpreter's exit, as Celery's do.
+    """Releases the node number of this process, if it has one. Use it in processes that skip the interpreter's exit, such as Celery's.
 
-    Whoever wants an ID afterwards gets ClosedError.
+    Minting an ID afterwards raises ClosedError.
 
     >>> worker_process_shutdown.connect(lambda **_: close_snowflake(), weak=False)
     """
@@ -49,7 +49,7 @@ def close_snowflake() -> None:
 
 
 def get_layout() -> frazil.Layout:
-    """The layout of settings.FRAZIL; no generator is opened for it. Raises ImproperlyConfigured and what a bad spec is refused with.
+    """Returns the layout of settings.FRAZIL, without opening a generator. Raises ImproperlyConfigured, and the errors of a bad spec.
 
     >>> get_layout().decode(Item.objects.first().pk).time
     """
@@ -61,7 +61,7 @@ def get_layout() -> frazil.Layout:
 
 
 def leases_numbers() -> bool:
-    """Whether each process of settings.FRAZIL leases a node number that no other has."""
+    """Returns true if each process of settings.FRAZIL leases a node number that no other process has."""
     line, options = _setting()
     stores = [option.removeprefix("store=").strip("'\"") for option in line.split() if option.startswith("store=")]
     return [*stores, options.get("store") or "memory"][0] != "memory"
@@ -101,7 +101,7 @@ def _after_fork() -> None:
 
 
 def _changed(*, setting: str, **_: object) -> None:
-    """For tests that override the setting."""
+    """Drops the generator when a test overrides the setting."""
     global _snowflake, _layout
     if setting == "FRAZIL":
         _snowflake = _layout = None

@@ -11,7 +11,7 @@ from frazil._exact import EXACT_IN_JAVASCRIPT
 
 
 class SnowflakeJSONEncoder(DjangoJSONEncoder):
-    """DjangoJSONEncoder, where an integer that JavaScript would round (below -(2^53 - 1) or above 2^53 - 1) is a string.
+    """A DjangoJSONEncoder that writes integers as strings if JavaScript would round them (below -(2^53 - 1) or above 2^53 - 1).
 
     >>> JsonResponse({"id": item.pk}, encoder=SnowflakeJSONEncoder)
     >>> serializers.serialize("json", Item.objects.all(), cls=SnowflakeJSONEncoder)

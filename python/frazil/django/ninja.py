@@ -16,7 +16,7 @@ _get_schema_field = fields.get_schema_field
 
 
 def _is_outside(info: ValidationInfo) -> bool:
-    """Returns true while a request is read. django-ninja validates responses as well, and gives them their status."""
+    """Returns true while a request is read. django-ninja also validates responses, whose context has a status."""
     context = info.context if isinstance(info.context, dict) else {}
     return info.mode == "json" or "request" in context and "response_status" not in context
 

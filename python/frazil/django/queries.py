@@ -1,4 +1,4 @@
-"""When rows were created, from their keys."""
+"""The times at which rows were created, read from their keys."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .generator import get_layout
 
 
 def created_at(row: Any) -> datetime.datetime:
-    """When a row was created, in UTC: its object, or its ID. Rows whose IDs a counter gave before have the layout's epoch.
+    """Returns the time at which a row was created, in UTC, from its object or its ID. Rows with IDs of an earlier counter have the layout's epoch.
 
-    Raises WrongTypeError for an object that has not been saved, IdInvalidError for what is no ID of settings.FRAZIL's layout.
+    Raises WrongTypeError for an object that has not been saved, IdInvalidError for a value that is not an ID of settings.FRAZIL's layout.
 
     >>> created_at(item)
     datetime.datetime(2026, 11, 22, 17, 4, 5, 678000, tzinfo=datetime.timezone.utc)
@@ -24,9 +24,9 @@ def created_at(row: Any) -> datetime.datetime:
 
 
 def created_between(start: datetime.datetime | None, end: datetime.datetime | None, field: str = "pk") -> models.Q:
-    """The rows that were created from `start` on and before `end`, which the key's index finds; None leaves a side open.
+    """The rows that were created from `start` on and before `end`. The condition uses the key's index. None leaves a side open.
 
-    The times are aware datetimes, exact to the layout's tick (1 ms with most), so ranges that touch share no row. `field` names another
+    The times are aware datetimes, exact to the layout's tick (1 ms with most), so adjacent ranges share no row. `field` names another
     column with such IDs: `created_between(start, end, "order_id")`.
 
     >>> Item.objects.filter(created_between(midnight, None))
@@ -70,9 +70,9 @@ class SnowflakeManager(_Manager):
 
 
 class CreatedAt(models.Func):
-    """When a row was created, computed by the database (PostgreSQL, MariaDB, MySQL, SQLite): to group by day, for example.
+    """The time at which a row was created, computed by the database (PostgreSQL, MariaDB, MySQL, SQLite), for example to group by day.
 
-    For filters use `created_between`, which finds rows by the key's index. Wants USE_TZ=True.
+    For filters use `created_between`, which finds rows by the key's index. Needs USE_TZ=True.
 
     >>> Item.objects.annotate(day=TruncDay(CreatedAt())).values("day").annotate(items=Count("*"))
     """

@@ -1,4 +1,4 @@
-"""Django REST framework: keys and references to them are strings in every ModelSerializer, nested ones too."""
+"""Django REST framework: keys and references to them are strings in every ModelSerializer, including nested ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SnowflakeField(serializers.CharField):
     """An ID: a decimal string in the output; in the input that, or an integer up to 2^53 - 1. A larger one is `rounded`, because JavaScript may
     have rounded it. Floats, leading zeros and numbers outside of 0 to 2^63 - 1 are `invalid`.
 
-    ModelSerializers use it by themselves; elsewhere it is `id = SnowflakeField(read_only=True)`, or a relation's `pk_field=SnowflakeField()`.
+    ModelSerializers use it automatically. Elsewhere write `id = SnowflakeField(read_only=True)`, or a relation's `pk_field=SnowflakeField()`.
     """
 
     default_error_messages = {

@@ -13,7 +13,7 @@ from .formats import digits_alone
 
 
 class SnowflakeConverter:
-    """Takes canonical decimals, 0 to 2^63 - 1, and gives the view an int; anything else does not match the path.
+    """Takes canonical decimals, 0 to 2^63 - 1, and passes an int to the view. Other text does not match the path.
 
     >>> path("items/<snowflake:id>/", show)
     """
