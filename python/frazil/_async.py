@@ -1,9 +1,9 @@
 """The async forms: a call that need not wait runs in place, and a loop is notified when its other calls end."""
 
-import asyncio
 import atexit
 import functools
 import itertools
+import sys
 import weakref
 
 from . import _frazil
@@ -20,14 +20,38 @@ class _Calls:
         self.ends = _frazil._Ends(functools.partial(_wake, weakref.ref(loop)))
 
 
+class _TrioFuture:
+    """A future for trio, which has none."""
+
+    def __init__(self, event):
+        self._event, self._value, self._error = event, None, None
+
+    def done(self):
+        return self._event.is_set()
+
+    def set_result(self, value):
+        self._value = value
+        self._event.set()
+
+    def set_exception(self, error):
+        self._error = error
+        self._event.set()
+
+    def __await__(self):
+        yield from self._event.wait().__await__()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
 async def finish(call, _of):
     """Awaits a call that may have to wait, and returns its result. `_of` keeps the object of the call alive."""
     brought = call.look()
     if brought is not None:
         return brought[0]
-    loop = asyncio.get_running_loop()
+    loop, future = _running()
     calls = _loops.get(loop) or _loops.setdefault(loop, _Calls(loop))
-    number, future = next(_numbers), loop.create_future()
+    number = next(_numbers)
     calls.futures[number] = future
     try:
         call.start(calls.ends, number)
@@ -42,13 +66,27 @@ async def enter(ids):
     return ids
 
 
+def _running():
+    """The loop that runs here, and a future of it. Neither library is imported: one that is not there runs no loop.
+
+    trio says so to sniffio, which it imports. It may run within a loop of asyncio, so it is asked first.
+    """
+    sniffio, trio, asyncio = map(sys.modules.get, ("sniffio", "trio", "asyncio"))
+    if trio and sniffio and sniffio.thread_local.name == "trio":
+        return trio.lowlevel.current_trio_token(), _TrioFuture(trio.Event())
+    if asyncio and (loop := asyncio._get_running_loop()):
+        return loop, loop.create_future()
+    raise _frazil.WouldBlockError("the call has to wait, and neither asyncio nor trio runs here: call its form without async in a thread")
+
+
 def _wake(loop):
     """Makes a loop settle the calls that have ended. Runs on another thread than the loop's."""
     loop = loop()
     if loop is None:
         return
+    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
     try:
-        loop.call_soon_threadsafe(_settle, loop)
+        soon(_settle, loop)
     except RuntimeError:  # it was closed
         _loops.pop(loop, None)
 

@@ -3,7 +3,7 @@
 use crate::convert;
 use crate::error::{exception, guard, held};
 use crate::next::mint::{Ids, Mint};
-use crate::wait::{Call, Limit, finish, timeout};
+use crate::wait::{Call, Limit, finish, named, timeout};
 use frazil::{DROP_PATIENCE, EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Error, ErrorKind};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -136,7 +136,7 @@ pub(crate) fn close<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAn
 /// A coroutine of `close`.
 pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_close(wait), nothing), ids)
+    finish(Call::new(timeout(max)?, move |wait| shared.try_close(wait), nothing), ids, "aclose")
 }
 
 /// Gives a leased number back for another.
@@ -148,7 +148,7 @@ pub(crate) fn renew<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAn
 /// A coroutine of `renew`.
 pub(crate) fn renew_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_renew(wait), nothing), ids)
+    finish(Call::new(timeout(max)?, move |wait| shared.try_renew(wait), nothing), ids, "renew_async")
 }
 
 fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
@@ -157,7 +157,7 @@ fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
 
 /// `async with` closes without blocking the loop.
 pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'py, PyAny>> {
-    ids.py().import("frazil._async")?.call_method1("enter", (ids,))
+    named(ids.py().import("frazil._async")?.call_method1("enter", (ids,))?, ids, "__aenter__")
 }
 
 /// Gives back what this process still leases: for its end, which must come whatever the stores do. A signal waits until then.

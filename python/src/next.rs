@@ -49,7 +49,7 @@ fn next_within<I: Ids>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> Py
 /// A coroutine of the next ID.
 pub(crate) fn next_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids)
+    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids, "next_async")
 }
 
 /// A list of so many IDs: all or nothing.
@@ -67,7 +67,7 @@ pub(crate) fn batch_async<'py, M: Mint>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
     let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.try_fill(buffer, wait));
-    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids)
+    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "batch_async")
 }
 
 /// The size of a batch; the core refuses one that is too large.

@@ -292,7 +292,7 @@ where
     let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, of.py())?);
     let mut open = frazil::Numbers::opening(supply, spec);
     let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
-    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of)
+    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "open")
 }
 
 fn object<C>(py: Python<'_>, class: C, numbers: frazil::Numbers) -> PyResult<Bound<'_, C>>

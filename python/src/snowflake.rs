@@ -55,7 +55,7 @@ impl Snowflake {
         guard(class.py(), || {
             let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, class.py())?);
             let open = move |wait: Wait<'_>| frazil::Snowflake::open_spec(spec.clone(), wait).map(Opened::new);
-            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class)
+            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class, "open")
         })
     }
 

@@ -2,7 +2,7 @@
 
 mod pending;
 
-pub(crate) use pending::{Call, Ends, Opened, finish};
+pub(crate) use pending::{Call, Ends, Opened, finish, named};
 
 use crate::convert;
 use crate::error::exception;
@@ -112,6 +112,13 @@ pub(crate) fn timeout(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Durat
 /// Returns whether an event loop runs in this thread.
 fn runs_loop(py: Python<'_>) -> PyResult<bool> {
     let modules = py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?;
+    // trio says there that it runs in this thread.
+    let said = modules.get_item("sniffio")?.map(|sniffio| sniffio.getattr_opt("thread_local")).transpose()?.flatten();
+    if let Some(name) = said.map(|said| said.getattr_opt("name")).transpose()?.flatten()
+        && !name.is_none()
+    {
+        return Ok(true);
+    }
     // A program that has not imported asyncio, or is about to, runs no loop of it, and need not load it.
     let Some(asyncio) = modules.get_item("asyncio")? else { return Ok(false) };
     match asyncio.getattr_opt("_get_running_loop")?.filter(|running| !running.is_none()) {

@@ -80,7 +80,12 @@ FIRSTS = 200
 WORKERS = 4
 GUNICORN = ["gunicorn", "--worker-class=uvicorn_worker.UvicornWorker", "--bind=fd://{fd}"]
 FEW = f"--workers={WORKERS}"
+# hypercorn sends SIGTERM to the others once the first of its workers has ended.
+BOTH = {"before": ENDS[1]["before"], "shutdown": ENDS[0]["shutdown"]}
+HYPERCORN = ["hypercorn", "--bind=fd://{fd}", FEW]
 SERVERS = {
+    "hypercorn-asyncio": (HYPERCORN, BOTH),
+    "hypercorn-trio": ([*HYPERCORN, "--worker-class=trio"], BOTH),
     "gunicorn-lifespan": ([*GUNICORN, FEW], ENDS[0]),
     "gunicorn-sigterm": ([*GUNICORN, FEW], ENDS[1]),
     "uvicorn-lifespan": (["uvicorn", "--fd={fd}", FEW], ENDS[0]),

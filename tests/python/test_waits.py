@@ -15,9 +15,12 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
+import anyio
 import frazil
 import pytest
+import trio
 from conftest import ascends, open_manual
+from frazil import _async
 from test_lease import in_time, slots, start
 
 # What is waited for here comes after a minute or more, except that a file store which is silent is given up after 5 s.
@@ -267,6 +270,147 @@ def test_async_waits_end(name, tmp_path):
     asyncio.run(main())
     # The loop is gone; nothing waits for a thread of it.
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("asyncio")]
+
+
+LOOPS = {
+    "asyncio": lambda main: asyncio.run(main()),
+    "trio": lambda main: trio.run(main),
+    "anyio-asyncio": lambda main: anyio.run(main, backend="asyncio"),
+    "anyio-trio": lambda main: anyio.run(main, backend="trio"),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_every_loop_awaits_ids(loop, tmp_path):
+    minted = []
+
+    async def main():
+        async with await frazil.Snowflake.open("standard", store=f"file:{tmp_path}", timeout=30) as ids:
+            for _ in range(100_000):
+                minted.append(await ids.next_async())
+            minted.extend(await ids.batch_async(10_000, timeout=30))
+            await ids.renew_async()
+        assert set(slots(tmp_path).values()) == {"free"}
+        orders = await frazil.Segment.open("orders", store=f"file:{tmp_path}", step=10, timeout=30)
+        assert [await orders.next_async() for _ in range(100)] == list(range(1, 101))
+        await orders.aclose()
+
+    LOOPS[loop](main)
+    assert ascends(minted) and len(minted) == 110_000
+
+
+@pytest.mark.parametrize("loop", ["anyio-asyncio", "anyio-trio"])
+def test_cancelled_scopes_lose_no_wakeup(loop):
+    # 8 IDs in 10 ms: of 2000 calls that are cancelled at about the time of their answer, some get it.
+    ids = frazil.Snowflake(
+        "layout='time:39@10ms node:10 sequence:3 epoch:2025-01-01' start=zero store=memory namespace=scopes", detached=True
+    )
+    minted = []
+
+    async def call(at):
+        with anyio.move_on_after(at % 97 / 1000):
+            minted.append(await ids.next_async())
+
+    async def main():
+        since = anyio.current_time()
+        async with anyio.create_task_group() as calls:
+            for at in range(2000):
+                calls.start_soon(call, at)
+        assert anyio.current_time() - since < AT_ONCE_S
+        [waiting] = [calls.futures for calls in _async._loops.values()]
+        assert not waiting
+        async with anyio.create_task_group() as calls:
+            for _ in range(100):
+                calls.start_soon(call_on)
+        with pytest.raises(frazil.WouldBlockError), anyio.fail_after(AT_ONCE_S):
+            await used_up().next_async(timeout=0.1)
+
+    async def call_on():
+        minted.append(await ids.next_async())
+
+    _async._loops.clear()
+    LOOPS[loop](main)
+    assert len(set(minted)) == len(minted) > 100
+    ids.close()
+
+
+def test_trio_cancels_what_waits(tmp_path):
+    silence, hours = Silence(tmp_path), used_up()
+
+    async def main():
+        since = trio.current_time()
+        with pytest.raises(frazil.WouldBlockError, match="because an event loop runs in this thread"):
+            hours.next()
+        with trio.move_on_after(0.2) as scope:
+            await hours.next_async()
+        assert scope.cancelled_caught
+        with trio.move_on_after(0.2) as scope:
+            await frazil.Snowflake.open("standard", store=silence.server(), **SLOW)
+        assert scope.cancelled_caught and trio.current_time() - since < AT_ONCE_S
+
+        async def close():
+            await trio.sleep(0.2)
+            hours.close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(close)
+            with pytest.raises(frazil.ClosedError):
+                await hours.next_async()
+
+    trio.run(main)
+
+
+def test_trio_within_asyncio():
+    done = []
+
+    async def guest():
+        ids = used_up()
+        with trio.move_on_after(0.1) as scope:
+            await ids.next_async()
+        ids.close()
+        done.append(scope.cancelled_caught)
+
+    async def host():
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        trio.lowlevel.start_guest_run(guest, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=lambda _: ended.set())
+        ids = used_up()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(ids.next_async(), 0.1)
+        ids.close()
+        await ended.wait()
+
+    asyncio.run(host())
+    assert done == [True]
+
+
+@pytest.mark.parametrize("method", ["next_async", "batch_async", "renew_async", "aclose", "open", "__aenter__"])
+def test_a_coroutine_that_is_not_awaited_names_the_method(method):
+    for cls, line in ((frazil.Snowflake, "standard node=1"), (frazil.Segment, "names store=memory namespace=names")):
+        of = cls if method == "open" else cls(line)
+        arguments = {"batch_async": [1], "open": [line]}.get(method, [])
+        coroutine = getattr(of, method)(*arguments)
+        assert (coroutine.__name__, coroutine.__qualname__) == (method, f"{cls.__name__}.{method}")
+        with pytest.warns(RuntimeWarning, match=f"^coroutine '{cls.__name__}.{method}' was never awaited"):
+            del coroutine
+
+
+def test_a_loop_that_nobody_knows_is_refused():
+    call = used_up().next_async()
+    with pytest.raises(frazil.WouldBlockError, match="neither asyncio nor trio runs here"):
+        call.send(None)
+
+
+def test_no_loop_is_imported():
+    code = """
+import sys, trio, frazil
+async def main():
+    ids = await frazil.Snowflake.open("standard store=memory")
+    for _ in range(20_000):
+        await ids.next_async()
+trio.run(main)
+print("anyio" in sys.modules, "asyncio" in sys.modules)
+"""
+    assert start(code).communicate(timeout=60)[0] == "False False\n"
 
 
 def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):

@@ -8,7 +8,7 @@ use crate::wait::LONGER;
 use frazil::{ErrorKind, Pending, Wait};
 use pyo3::PyTypeCheck;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyType};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -156,8 +156,16 @@ impl Queue {
 }
 
 /// A coroutine of what a call brings, which keeps `of` meanwhile.
-pub(crate) fn finish<'py, T: PyTypeCheck>(call: Call, of: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
-    of.py().import("frazil._async")?.call_method1("finish", (call, of))
+pub(crate) fn finish<'py, T: PyTypeCheck>(call: Call, of: &Bound<'py, T>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+    named(of.py().import("frazil._async")?.call_method1("finish", (call, of))?, of, method)
+}
+
+/// Names a coroutine after the method that the program called, for the warning that it was never awaited.
+pub(crate) fn named<'py, T: PyTypeCheck>(coroutine: Bound<'py, PyAny>, of: &Bound<'py, T>, method: &str) -> PyResult<Bound<'py, PyAny>> {
+    let class = of.as_any().cast::<PyType>().map_or_else(|_| of.as_any().get_type(), Clone::clone);
+    coroutine.setattr("__name__", method)?;
+    coroutine.setattr("__qualname__", format!("{}.{method}", class.name()?))?;
+    Ok(coroutine)
 }
 
 /// A handle that is closed without a wait if nobody takes it.
