@@ -19,8 +19,8 @@ CHECKERS = {"mypy": ["mypy", "--strict", "--cache-dir=."], "pyright": ["pyright"
 
 def test_stubs(tmp_path):
     allowlist = Path(__file__).with_name("stubtest_allowlist.txt")
-    # What the extras need is not here.
-    (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\n")
+    # What the extras need is not here: its types are Any, which the first of two overloads takes.
+    (tmp_path / "mypy.ini").write_text("[mypy]\nignore_missing_imports = True\ndisable_error_code = overload-cannot-match\n")
     command = [sys.executable, "-m", "mypy.stubtest", "frazil", "--allowlist", str(allowlist), "--mypy-config-file", "mypy.ini"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
