@@ -184,9 +184,9 @@ impl Seat {
         }
     }
 
-    /// Returns whether the number is released.
+    /// Returns whether the number is released, and nothing is left to note.
     pub(in crate::lease) fn has_left(&self) -> bool {
-        self.is_leaving() && self.holder.is_idle()
+        self.is_leaving() && self.holder.is_idle() && self.note.is_none()
     }
 
     /// Returns the reason for which a call waits, as far as that is known.

@@ -50,9 +50,9 @@ impl Seat {
         self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }
 
-    /// Takes in what came of a note: one that failed is written again later.
+    /// Takes in what came of a note: one that failed is written again later, as long as the generator is open.
     pub(in crate::lease) fn noted(&mut self, written: bool, process: &Process) {
         let due = process.environment.mono_ms() + self.contract.terms.renew_ms;
-        self.note = self.note.take().filter(|_| !written).map(|(overlap, _)| (overlap, due));
+        self.note = self.note.take().filter(|_| !written && !self.is_leaving()).map(|(overlap, _)| (overlap, due));
     }
 }

@@ -551,6 +551,22 @@ fn a_lease_whose_record_was_removed_is_used_no_more() {
 }
 
 #[test]
+fn a_removed_record_is_noted_also_by_a_process_that_closes() {
+    for reachable in [true, false] {
+        let mut lab = Lab::new();
+        let (mut program, _other) = twice(&mut lab);
+        while mint(&mut program).is_ok() {
+            lab.drive(&mut program, 1);
+        }
+        program.close_all();
+        lab.store.reachable = reachable;
+        lab.drive(&mut program, 10 * RENEW_MS);
+        assert_eq!(noted(&lab).len(), usize::from(reachable));
+        assert_eq!(program.seats(), 0, "one attempt is enough where nobody is left");
+    }
+}
+
+#[test]
 fn a_removed_record_is_noted_also_after_the_bound_has_passed() {
     let mut lab = Lab::new();
     let (mut program, mut other) = twice(&mut lab);
