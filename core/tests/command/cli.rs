@@ -76,7 +76,8 @@ fn held_and_free_numbers() {
     let free = line_of(&out, 64);
     assert_eq!(free[..3], ["64", "datacenter=2 worker=0", "free"]);
     assert!(free[5].ends_with(" s ago"), "{free:?}");
-    assert_eq!(free[6], "2", "taken, and given back");
+    // The first version is drawn at random.
+    assert!(free[6].parse::<u64>().unwrap() > 1, "taken, and released: {free:?}");
     assert!(out.ends_with("\n1 of 1024 node numbers held, 1 free or passed, 1022 never used\n"), "{out}");
 
     let told = json(&[&store]);
