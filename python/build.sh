@@ -30,7 +30,7 @@ fi
 
 # A second demo in a row needs no new wheel.
 if [ $profile = demo ] && [ "$(cat .venv/demo 2>/dev/null)" = "$1" ] &&
-    [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
+    [ -z "$(find Cargo.lock Cargo.toml core/Cargo.toml core/src cli/Cargo.toml cli/src python README.md -newer .venv/demo ! -name __pycache__ -print -quit)" ]; then
     exit
 fi
 rm -f .venv/demo

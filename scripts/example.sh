@@ -12,7 +12,7 @@ step "Building frazil, which takes two minutes the first time"
 [ ! -e "examples/$1/package.json" ] || run node/build.sh
 if [ -e "examples/$1/play.sh" ]; then
     run c-api/build.sh
-    run cargo build --locked -p frazil --features stores,cli
+    run cargo build --locked -p frazil-cli
     step "Two servers, and their merge"
     PKG_CONFIG_PATH=$PWD/build/c/lib/pkgconfig FRAZIL=$PWD/target/debug/frazil run "examples/$1/play.sh"
     exit

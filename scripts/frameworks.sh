@@ -10,7 +10,7 @@ step "Builds"
 run python/build.sh
 run node/build.sh
 run c-api/build.sh
-run cargo build --locked -p frazil --features stores,cli
+run cargo build --locked -p frazil-cli
 step "Adapters in Python, with the oldest frameworks"
 run tests/adapters/python/run.sh --oldest
 step "Clients of frazil-server in every language of its guide"

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-CRATES = ("core", "server", "python", "node", "c-api")
+CRATES = ("core", "cli", "server", "python", "node", "c-api")
 LONG = 250
 # A doc comment begins with a noun phrase or a verb in the third person, not with one of these.
 FIRST_WORDS = re.compile(r"(What|Who|Whose|Whoever|How|Whether|Where|When|Of|As|For|Until|The same)\b")

@@ -7,7 +7,7 @@ pytest=(.venv/bin/python -m pytest -q)
 # Tests that mostly wait: for servers, and for each other.
 workers=(--numprocesses 2)
 # What all suites in Rust are compiled with, once.
-rust=(cargo test --locked --workspace --features "frazil/stores,frazil/cli,$ALIGNED")
+rust=(cargo test --locked --workspace --features "frazil/stores,$ALIGNED")
 
 servers_in_memory
 step "Tools, servers, ports and disk space"
@@ -31,7 +31,7 @@ beside "Adapters in Node, with their frameworks; an example, whose IDs go from t
     sh -c 'tests/adapters/node/run.sh && .venv/bin/python -m pytest -q tests/examples -k "fastapi or test_harness"'
 beside "C and C++" tests/c/run.sh --built
 beside "Adapters in Python, with the current frameworks" tests/adapters/python/run.sh --current
-beside "Rust: the core, its documentation and README; the guards of the bindings" "${rust[@]}" -- --skip simulation
+beside "Rust: the core, its documentation and README; the command line; the guards of the bindings" "${rust[@]}" -- --skip simulation
 beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
 beside "Rust: the word, the gate and the lease under loom" \

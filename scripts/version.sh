@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 new=$1
 old=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml)
 
-sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil = /s/version = \"$old\"/version = \"$new\"/" Cargo.toml
+sed -i "s/^version = \"$old\"$/version = \"$new\"/; /^frazil\(-cli\)\? = /s/version = \"$old\"/version = \"$new\"/" Cargo.toml
 sed -i "s/^  \"version\": \"$old\"/  \"version\": \"$new\"/" node/package.json packaging/vcpkg/frazil/vcpkg.json
 # A version that came out keeps its heading.
 if grep -q "^## $old (unreleased)$" CHANGELOG.md; then

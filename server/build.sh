@@ -3,4 +3,4 @@
 set -eu
 cd "$(dirname "$0")/.."
 aligned=frazil-c/aligned,frazil-node/aligned,frazil-python/aligned
-exec cargo build --quiet --locked --workspace --bin frazil-server --features "frazil/stores,frazil/cli,$aligned"
+exec cargo build --quiet --locked --workspace --bin frazil-server --features "frazil/stores,$aligned"

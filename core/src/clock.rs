@@ -3,7 +3,7 @@
 mod counter;
 mod stretch;
 
-pub(crate) use counter::Counter;
+pub use counter::Counter;
 pub(crate) use stretch::{Counts, Stretch};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -173,7 +173,7 @@ impl Millisecond {
 
 /// Returns the system's clock in Unix milliseconds.
 #[inline]
-pub(crate) fn system_ms() -> i64 {
+pub fn system_ms() -> i64 {
     system_time().0
 }
 

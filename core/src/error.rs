@@ -203,7 +203,7 @@ impl std::error::Error for Error {}
 
 /// Shortens what the user gave, so that a megabyte of nonsense does not become a megabyte of error; a store's URL that
 /// stands where none belongs shows nothing of its password.
-pub(crate) fn shown(value: &str) -> String {
+pub fn shown(value: &str) -> String {
     shortened(&secret::misplaced(value))
 }
 

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
-pub(crate) const ID_BITS: u32 = 63;
+pub const ID_BITS: u32 = 63;
 /// The tick of a clock that shows a time before the epoch: above every tick, and different from a closed gate's.
 const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
@@ -118,7 +118,7 @@ struct Inner {
 
 /// The part of a layout that decides its numbers: everything but the names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
+pub struct Shape {
     time_bits: u32,
     time_shift: u32,
     tick_ms: u64,

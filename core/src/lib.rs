@@ -118,13 +118,14 @@
 //! | `numbers` | the handles on them |
 //! | `lend` | the other end of `store=frazil://`, for the server, behind the feature of that name |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
-//! | `cli` | the command `frazil`, behind the feature of that name |
+//! | `admin` | what the command `frazil` sees and sets of all this, behind the feature of that name |
 
+#[cfg(feature = "admin")]
+#[doc(hidden)]
+pub mod admin;
 mod buffered;
 mod cancel;
 mod chain;
-#[cfg(feature = "cli")]
-pub mod cli;
 mod clock;
 mod entries;
 mod error;

@@ -10,7 +10,7 @@ pub(crate) const PATIENCE_MS: u64 = 5_000;
 
 /// `rollback` and `exhausted`: what to do when the clock offers no room for another ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reaction {
+pub enum Reaction {
     /// Refuse at once.
     Error,
     /// Wait up to so many ms for the clock, then refuse.
@@ -32,7 +32,7 @@ impl Reaction {
     }
 
     /// Returns how many ticks the word may run ahead of the clock.
-    pub(crate) fn ahead_ticks(self, layout: &Layout) -> u64 {
+    pub fn ahead_ticks(self, layout: &Layout) -> u64 {
         match self {
             Reaction::Ahead(None) => layout.last_tick(),
             Reaction::Ahead(Some(ms)) => layout.ticks(ms),
@@ -54,7 +54,7 @@ impl fmt::Display for Reaction {
 
 /// `start`: the first sequence in a tick that the clock enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub enum Start {
     /// Always 0 (Twitter).
     Zero,
     /// 0, 1, ..., n and again (ShardingSphere).
@@ -86,8 +86,8 @@ impl Start {
     }
 
     /// Returns how many sequences a tick may start with: 0 and those after it.
-    #[cfg(feature = "cli")]
-    pub(crate) fn values(self) -> u64 {
+    #[cfg(feature = "admin")]
+    pub fn values(self) -> u64 {
         match self {
             Start::Zero => 1,
             Start::Alternate(last) => last + 1,
@@ -130,11 +130,15 @@ impl fmt::Display for Start {
 
 /// All policies of a generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Policies {
-    pub(crate) rollback: Reaction,
-    pub(crate) exhausted: Reaction,
-    pub(crate) start: Start,
-    pub(crate) lag_ms: u64,
+pub struct Policies {
+    /// The clock went back.
+    pub rollback: Reaction,
+    /// The tick's sequence is used up.
+    pub exhausted: Reaction,
+    /// The first sequence of a tick.
+    pub start: Start,
+    /// The time by which IDs may be stamped late.
+    pub lag_ms: u64,
 }
 
 impl Policies {

@@ -4,17 +4,20 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::nearest::did_you_mean;
 
 /// A named layout with its policies. The bits are drawn in the crate's documentation.
-pub(crate) struct Preset {
-    pub(crate) name: &'static str,
-    pub(crate) layout: &'static str,
+pub struct Preset {
+    /// The word that stands in a spec.
+    pub name: &'static str,
+    /// The layout's text.
+    pub layout: &'static str,
     /// The differences from `standard`, as spec keys.
-    pub(crate) policies: &'static [(&'static str, &'static str)],
+    pub policies: &'static [(&'static str, &'static str)],
 }
 
 /// The preset of a spec that names none, and the source of policies that a preset does not name.
 pub(crate) const STANDARD: &str = "standard";
 
-pub(crate) const PRESETS: &[Preset] = &[
+/// All presets, in the order in which they are listed.
+pub const PRESETS: &[Preset] = &[
     Preset {
         name: STANDARD,
         layout: "time:41@1ms node:10 sequence:12 epoch:1735689600000",
@@ -72,7 +75,9 @@ pub(crate) const PRESETS: &[Preset] = &[
     Preset { name: "js53", layout: "time:31@1s node:10 sequence:12 epoch:1735689600000", policies: &[] },
 ];
 
-pub(crate) fn find(name: &str) -> Result<&'static Preset> {
+/// # Errors
+/// `SPEC`, with the name that is nearest.
+pub fn find(name: &str) -> Result<&'static Preset> {
     PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
         let near = did_you_mean(name, names.iter().copied());

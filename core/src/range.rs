@@ -31,7 +31,7 @@ pub fn id_range(layout: &Layout, keys: [&str; 2], from_ms: Option<i64>, to_ms: O
 
 /// # Errors
 /// `SPEC` where the first is not before the second.
-pub(crate) fn check_order([from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<()> {
+pub fn check_order([from_key, to_key]: [&str; 2], from_ms: Option<i64>, to_ms: Option<i64>) -> Result<()> {
     match from_ms.zip(to_ms) {
         Some((from, to)) if from >= to => {
             Err(spec_error(format!("{from_key}={} is not before {to_key}={}", show_instant(from), show_instant(to))))

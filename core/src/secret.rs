@@ -8,15 +8,16 @@ use std::fmt;
 
 /// A text that is not shown: it has no `Display`, and its `Debug` says nothing.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Secret(String);
+pub struct Secret(String);
 
 impl Secret {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
+    /// Hides a text.
+    pub fn new(text: impl Into<String>) -> Self {
         Secret(text.into())
     }
 
     /// The text itself, for whoever must understand or send it.
-    pub(crate) fn expose(&self) -> &str {
+    pub fn expose(&self) -> &str {
         &self.0
     }
 }
@@ -58,7 +59,7 @@ const SHOWN: &[&str] = &[
 ];
 
 /// Returns the part of a store's address that may be shown.
-pub(crate) fn address(text: &str) -> String {
+pub fn address(text: &str) -> String {
     understood(text).unwrap_or_else(|| misplaced_or_hidden(text))
 }
 

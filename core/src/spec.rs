@@ -3,7 +3,8 @@
 mod line;
 mod plan;
 
-pub(crate) use plan::{Plan, Source, check_namespace};
+pub(crate) use plan::Plan;
+pub use plan::{Source, check_namespace};
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::layout::LONGEST_NAME;
@@ -28,7 +29,7 @@ const KEYS: &[&str] = &[
     "detached",
 ];
 /// The namespace of a spec that names none.
-pub(crate) const DEFAULT_NAMESPACE: &str = "default";
+pub const DEFAULT_NAMESPACE: &str = "default";
 const LONGEST_NAMESPACE: usize = 64;
 /// Names the variable that configures a generator opened without arguments.
 const VARIABLE: &str = "FRAZIL";
@@ -260,12 +261,13 @@ fn ways_out(by_hand: &str) -> String {
     )
 }
 
-pub(crate) fn spec_error(why: String) -> Error {
+/// A refusal of the spec line.
+pub fn spec_error(why: String) -> Error {
     Error::new(ErrorKind::Spec, why)
 }
 
 /// A value as it was given, or the content of the variable that `env:NAME` names.
-pub(crate) fn resolve(key: &str, value: &str) -> Result<String> {
+pub fn resolve(key: &str, value: &str) -> Result<String> {
     let Some(variable) = value.strip_prefix("env:") else {
         return Ok(value.to_owned());
     };

@@ -4,9 +4,10 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::text::is_number;
 use jiff::Timestamp;
 
-/// 0001-01-01 and 9999-12-31T23:59:59.999: what every language's own type can hold.
+/// 0001-01-01: the first instant that every language's own type can hold.
 pub(crate) const FIRST_MS: i64 = -62_135_596_800_000;
-pub(crate) const LAST_MS: i64 = 253_402_300_799_999;
+/// 9999-12-31T23:59:59.999: the last one.
+pub const LAST_MS: i64 = 253_402_300_799_999;
 
 /// 1990-01-01: an integer below it was most likely meant as seconds.
 const FIRST_INTEGER_EPOCH_MS: i64 = 631_152_000_000;
@@ -15,7 +16,7 @@ const FIRST_INTEGER_EPOCH_MS: i64 = 631_152_000_000;
 const YEAR_MS: f64 = 31_556_952_000.0;
 
 /// Parses `5s`: an integer and ms, s, m or h.
-pub(crate) fn parse_duration(key: &str, text: &str) -> Result<u64> {
+pub fn parse_duration(key: &str, text: &str) -> Result<u64> {
     let refuse = |kind| {
         let allowed = "an integer and ms, s, m or h, up to ten years";
         Error::new(kind, format!("{key}={} is not a duration: {allowed}, such as 10ms", shown(text)))
@@ -37,7 +38,7 @@ pub(crate) fn parse_duration(key: &str, text: &str) -> Result<u64> {
 }
 
 /// Prints a duration in the largest unit that divides it.
-pub(crate) fn show_duration(ms: u64) -> String {
+pub fn show_duration(ms: u64) -> String {
     for (unit, name) in [(3_600_000, "h"), (60_000, "m"), (1_000, "s")] {
         if ms > 0 && ms.is_multiple_of(unit) {
             return format!("{}{name}", ms / unit);
@@ -47,7 +48,7 @@ pub(crate) fn show_duration(ms: u64) -> String {
 }
 
 /// Prints how long something lasts, for people: `4.36 years`.
-pub(crate) fn show_span(ms: f64) -> String {
+pub fn show_span(ms: f64) -> String {
     for (unit, name) in [(YEAR_MS, "years"), (86_400_000.0, "days"), (3_600_000.0, "hours"), (60_000.0, "minutes")] {
         if ms >= unit {
             return format!("{:.2} {name}", ms / unit);

@@ -192,7 +192,7 @@ fn all_numbers_have_an_end() {
 }
 
 #[test]
-fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
+fn a_store_that_went_back_is_refused() {
     let folder = Folder::new("back's");
     let segment = Segment::open(&format!("-orders store=\"{}\" step=100 wait=2s", folder.store())).unwrap();
     assert!(std::process::Command::new("cp").arg("-a").args([folder.beside("first"), folder.beside("copy")]).status().unwrap().success());
@@ -212,34 +212,6 @@ fn a_store_that_went_back_is_refused_until_an_operator_says_where_to_go_on() {
     assert_eq!(refused.kind(), ErrorKind::StoreChanged, "{refused}");
     assert!(refused.to_string().contains("frazil segment 'file:"), "{refused}");
     assert!(segment.batch(3).is_err_and(|error| error.kind() == ErrorKind::StoreChanged && error.written() == 0));
-
-    #[cfg(feature = "cli")]
-    {
-        // The operator runs what the error says, with a number for N.
-        let text = refused.to_string();
-        let printed = &text[text.find("frazil segment").expect("a command")..];
-        let command = |start: &str| printed.replace("--start=N", &format!("--start={start}"));
-        let (status, err) = shell(&command("1"));
-        assert_eq!(status, 1, "{err}");
-        assert!(err.starts_with("frazil: OUT_OF_RANGE: "), "below what the copy itself says: {err}");
-        assert_eq!(segment.next_id().unwrap_err().kind(), ErrorKind::StoreChanged);
-        // The copy allows this one, and the process has given out more.
-        assert_eq!(shell(&command("150")), (0, String::new()));
-        let still = segment.next_id().unwrap_err();
-        assert_eq!(still.kind(), ErrorKind::StoreChanged);
-        assert!(still.to_string().contains("the tag was set back: numbers below"), "{still}");
-        assert_eq!(shell(&command("1000000")), (0, String::new()));
-        assert_eq!(numbers(&segment, 100), (1_000_000..1_000_100).collect::<Vec<_>>());
-    }
-}
-
-/// Runs a printed command in a shell: its exit status, and what it complained about.
-#[cfg(feature = "cli")]
-fn shell(command: &str) -> (i32, String) {
-    let program = std::path::Path::new(env!("CARGO_BIN_EXE_frazil"));
-    let path = format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display());
-    let done = std::process::Command::new("/bin/sh").args(["-c", command]).env("PATH", path).output().expect("a shell");
-    (done.status.code().expect("it ends by itself"), String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
 #[test]

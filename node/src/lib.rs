@@ -46,7 +46,7 @@ pub use wait::end_call;
 /// Runs the command line with the arguments after the program's name; the exit status.
 #[napi]
 pub fn cli(env: &Env, arguments: Vec<String>) -> Result<i32> {
-    error::guard(env, || Ok(frazil::cli::program(arguments.into_iter().map(Into::into))))
+    error::guard(env, || Ok(frazil_cli::program(arguments.into_iter().map(Into::into))))
 }
 
 /// Begins the environment, and exports what is no function of napi's: the mark of refusals, and the raw functions.

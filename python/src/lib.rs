@@ -25,7 +25,7 @@ use std::ffi::OsString;
 #[pyfunction]
 #[pyo3(signature = (arguments, /))]
 fn cli(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<i32> {
-    error::guard(py, || Ok(py.detach(|| frazil::cli::program(arguments))))
+    error::guard(py, || Ok(py.detach(|| frazil_cli::program(arguments))))
 }
 
 /// 64-bit, time-ordered, globally unique IDs.

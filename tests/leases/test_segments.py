@@ -243,6 +243,28 @@ def test_a_wiped_store_is_noticed_by_whoever_has_seen_more(kind, tmp_path):
         check_wiped(kind, server.url if server else f"file:{tmp_path}/store", server)
 
 
+@pytest.mark.stores("postgresql")
+def test_looking_makes_no_table(store):
+    """`frazil nodes` on a wrong database leaves no table there."""
+    _, url, server = store
+    server.sql("DROP SCHEMA IF EXISTS frazil_looking CASCADE; CREATE SCHEMA frazil_looking")
+    own = f"{url}?options=-csearch_path%3Dfrazil_looking"
+
+    def is_there():
+        return server.sql("SELECT to_regclass('frazil_looking.frazil') IS NOT NULL").strip() == "t"
+
+    def run(*arguments):
+        return subprocess.run([*FRAZIL, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+    for arguments in (("nodes", own), ("segment", own, "orders"), ("nodes", own, "--all"), ("doctor", "standard", f"store={own}")):
+        told = run(*arguments)
+        assert not is_there(), f"{arguments}: {told}"
+    assert " is empty: " in run("nodes", own).stdout
+    assert run("segment", own, "orders", "--start=1").returncode == 0
+    assert is_there()
+    assert run("nodes", own, "--all").stdout.endswith("\nsegment  default    orders\n")
+
+
 def check_wiped(kind, url, server):
     spec = f"orders store={url} namespace=wiped wait=2s"
     with opened(spec, url) as segment:

@@ -126,7 +126,7 @@ def features(*of):
 def test_what_the_builds_share_is_compiled_once():
     """The suites in Rust with each binding, and the bindings of the demo with each other: see `aligned` in Cargo.toml."""
     aligned = ",".join(f"{binding}/aligned" for binding in BINDINGS)
-    together = features("--workspace", "--features", f"frazil/stores,frazil/cli,{aligned}", "--edges", "normal,build,dev")
+    together = features("--workspace", "--features", f"frazil/stores,{aligned}", "--edges", "normal,build,dev")
     lean = [
         features("--package", name, "--no-default-features", "--features", "aligned-lean", "--edges", "normal,build") for name in BINDINGS
     ]

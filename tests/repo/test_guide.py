@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
 ERRORS = json.loads((ROOT / "tests/vectors/errors.json").read_text())["errors"]
-# Of the command line alone: core/src/cli/code.rs.
+# Of the command line alone: cli/src/code.rs.
 COMMANDS = ["INPUT", "INPUT_CHANGED", "OUTPUT", "INTERRUPTED"]
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
@@ -55,14 +55,14 @@ def test_an_error_can_be_looked_up(error):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_code_of_commands_can_be_looked_up(name):
     section = sections("errors.md")[name]
-    assert f"`frazil: {name}: ...`" in section and f'"{name}"' in (ROOT / "core/src/cli/code.rs").read_text()
+    assert f"`frazil: {name}: ...`" in section and f'"{name}"' in (ROOT / "cli/src/code.rs").read_text()
     check_texts(name, section)
 
 
 def check_texts(name, section):
     """Each text that a section names is in the code."""
     code = "".join(
-        path.read_text() for crate in ("core", "python", "node", "server") for path in sorted((ROOT / crate / "src").rglob("*.rs"))
+        path.read_text() for crate in ("core", "cli", "python", "node", "server") for path in sorted((ROOT / crate / "src").rglob("*.rs"))
     )
     # A string of Rust goes on in the next line, and has its quotation marks escaped.
     code = re.sub(r"\\\n\s*", "", code).replace('\\"', '"')

@@ -33,14 +33,14 @@ const RIGHT_FOR: Duration = Duration::from_secs(1);
 
 /// The processor's counter, or a substitute in a test.
 #[derive(Clone)]
-pub(crate) struct Counter {
+pub struct Counter {
     #[cfg(all(test, not(loom)))]
     injected: Option<std::sync::Arc<AtomicU64>>,
 }
 
 impl Counter {
     /// Returns `None` where the counter is unreliable.
-    pub(crate) fn of_the_processor() -> Option<Self> {
+    pub fn of_the_processor() -> Option<Self> {
         is_reliable().then_some(Counter {
             #[cfg(all(test, not(loom)))]
             injected: None,

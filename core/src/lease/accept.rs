@@ -16,7 +16,7 @@ use std::time::Duration;
 /// # Errors
 /// `STORE_CORRUPT` for a record that cannot be read; `STORE_UNSUITABLE` for disposable numbers, which a
 /// floor does not keep apart.
-pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(Meta, Swap)> {
+pub fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Result<(Meta, Swap)> {
     let before = Meta::parse(meta)?;
     if Purpose::parse(&before.layout).is_ok_and(|purpose| purpose.disposable.is_some()) {
         let why = "its numbers are disposable, and the store may have forgotten which were given out: use another namespace";
@@ -35,7 +35,7 @@ pub(crate) fn accept(meta: &str, loaded: &Loaded, now_ms: i64, nonce: u64) -> Re
 ///
 /// # Errors
 /// `CONFLICT` for a namespace that was begun.
-pub(crate) fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
+pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
     if loaded.meta.is_some() || !loaded.slots.is_empty() {
         let why =
             "it was begun before, and IDs of it may have been issued: its first leases begin when it says so, or use another namespace";
@@ -46,19 +46,19 @@ pub(crate) fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>
 
 /// The time for which the first start of a namespace waits, because the store may have forgotten what was issued in it; `None` where none
 /// waits.
-pub(crate) fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
+pub fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
     let first = Holder::first(contract.terms.clone(), loaded).ok().flatten().filter(|_| loaded.meta.is_none())?;
     let begins_ms = Meta::parse(&first.new).ok()?.begins_ms()?;
     u64::try_from(begins_ms - loaded.time_ms?).ok().map(Duration::from_millis)
 }
 
 /// A bound that is set back, and the write that does it.
-pub(crate) struct SetBack {
-    pub(crate) node: u64,
-    pub(crate) holder: String,
+pub struct SetBack {
+    pub node: u64,
+    pub holder: String,
     /// The instant at which it would have passed (Unix ms).
-    pub(crate) end_ms: i64,
-    pub(crate) swap: Swap,
+    pub end_ms: i64,
+    pub swap: Swap,
 }
 
 /// The bounds above the floor of the incarnation just begun. No clock that is right can have confirmed them: one was
@@ -66,7 +66,7 @@ pub(crate) struct SetBack {
 ///
 /// Each is given back at the floor, with a version that its holder takes for a loss. IDs that were issued under
 /// it with a later stamp may come again when that time comes: only an operator can decide that.
-pub(crate) fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
+pub fn set_back(meta: &Meta, loaded: &Loaded) -> Vec<SetBack> {
     let (Ok(Purpose { layout, .. }), Some(floor_ms)) = (Purpose::parse(&meta.layout), meta.begins_ms()) else { return Vec::new() };
     let Ok(floor) = layout.tick_of(floor_ms) else { return Vec::new() };
     let bits = layout.sequence().bits();

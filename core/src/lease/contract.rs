@@ -24,7 +24,7 @@ const LONGEST_CALL_MS: u64 = 5_000;
 
 /// The given part of a lease: the same in every process that reads the same spec.
 #[derive(Clone, Debug)]
-pub(crate) struct Contract {
+pub struct Contract {
     pub(crate) address: Address,
     pub(crate) namespace: String,
     pub(crate) terms: Terms,
@@ -105,7 +105,7 @@ impl Contract {
     }
 
     /// Returns the time limit of one call of the store: less than R.
-    pub(crate) fn call_timeout(&self) -> Duration {
+    pub fn call_timeout(&self) -> Duration {
         Duration::from_millis((self.terms.renew_ms * 4 / 5).min(LONGEST_CALL_MS))
     }
 
@@ -132,6 +132,24 @@ impl Contract {
     }
 }
 
+#[cfg(feature = "admin")]
+impl Contract {
+    /// The command that says that no ID of the namespace was ever issued.
+    pub fn beginning(&self) -> String {
+        self.terms.beginning()
+    }
+
+    /// The remedy where the store is another one.
+    pub fn acceptance(&self) -> String {
+        self.terms.acceptance()
+    }
+
+    /// The command that lists the namespace.
+    pub fn nodes_command(&self) -> &str {
+        &self.terms.nodes
+    }
+}
+
 /// The use of a namespace. Disposable numbers are counted per value of the given fields, so
 /// which fields are given is a part of it.
 fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> String {
@@ -144,18 +162,19 @@ fn purpose(layout: &Layout, fields: &[(Option<u64>, u32)], disposable: bool) -> 
 }
 
 /// The use of a namespace, read back from its record.
-#[cfg(feature = "cli")]
-pub(crate) struct Purpose {
-    pub(crate) layout: Layout,
+#[cfg(feature = "admin")]
+pub struct Purpose {
+    /// The owner of the node numbers.
+    pub layout: Layout,
     /// The names of the fields that are given where numbers are disposable; `None` for shared slots.
-    pub(crate) disposable: Option<Vec<String>>,
+    pub disposable: Option<Vec<String>>,
 }
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 impl Purpose {
     /// # Errors
     /// Those of [`Layout::parse`].
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let (layout, given) = text.split_once(DISPOSABLE).map_or((text, None), |(layout, given)| (layout, Some(given)));
         let names = |given: &str| given.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         Ok(Purpose { layout: Layout::parse(layout)?, disposable: given.map(names) })
@@ -190,7 +209,7 @@ impl Times {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(all(test, feature = "admin"))]
 mod tests {
     use super::*;
 

@@ -185,13 +185,13 @@ impl Holder {
     }
 
     /// The write that begins a namespace in which no ID was ever issued: an operator says so.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "admin")]
     pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
         Holder::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
     /// The write that a process makes which finds the namespace like this.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
         Holder::new(terms, fastrand::Rng::new()).establish(loaded)
     }

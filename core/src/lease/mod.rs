@@ -7,7 +7,7 @@
 //! replaces; `root` holds the keepers of this process. `accept` is what an operator
 //! does after a store was replaced.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 mod accept;
 mod candidates;
 mod contract;
@@ -26,19 +26,20 @@ mod seat;
 mod simulation;
 mod visit;
 
-#[cfg(feature = "cli")]
-pub(crate) use accept::{accept, begin, first_wait, set_back};
-#[cfg(feature = "cli")]
-pub(crate) use contract::Purpose;
-pub(crate) use contract::{Contract, Times};
+#[cfg(feature = "admin")]
+pub use accept::{accept, begin, first_wait, set_back};
+pub use contract::Contract;
+#[cfg(feature = "admin")]
+pub use contract::Purpose;
+pub(crate) use contract::Times;
 pub(crate) use duty::{Due, Duty};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
 pub(crate) use holder::nodes_command;
 pub(crate) use line::Line;
-#[cfg(feature = "cli")]
-pub(crate) use overlap::Overlap;
-#[cfg(feature = "cli")]
-pub(crate) use record::{Meta, Slot, Tenure, newer_format};
+#[cfg(feature = "admin")]
+pub use overlap::Overlap;
+#[cfg(feature = "admin")]
+pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
 pub(crate) use root::{engage, lines, open, renew};

@@ -18,19 +18,21 @@ const LONGEST: usize = 64;
 
 /// A node number that two processes may have used at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Overlap {
-    pub(crate) node: u64,
+pub struct Overlap {
+    /// The number.
+    pub node: u64,
     /// The token of the lease that was lost.
     pub(crate) token: u64,
     /// The token of the record that stood in its place; 0 where there was none.
     pub(crate) other: u64,
-    /// The time of the IDs that may have been issued twice (Unix ms).
-    pub(crate) from_ms: i64,
-    pub(crate) to_ms: i64,
+    /// The first time of the IDs that may have been issued twice (Unix ms).
+    pub from_ms: i64,
+    /// The last one.
+    pub to_ms: i64,
     /// Host and process, for people.
-    pub(crate) holder: String,
+    pub holder: String,
     /// The holder that the other record names; empty where there was none.
-    pub(crate) by: String,
+    pub by: String,
 }
 
 impl fmt::Display for Overlap {
@@ -42,11 +44,12 @@ impl fmt::Display for Overlap {
 
 impl Overlap {
     /// The place of a namespace's notes.
-    pub(crate) fn place(namespace: &str) -> String {
+    pub fn place(namespace: &str) -> String {
         format!("{}~", &namespace[..namespace.len().min(LONGEST - 1)])
     }
 
-    pub(crate) fn parse(node: u64, text: &str) -> Option<Self> {
+    /// Reads the note of a number; `None` where the text is none.
+    pub fn parse(node: u64, text: &str) -> Option<Self> {
         let (words, names) = text.strip_prefix(FORMAT)?.split_once(" holder=")?;
         let (holder, by) = names.rsplit_once(" by=")?;
         let mut words = words.split(' ');

@@ -16,25 +16,25 @@ const FORMAT: &str = "1";
 
 /// The record that all slots of a namespace share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Meta {
+pub struct Meta {
     /// Drawn when this incarnation of the store began: a wiped or replaced one has another.
-    pub(crate) nonce: u64,
+    pub nonce: u64,
     /// The server that this incarnation lives on, as the store names it.
-    pub(crate) server: String,
+    pub server: String,
     /// The store's time, in Unix ms, at which the incarnation was first seen; 0 where nothing can have
     /// been lost before it.
-    pub(crate) since_ms: i64,
-    /// The longest window of any process, in ms, and the largest allowance: no bound lies further
-    /// ahead of the store's time than both together.
-    pub(crate) window_ms: u64,
-    pub(crate) allowance_ms: u64,
+    pub since_ms: i64,
+    /// The longest window of any process, in ms. No bound lies further ahead of the store's time than it and the allowance.
+    pub window_ms: u64,
+    /// The largest allowance of any process, in ms.
+    pub allowance_ms: u64,
     /// The owner of the node numbers: the layout's text and the kind of lease.
-    pub(crate) layout: String,
+    pub layout: String,
 }
 
 /// The state of a node number in its slot's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tenure {
+pub enum Tenure {
     /// Leased up to the bound.
     Held,
     /// Given back.
@@ -44,7 +44,8 @@ pub(crate) enum Tenure {
 }
 
 impl Tenure {
-    pub(crate) fn name(self) -> &'static str {
+    /// The word that stands in the record.
+    pub fn name(self) -> &'static str {
         match self {
             Tenure::Held => "held",
             Tenure::Free => "free",
@@ -55,16 +56,17 @@ impl Tenure {
 
 /// One slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) tenure: Tenure,
+pub struct Slot {
+    /// The state of the number.
+    pub tenure: Tenure,
     /// Drawn at every acquisition.
     pub(crate) token: u64,
     /// Grows by one with every write.
-    pub(crate) version: u64,
+    pub version: u64,
     /// The last word that may have been issued.
-    pub(crate) bound: u64,
+    pub bound: u64,
     /// Host and process, for people.
-    pub(crate) holder: String,
+    pub holder: String,
 }
 
 impl fmt::Display for Meta {
@@ -92,18 +94,18 @@ impl Meta {
     }
 
     /// W + A: how far ahead of the store's time a bound may lie; so little that a time may be added.
-    pub(crate) fn reach_ms(&self) -> i64 {
+    pub fn reach_ms(&self) -> i64 {
         i64::try_from(self.window_ms.saturating_add(self.allowance_ms)).unwrap_or(i64::MAX).min(i64::MAX / 4)
     }
 
     /// The floor, since + W + A + e: when the first leases can begin. `None` where nothing can have been lost.
-    pub(crate) fn begins_ms(&self) -> Option<i64> {
+    pub fn begins_ms(&self) -> Option<i64> {
         (self.since_ms != 0).then(|| self.since_ms.saturating_add(self.reach_ms()).saturating_add(CLOCK_ERROR_MS))
     }
 
     /// # Errors
     /// `STORE_CORRUPT`.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let read = || {
             let mut rest = text.strip_prefix(FORMAT)?.strip_prefix(' ')?;
             Some(Meta {
@@ -122,7 +124,7 @@ impl Meta {
 impl Slot {
     /// # Errors
     /// `STORE_CORRUPT`.
-    pub(crate) fn parse(node: u64, text: &str) -> Result<Self> {
+    pub fn parse(node: u64, text: &str) -> Result<Self> {
         let read = || {
             let (tenure, mut rest) = text.strip_prefix(FORMAT)?.strip_prefix(' ')?.split_once(' ')?;
             let tenure = [Tenure::Held, Tenure::Free, Tenure::Count].into_iter().find(|known| known.name() == tenure)?;
@@ -146,7 +148,7 @@ fn word<'a>(rest: &mut &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// The number of a format that this frazil does not know, which a newer one has written.
-pub(crate) fn newer_format(text: &str) -> Option<u32> {
+pub fn newer_format(text: &str) -> Option<u32> {
     let format = text.split(' ').next().and_then(|word| word.parse::<u32>().ok());
     format.filter(|format| format.to_string() != FORMAT)
 }

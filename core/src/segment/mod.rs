@@ -5,7 +5,7 @@
 //! takes them from other systems' tables, `supply` decides how many and from which store, `plan` is the spec line,
 //! `operator` sets where a tag goes on. What is taken waits in a [`Chain`](crate::chain::Chain).
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 mod operator;
 mod plan;
 mod record;
@@ -14,12 +14,12 @@ mod source;
 mod supply;
 mod table;
 
-#[cfg(feature = "cli")]
-pub(crate) use operator::begin;
-#[cfg(any(feature = "cli", feature = "lend"))]
-pub(crate) use plan::check_name;
+#[cfg(feature = "admin")]
+pub use operator::begin;
+#[cfg(any(feature = "admin", feature = "lend"))]
+pub use plan::check_name;
 pub(crate) use plan::{Plan, Way, parse_number};
-#[cfg(feature = "cli")]
-pub(crate) use record::{Origin, Record};
-#[cfg(feature = "cli")]
-pub(crate) use source::place;
+#[cfg(feature = "admin")]
+pub use record::{Origin, Record};
+#[cfg(feature = "admin")]
+pub use source::place;

@@ -12,7 +12,7 @@ use crate::store::{Loaded, Swap};
 /// # Errors
 /// `OUT_OF_RANGE` for a start below the record's next number, and for values that cannot be; `SPEC` for what is no
 /// number; `SEGMENT_MISMATCH` for another increment or offset than the record's; `STORE_CORRUPT`.
-pub(crate) fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&str>, start: &str, nonce: u64) -> Result<(Record, Swap)> {
+pub fn begin(loaded: &Loaded, increment: Option<&str>, offset: Option<&str>, start: &str, nonce: u64) -> Result<(Record, Swap)> {
     let before = loaded.meta.as_deref().map(Record::parse).transpose()?;
     let lattice = lattice(before.as_ref(), increment, offset)?;
     if let Some(before) = before.as_ref().filter(|before| before.lattice != lattice) {

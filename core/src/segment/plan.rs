@@ -158,7 +158,7 @@ fn own(spec: &Spec, tag: &str, way: Way) -> Result<(Vec<Address>, Kept)> {
 ///
 /// # Errors
 /// `SPEC`, `OUT_OF_RANGE`.
-pub(crate) fn check_name(namespace: &str, tag: &str) -> Result<()> {
+pub fn check_name(namespace: &str, tag: &str) -> Result<()> {
     check_namespace(tag).map_err(|_| spec_error(format!("tag {} is not a name: 1 to 64 of a-z, A-Z, 0-9, . _ -", shown(tag))))?;
     check_namespace(namespace)?;
     let length = namespace.len() + 1 + tag.len();

@@ -17,11 +17,11 @@ pub(super) const LAST: u64 = i64::MAX as u64;
 
 /// Which numbers a store hands out: `offset`, `offset + increment`, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lattice {
+pub struct Lattice {
     /// At least 1.
-    pub(crate) increment: u64,
+    pub increment: u64,
     /// Below the increment.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 impl Lattice {
@@ -40,27 +40,31 @@ impl fmt::Display for Lattice {
 
 /// The author of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// A process that found no record.
     Start,
     /// An operator, who vouches for it that no number from `next` on was given out before.
     Operator,
 }
 
+/// The record of a tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub struct Record {
     /// Drawn when this history began.
-    pub(crate) nonce: u64,
-    pub(crate) origin: Origin,
+    pub nonce: u64,
+    /// The author of this history.
+    pub origin: Origin,
     /// The server that it lives on, as the store names it.
-    pub(crate) server: String,
-    pub(crate) lattice: Lattice,
+    pub server: String,
+    /// The numbers that are this store's.
+    pub lattice: Lattice,
     /// The first number that was not handed out; above [`LAST`] when all were.
-    pub(crate) next: u64,
+    pub next: u64,
 }
 
 impl Origin {
-    pub(crate) fn name(self) -> &'static str {
+    /// The word that stands in the record.
+    pub fn name(self) -> &'static str {
         match self {
             Origin::Start => "start",
             Origin::Operator => "operator",
@@ -84,13 +88,13 @@ impl Record {
     }
 
     /// Returns whether a number is left.
-    pub(crate) fn has_numbers(&self) -> bool {
+    pub fn has_numbers(&self) -> bool {
         self.next <= LAST
     }
 
     /// # Errors
     /// `STORE_CORRUPT`.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let read = || {
             let mut words = text.strip_prefix(FORMAT)?.split(' ');
             let mut word = |key: &str| words.next()?.strip_prefix(key)?.strip_prefix('=');

@@ -75,7 +75,7 @@ pub(crate) struct Tagged {
 }
 
 /// The namespace under which a tag's record stands; no namespace of node numbers has a `~`.
-pub(crate) fn place(namespace: &str, tag: &str) -> String {
+pub fn place(namespace: &str, tag: &str) -> String {
     format!("{namespace}~{tag}")
 }
 

@@ -15,7 +15,7 @@ use crate::text::{is_number, shown_number};
 use crate::time;
 
 /// The source of a generator's node number.
-pub(crate) enum Source {
+pub enum Source {
     /// Given in the spec.
     Fixed(u64),
     /// Leased from a store.
@@ -121,7 +121,7 @@ impl Spec {
     }
 
     /// The layout and the policies of a preset's name, a layout's fields, or a whole spec line, whose other keys say nothing of IDs.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "admin")]
     pub(crate) fn of_layout(text: &str) -> Result<(Layout, Policies)> {
         let text = text.trim();
         let is_line = !text.contains('=') && text.starts_with("time:");
@@ -227,7 +227,7 @@ impl Spec {
 }
 
 /// A namespace is a part of keys, folders and table rows: what is safe in all of them.
-pub(crate) fn check_namespace(name: &str) -> Result<()> {
+pub fn check_namespace(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     if !name.is_empty() && name.len() <= LONGEST_NAMESPACE && name.chars().all(plain) && !name.chars().all(|c| c == '.') {
         return Ok(());

@@ -56,29 +56,32 @@ const NODES_END: u64 = 1 << 62;
 
 /// Which slots to read beside the meta record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub enum Which {
+    /// All of them.
     All,
+    /// The one of this number.
     One(u64),
 }
 
 /// The content of a namespace, read at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Loaded {
-    pub(crate) meta: Option<String>,
+pub struct Loaded {
+    /// The record that all slots share.
+    pub meta: Option<String>,
     /// The identity of this server, and of its history, among others that may answer at the same
     /// address; without spaces, empty where there is no such thing.
-    pub(crate) server: String,
+    pub server: String,
     /// The store's own clock in Unix ms, where it has one.
-    pub(crate) time_ms: Option<i64>,
+    pub time_ms: Option<i64>,
     /// Those of the slots asked for that have a record.
-    pub(crate) slots: Vec<(u64, String)>,
+    pub slots: Vec<(u64, String)>,
     /// True if acknowledged writes may be lost while the server keeps its name, as Redis' are.
-    pub(crate) loses_writes: bool,
+    pub loses_writes: bool,
 }
 
 /// The name of a record in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Key {
+pub enum Key {
     Meta,
     Slot(u64),
 }
@@ -86,7 +89,7 @@ pub(crate) enum Key {
 /// A compare-and-set. The store does all of it in one atomic operation: it compares, and writes only
 /// if everything is as it says here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Swap {
+pub struct Swap {
     /// The meta record that must stand there, whole; `None`: there must be none.
     pub(crate) meta: Option<String>,
     /// The [`Loaded::server`] that must answer.
@@ -111,7 +114,8 @@ impl Swap {
 
 /// The outcome of a [`Swap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Swapped {
+pub enum Swapped {
+    /// The record was written.
     Done,
     /// A record, or the server, is not what was expected: nothing was written.
     Differs,
@@ -126,7 +130,7 @@ pub(crate) enum Swapped {
 /// Used by one thread at a time. Every call returns within the timeout that the connection was made with, or was told since. After
 /// an error the connection is dropped and a new one made; an error of `swap` means that the write may or
 /// may not have happened, or may still happen.
-pub(crate) trait Store: Send {
+pub trait Store: Send {
     /// Sets the time limit of each later call.
     fn set_timeout(&mut self, timeout: Duration);
 
@@ -165,7 +169,7 @@ pub(crate) trait Store: Send {
 
 /// A store's address, as the spec names it.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Address(Secret);
+pub struct Address(Secret);
 
 /// The kinds of store, and how each is named: a word, or the beginning of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +223,7 @@ impl Address {
     ///
     /// # Errors
     /// `SPEC` for what names no store, `STORE_NOT_BUILT` for one that this build has no client for.
-    pub(crate) fn parse(text: &str) -> Result<Self> {
+    pub fn parse(text: &str) -> Result<Self> {
         let address = Address(Secret::new(text));
         let kind = address.kind()?;
         if kind == Kind::File && text.contains("://") {
@@ -251,13 +255,13 @@ impl Address {
     }
 
     /// The beginnings of the addresses that this build knows.
-    #[cfg(feature = "cli")]
-    pub(crate) fn kinds() -> impl Iterator<Item = &'static str> {
+    #[cfg(feature = "admin")]
+    pub fn kinds() -> impl Iterator<Item = &'static str> {
         KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name)
     }
 
     /// Returns whether the store is on this machine, and answers within milliseconds.
-    pub(crate) fn is_near(&self) -> bool {
+    pub fn is_near(&self) -> bool {
         self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
     }
 
@@ -265,8 +269,8 @@ impl Address {
     ///
     /// # Errors
     /// `STORE_UNSUITABLE` for a missing folder that would be on a file system that keeps no lease.
-    #[cfg(feature = "cli")]
-    pub(crate) fn missing_folder(&self) -> Result<Option<&str>> {
+    #[cfg(feature = "admin")]
+    pub fn missing_folder(&self) -> Result<Option<&str>> {
         let folder = self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists());
         #[cfg(unix)]
         folder.map_or(Ok(()), |folder| file::check_place(folder.as_ref()))?;
@@ -274,8 +278,8 @@ impl Address {
     }
 
     /// The place of the records, if they end with this process, the container or the machine's uptime.
-    #[cfg(feature = "cli")]
-    pub(crate) fn passing(&self) -> Option<&'static str> {
+    #[cfg(feature = "admin")]
+    pub fn passing(&self) -> Option<&'static str> {
         match self.kind().ok()? {
             Kind::Memory => Some("memory, which ends with this process"),
             #[cfg(unix)]
@@ -318,8 +322,8 @@ impl Address {
     ///
     /// # Errors
     /// As [`connect`](Address::connect).
-    #[cfg(feature = "cli")]
-    pub(crate) fn look(&self, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
+    #[cfg(feature = "admin")]
+    pub fn look(&self, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
         match self.kind()? {
             #[cfg(unix)]
             Kind::Local => file::look_local(timeout),
@@ -336,7 +340,7 @@ impl Address {
     /// # Errors
     /// `STORE_*`, naming the address without its credentials.
     #[cfg_attr(not(unix), allow(unused_variables, reason = "memory may be all that is left"))]
-    pub(crate) fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
+    pub fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
         let text = self.0.expose();
         match self.kind()? {
             Kind::Memory => memory::connect(),
@@ -364,8 +368,8 @@ impl Address {
 ///
 /// # Errors
 /// `STORE_*`, `SPEC`.
-#[cfg(feature = "cli")]
-pub(crate) fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<()> {
+#[cfg(feature = "admin")]
+pub fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<()> {
     #[cfg(feature = "sql")]
     return sql::column(url, query, stop, take);
     #[cfg(not(feature = "sql"))]

@@ -213,12 +213,12 @@ fn judge(dir: &Path, explicit: bool, kind: u32) -> Result<()> {
 }
 
 /// The file system of a folder, if its files end with the container or the machine's uptime.
-#[cfg(all(feature = "cli", target_os = "linux"))]
+#[cfg(all(feature = "admin", target_os = "linux"))]
 pub(in crate::store) fn passing(dir: &Path) -> Option<&'static str> {
     rustix::fs::statfs(dir).ok().and_then(|found| name_in(PASSING, found.f_type as u32))
 }
 
-#[cfg(all(feature = "cli", not(target_os = "linux")))]
+#[cfg(all(feature = "admin", not(target_os = "linux")))]
 pub(in crate::store) fn passing(_: &Path) -> Option<&'static str> {
     None
 }
@@ -227,7 +227,7 @@ pub(in crate::store) fn passing(_: &Path) -> Option<&'static str> {
 ///
 /// # Errors
 /// `STORE_UNSUITABLE` for one that keeps no lease.
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(in crate::store) fn check_place(dir: &Path) -> Result<()> {
     let existing = dir.ancestors().find(|folder| folder.exists()).unwrap_or(dir);
     check_file_system(dir, existing, true)

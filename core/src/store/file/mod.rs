@@ -39,7 +39,7 @@ mod refusal;
 mod tests;
 
 pub(super) use folder::local_dir;
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(super) use folder::{check_place, passing};
 
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
@@ -80,7 +80,7 @@ pub(super) fn connect(dir: &Path, explicit: bool, timeout: Duration) -> Result<B
 ///
 /// # Errors
 /// As [`connect`].
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(super) fn look(dir: &Path, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
     dir.exists().then(|| open(dir, Rules { explicit: true, private: false }, timeout, true)).transpose()
 }
@@ -89,7 +89,7 @@ pub(super) fn look(dir: &Path, timeout: Duration) -> Result<Option<Box<dyn Store
 ///
 /// # Errors
 /// As [`connect_local`].
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(super) fn look_local(timeout: Duration) -> Result<Option<Box<dyn Store>>> {
     let dir = local_dir()?;
     dir.exists().then(|| open(&dir, Rules { explicit: folder::is_given(), private: true }, timeout, true)).transpose()

@@ -453,42 +453,6 @@ fn memory() {
     assert_eq!(store.load(SPACE, Which::All).unwrap().slots, [(1, "one".to_owned())]);
 }
 
-#[cfg(feature = "cli")]
-#[test]
-#[ignore = "needs redis-server: tests/servers runs it"]
-fn a_first_start_says_what_it_waits_for_and_where_nothing_was_issued_none_waits() {
-    use crate::{Snowflake, Spec, cli};
-    use std::sync::Mutex;
-
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    crate::on_event(|event| TOLD.lock().unwrap().push(format!("{} {}", event.name, event.text)));
-    let server = Server::start(&[]);
-    let store = server.url();
-    let spec = |namespace: &str| Spec::parse(&format!("standard store={store} namespace={namespace} window=20s")).unwrap();
-    let open = |namespace: &str, wait_ms: u64| Snowflake::open_spec(spec(namespace), Duration::from_millis(wait_ms));
-    let run = |line: &[&str]| {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let status = cli::main(line.iter().map(Into::into), &mut out, &mut err);
-        (status, String::from_utf8_lossy(&[out, err].concat()).split_whitespace().collect::<Vec<_>>().join(" "))
-    };
-    let command = |namespace: &str| format!("`frazil nodes {store} --namespace {namespace} --begin 'standard window=20s'`");
-    let (status, told) = run(&["doctor", &spec("new").to_string()]);
-    assert!(status == 0 && told.contains("warn namespace new: empty; the first start waits 26 s"), "{told}");
-    assert!(told.contains(&format!("run {} before the first start", command("new"))), "{told}");
-    let error = refused(open("new", 2_500), ErrorKind::WouldBlock, &["leases begin at 2", &command("new")]);
-    let told: Vec<_> =
-        TOLD.lock().unwrap().iter().filter(|text| text.starts_with("lease.waiting") && text.contains("namespace=new")).cloned().collect();
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains(error.split_once(": leases").unwrap().1), "{told:?} {error}");
-    let (status, told) = run(&["nodes", &store, "--namespace", "begun", "--begin", "standard window=20s"]);
-    assert_eq!(status, 0, "{told}");
-    assert!(!run(&["doctor", &spec("begun").to_string()]).1.contains("the first start waits"));
-    let since = Instant::now();
-    open("begun", 60_000).unwrap().next_id().unwrap();
-    assert!(since.elapsed() < Duration::from_secs(15), "far less than the floor");
-    assert!(!TOLD.lock().unwrap().iter().any(|text| text.starts_with("lease.waiting") && text.contains("namespace=begun")));
-}
-
 #[test]
 #[ignore = "needs redis-server: tests/servers runs it"]
 fn servers_of_another_kind() {

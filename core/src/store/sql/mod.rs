@@ -29,7 +29,7 @@
 //! A store has its own runtime and belongs on a thread of its own: not inside an async runtime, where waiting in place is
 //! not possible.
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 mod column;
 mod link;
 mod mysql;
@@ -38,7 +38,7 @@ mod refusal;
 mod table;
 mod url;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(super) use column::column;
 pub(super) use table::connect as connect_table;
 
@@ -102,7 +102,7 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 ///
 /// # Errors
 /// As [`connect`].
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 pub(super) fn look(url: &str, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
     let (mut link, inspect) = open(url, timeout)?;
     if inspect(&mut link, "frazil")?.is_none() {

@@ -132,36 +132,6 @@ fn a_table_that_becomes_unlogged() {
     settings_are_looked_at_again(&own, &["ALTER TABLE frazil SET UNLOGGED"], &["ALTER TABLE frazil SET LOGGED"], "UNLOGGED", link);
 }
 
-/// `frazil nodes` on a wrong database leaves no table there.
-#[cfg(feature = "cli")]
-#[test]
-#[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
-fn looking_makes_no_table() {
-    let url = server("FRAZIL_TEST_POSTGRESQL");
-    let schema = "frazil_looking";
-    let own = format!("{url}{}options=-csearch_path%3D{schema}", if url.contains('?') { '&' } else { '?' });
-    let mut link = Link::connect(url::postgresql(&own).unwrap(), 60 * SECOND).unwrap();
-    link.ask(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE")).unwrap();
-    link.ask(&format!("CREATE SCHEMA {schema}")).unwrap();
-    let mut is_there = || link.ask("SELECT to_regclass('frazil')::text").unwrap()[0][0].is_some();
-
-    let cli = |arguments: &[&str]| {
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        let status = crate::cli::main(arguments.iter().map(Into::into), &mut out, &mut err);
-        (status, String::from_utf8(out).unwrap())
-    };
-    for arguments in
-        [&["nodes", &own][..], &["segment", &own, "orders"], &["nodes", &own, "--all"], &["doctor", "standard", &format!("store={own}")]]
-    {
-        let (_, out) = cli(arguments);
-        assert!(!is_there(), "{arguments:?}: {out}");
-    }
-    assert!(cli(&["nodes", &own]).1.contains(" is empty: "));
-    assert_eq!(cli(&["segment", &own, "orders", "--start=1"]).0, 0);
-    assert!(is_there());
-    assert!(cli(&["nodes", &own, "--all"]).1.ends_with("\nsegment  default    orders\n"));
-}
-
 #[test]
 #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
 fn a_time_limit_of_the_account() {
@@ -173,7 +143,7 @@ fn a_time_limit_of_the_account() {
 }
 
 /// The rows that `frazil merge-audit` reads.
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 fn rows_of_a_query(url: &str) {
     let ask = |query: &str, most: usize| {
         let mut values = Vec::new();
@@ -199,14 +169,14 @@ fn rows_of_a_query(url: &str) {
 }
 
 #[test]
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 #[ignore = "needs FRAZIL_TEST_POSTGRESQL: tests/servers runs it"]
 fn rows_of_a_query_in_postgresql() {
     rows_of_a_query(&server("FRAZIL_TEST_POSTGRESQL"));
 }
 
 #[test]
-#[cfg(feature = "cli")]
+#[cfg(feature = "admin")]
 #[ignore = "needs FRAZIL_TEST_MARIADB: tests/servers runs it"]
 fn rows_of_a_query_in_mariadb() {
     rows_of_a_query(&server("FRAZIL_TEST_MARIADB"));

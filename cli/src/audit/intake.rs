@@ -1,0 +1,127 @@
+//! Lines of one source, taken one by one: IDs go to the sorter in batches, the rest is noted.
+
+use super::failure::{Failure, Outcome};
+use super::fields::{Fields, When};
+use super::number::{self, Broken};
+use super::progress::{Progress, grouped};
+use super::reading::{Place, Reading};
+use super::record::Record;
+use frazil::admin::shown;
+use frazil::{Error, ErrorKind};
+use std::time::Instant;
+
+/// What goes to the sorter: a source's records up to a place in it.
+pub(super) struct Batch {
+    pub(super) source: usize,
+    pub(super) records: Vec<Record>,
+    pub(super) reading: Reading,
+    pub(super) place: Place,
+    pub(super) complete: bool,
+}
+
+/// So often it is asked whether to go on.
+const LOOK_EVERY: u64 = 1 << 16;
+
+pub(super) struct Intake<'a> {
+    pub(super) source: usize,
+    pub(super) name: &'a str,
+    pub(super) fields: &'a Fields,
+    pub(super) strict: bool,
+    pub(super) reading: Reading,
+    pub(super) records: Vec<Record>,
+    /// A batch is as large as this.
+    pub(super) capacity: usize,
+    pub(super) progress: &'a mut Progress,
+    pub(super) begun: Instant,
+    /// Bytes of the source, where that is known.
+    pub(super) bytes: Option<u64>,
+    pub(super) seen: u64,
+    /// Sends a batch, and gives an empty buffer back.
+    pub(super) send: &'a mut dyn FnMut(Batch) -> Outcome<Vec<Record>>,
+    pub(super) place: Place,
+}
+
+impl Intake<'_> {
+    /// One line or field, and where reading would go on behind it.
+    ///
+    /// # Errors
+    /// `ID_INVALID` where it is broken under `--strict`; `INTERRUPTED`.
+    #[inline]
+    pub(super) fn take(&mut self, line: u64, bytes: &[u8], behind: Place) -> Outcome<()> {
+        match number::parse(bytes) {
+            Ok(Some(id)) => {
+                self.place = behind;
+                if let Some(unix_ms) = self.fields.time(id).filter(|unix_ms| self.fields.when(*unix_ms) == When::Plausible) {
+                    self.reading.order.next(id, unix_ms, self.fields.layout().tick_ms() as i64, line);
+                }
+                self.reading.ids += 1;
+                self.records.push(Record::new(id, self.source, line));
+                if self.records.len() == self.capacity {
+                    self.send(false)?;
+                }
+            }
+            Ok(None) => {}
+            Err(why) => return self.broken(line, why, bytes, behind),
+        }
+        self.pass(behind)
+    }
+
+    /// Goes on behind a line.
+    #[inline]
+    pub(super) fn pass(&mut self, behind: Place) -> Outcome<()> {
+        self.place = behind;
+        self.seen += 1;
+        if self.seen.is_multiple_of(LOOK_EVERY) {
+            self.look()?;
+        }
+        Ok(())
+    }
+
+    /// A line that is no ID. Under `--strict` a resume is to meet it again.
+    #[cold]
+    pub(super) fn broken(&mut self, line: u64, why: Broken, bytes: &[u8], behind: Place) -> Outcome<()> {
+        let text = shown(&String::from_utf8_lossy(bytes.trim_ascii()));
+        if self.strict {
+            let why = format!("{}, line {line}: {text} is no ID: {}", self.name, why.meaning());
+            return Err(Error::new(ErrorKind::IdInvalid, why).into());
+        }
+        self.reading.broken(line, why, text);
+        self.pass(behind)
+    }
+
+    #[cold]
+    fn look(&mut self) -> Outcome<()> {
+        let (name, ids, seconds) = (self.name, self.reading.ids, self.begun.elapsed().as_secs());
+        let part = self.bytes.filter(|bytes| *bytes > 0).map(|bytes| format!("{} %, ", self.place.byte.min(bytes) * 100 / bytes));
+        self.progress.say(|| format!("reading: {}{} IDs, {seconds} s, {name}", part.unwrap_or_default(), grouped(ids)))
+    }
+
+    /// Sends what there is.
+    pub(super) fn send(&mut self, complete: bool) -> Outcome<()> {
+        let batch = Batch {
+            source: self.source,
+            records: std::mem::take(&mut self.records),
+            reading: self.reading.clone(),
+            place: self.place,
+            complete,
+        };
+        self.records = (self.send)(batch)?;
+        Ok(())
+    }
+}
+
+/// The beginning of a file that is no UTF-8 text tells what it is.
+pub(super) fn check_beginning(name: &str, bytes: &[u8]) -> Outcome<()> {
+    let is = if bytes.starts_with(b"SQLite format 3\0") {
+        "it is an SQLite database: sqlite3 FILE 'select id from items' > ids.txt"
+    } else if bytes.starts_with(b"PAR1") {
+        "it is Parquet: duckdb -csv -c \"select id from 'FILE'\" > ids.csv"
+    } else if bytes.starts_with(&[0x1f, 0x8b]) || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        "it is compressed: unpack it first"
+    } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        "it is UTF-16: iconv -f UTF-16 -t UTF-8 FILE > ids.txt"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Input(format!("the source {name} is no text in UTF-8: {is}")))
+}

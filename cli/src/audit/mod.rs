@@ -1,0 +1,215 @@
+//! `frazil merge-audit`: what to know before databases are merged whose rows have IDs of one layout.
+//!
+//! Sources are read one by one; their IDs, each with its place, become sorted runs on disk ([`read`], [`work`]). The runs are merged, so
+//! that all IDs pass once in order, and what they say is counted ([`merge`], [`tally`]). Then it is told ([`findings`], [`text`], [`json`],
+//! [`html`]), and new IDs are made for those that are there twice ([`remap`]).
+
+mod arguments;
+mod failure;
+mod fields;
+mod findings;
+mod html;
+mod intake;
+mod interrupt;
+mod json;
+mod lines;
+mod merge;
+mod number;
+mod order;
+mod progress;
+mod read;
+mod reading;
+mod record;
+mod remap;
+mod result;
+mod rounding;
+mod rows;
+mod run;
+mod source;
+mod sql;
+mod svg;
+mod table;
+mod tally;
+mod text;
+mod whole;
+mod work;
+
+pub(super) use arguments::MergeAudit;
+
+use super::status::{DONE, FAILED, INTERRUPTED};
+use failure::{Failure, Outcome};
+use fields::Fields;
+use frazil::admin::{Start, find_preset, first_word, of_layout, shown, system_ms, value};
+use frazil::{Error, ErrorKind, Layout, Result, Spec};
+use progress::{Progress, counted, grouped};
+use record::{MOST_SOURCES, Record};
+use remap::Mint;
+use result::Audit;
+use source::Source;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use tally::Tally;
+use whole::Whole;
+use work::Work;
+
+const FOUND: i32 = 3;
+
+const LEAST_MEMORY: u64 = 1 << 16;
+/// The runs that are merged are asked so often whether to go on.
+const LOOK_EVERY: u64 = 1 << 16;
+
+/// Runs the command and returns its exit status: 0, 1, 3 for findings, 130 after Ctrl-C. `width` is that of a terminal.
+pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn Write, err: &mut dyn Write) -> i32 {
+    let watch = interrupt::Watch::begin();
+    let done = run(arguments, width, out, err);
+    drop(watch);
+    match done {
+        Ok(true) => DONE,
+        Ok(false) => FOUND,
+        Err(failure) => {
+            // Who does not read errors learns it from the status.
+            let _ = writeln!(err, "frazil: {}: {failure}", failure.name());
+            if matches!(failure, Failure::Interrupted(_)) { INTERRUPTED } else { FAILED }
+        }
+    }
+}
+
+/// Whether nothing was found.
+fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
+    let (layout, start) = parse_layout(&arguments.layout)?;
+    let fields = Fields::new(&layout, start, system_ms());
+    let memory = parse_memory(&arguments.memory)?;
+    let sources = arguments.sources.iter().map(|given| Source::parse(given)).collect::<Outcome<Vec<_>>>()?;
+    check_count(&sources)?;
+    check_query(&sources, arguments.query.as_deref())?;
+    let script = match arguments.apply_to.as_slice() {
+        [] => None,
+        columns => Some(sql::Script::new(&arguments.dialect, columns)?),
+    };
+    let identities = sources.iter().map(Source::identity).collect::<Outcome<Vec<_>>>()?;
+    source::check_distinct(&sources, &identities)?;
+    let mint = arguments.remap.as_deref().map(|spec| Mint::open(spec, &fields)).transpose()?;
+
+    let MergeAudit { out, column, query, strict, .. } = arguments;
+    fs::create_dir_all(out).map_err(Failure::output(out))?;
+    if mint.is_some() {
+        remap::check_fresh(out)?;
+    }
+    let folder = arguments.work.clone().unwrap_or_else(|| out.join("work"));
+    let settings = format!("{} {column:?} {strict} {:?}", fields.layout(), arguments.sources.len());
+    let mut progress = Progress::new();
+    let work = Work::open(&folder, settings, identities)?;
+    if work.kept() > 0 {
+        let _ = writeln!(err, "frazil: going on from {}: {} need not be read again", folder.display(), counted(work.kept(), "ID"));
+    }
+    let how = read::How { fields: &fields, column, query: query.as_deref().unwrap_or_default(), strict: *strict, memory };
+    let work = read::read(&sources, &how, work, &mut progress)?;
+    if work.ids() == 0 {
+        let why = "the sources hold no ID at all: look whether the exports failed, and at the lines, which --strict shows";
+        return Err(Failure::Input(why.to_owned()));
+    }
+
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    let list = folder.join("repeats");
+    let mut tally = Tally::new(&fields, sources.len());
+    merge_all(&work, &names, &mut tally, out, &list, &mut progress)?;
+    let readings = work.states().iter().map(|state| &state.reading).collect();
+    let mut audit = Audit::new(&fields, system_ms(), names, readings, &tally, arguments.shared_nodes, out.clone());
+    if let Some(mint) = mint {
+        audit.remap = Some(interruptible(&work, mint.run(&list, out, &audit, script.as_ref(), &mut progress))?);
+    }
+    let mut report = Whole::create(out.join("report.html"))?;
+    report.write(audit.html())?;
+    report.finish()?;
+    drop(progress);
+    let text = if arguments.json { format!("{:#}\n", audit.json()) } else { audit.text(width) };
+    let printed = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+    let is_clean = audit.is_clean();
+    work.remove();
+    printed.map(|()| is_clean).map_err(|error| Failure::Output(format!("the output cannot be written, the report is complete: {error}")))
+}
+
+/// All IDs in order: counted, and what is there twice written down.
+fn merge_all(work: &Work, names: &[&str], tally: &mut Tally<'_>, out: &Path, list: &Path, progress: &mut Progress) -> Outcome<()> {
+    let (mut duplicates, mut repeats) = (Whole::create(out.join("duplicates.csv"))?, Whole::create(list.to_owned())?);
+    let names: Vec<_> = names.iter().map(|name| csv_field(name)).collect();
+    duplicates.write("id,source,line\n")?;
+    let total = work.ids();
+    let mut merged = 0;
+    let mut write = |record: Record| duplicates.write(format_args!("{},{},{}\n", record.id, names[record.source()], record.line()));
+    let took = merge::each(work.folder(), &work.runs(), merge::FAN_IN, |record| {
+        let said = tally.take(record);
+        if said.is_duplicate {
+            said.first.map_or(Ok(()), &mut write)?;
+            write(record)?;
+        }
+        if let Some(repeat) = said.repeat {
+            repeats.write(format_args!("{},{}\n", repeat.id, repeat.source))?;
+        }
+        merged += 1;
+        if merged % LOOK_EVERY == 0 {
+            progress.say(|| format!("comparing: {} %, {} IDs", merged * 100 / total, grouped(merged)))?;
+        }
+        Ok(())
+    });
+    interruptible(work, took)?;
+    duplicates.finish()?;
+    repeats.finish().map(drop)
+}
+
+/// Says what is kept, where the work was interrupted.
+fn interruptible<T>(work: &Work, done: Outcome<T>) -> Outcome<T> {
+    done.map_err(|failure| match failure {
+        Failure::Interrupted(_) => Failure::Interrupted(read::kept(work)),
+        other => other,
+    })
+}
+
+/// The layout of a spec, and where a tick begins, if the spec or its preset says so. A preset that leaves it open may be another system's.
+fn parse_layout(text: &str) -> Result<(Layout, Option<Start>)> {
+    let (layout, policies) = of_layout(text)?;
+    let named = |name: &str| find_preset(name).is_ok_and(|preset| preset.policies.iter().any(|(key, _)| *key == "start"));
+    let is_known = |spec: &Spec| first_word(spec).is_some_and(named) || value(spec, "start").is_ok_and(|start| start.is_some());
+    let start = Spec::parse(text).ok().filter(is_known).map(|_| policies.start);
+    Ok((layout, start))
+}
+
+fn check_count(sources: &[Source]) -> Outcome<()> {
+    if sources.len() <= MOST_SOURCES {
+        return Ok(());
+    }
+    let why = format!("{} sources are too many: at most {MOST_SOURCES}", sources.len());
+    Err(Error::new(ErrorKind::OutOfRange, why).into())
+}
+
+/// A query without a database, or the other way round, is told before hours of reading.
+fn check_query(sources: &[Source], query: Option<&str>) -> Outcome<()> {
+    let database = sources.iter().find(|source| source.is_query());
+    let why = match (database, query) {
+        (Some(source), None) => format!("source={} is a database: say --query 'select id from items'", source.name),
+        (None, Some(_)) => "--query is for databases, and no source is one".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Spec, why).into())
+}
+
+/// `512M` in bytes.
+fn parse_memory(text: &str) -> Outcome<u64> {
+    let (digits, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit.to_ascii_uppercase().as_str() {
+        "K" | "KIB" => Some(10),
+        "M" | "MIB" => Some(20),
+        "G" | "GIB" => Some(30),
+        _ => None,
+    };
+    let bytes = digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+    bytes
+        .filter(|bytes| *bytes >= LEAST_MEMORY)
+        .ok_or_else(|| Error::new(ErrorKind::OutOfRange, format!("--memory={} is no size from 64K on: 512M, 2G", shown(text))).into())
+}
+
+/// A source's name in a CSV file.
+fn csv_field(name: &str) -> String {
+    if name.contains([',', '"', '\n', '\r']) { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+}

@@ -1,0 +1,126 @@
+//! New IDs for those that an earlier source has, and the SQL that puts them into the tables.
+
+use super::failure::{Failure, Outcome};
+use super::fields::Fields;
+use super::progress::{Progress, grouped};
+use super::result::{Audit, Remap};
+use super::sql::{self, Script};
+use super::whole::Whole;
+use super::{csv_field, interrupt};
+use frazil::admin::LayoutBits;
+use frazil::{Error, ErrorKind, Snowflake, Spec, Wait};
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::Duration;
+
+const TABLE: &str = "remap.csv";
+
+/// # Errors
+/// `OUTPUT` where a remap is there: it may have been applied, and a second one would give the same rows other IDs.
+pub(super) fn check_fresh(out: &Path) -> Outcome<()> {
+    for entry in fs::read_dir(out).map_err(Failure::output(out))? {
+        let path = entry.map_err(Failure::output(out))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == TABLE || (name.starts_with("remap-") && name.ends_with(".sql")) {
+            let why = "is there already: it may have been applied. Move it away, or name another --out";
+            return Err(Failure::Output(format!("{} {why}", path.display())));
+        }
+    }
+    Ok(())
+}
+
+/// The generator of the new IDs, opened before the sources are read: what is wrong with it is told at once.
+pub(super) struct Mint {
+    ids: Snowflake,
+}
+
+impl Mint {
+    /// # Errors
+    /// `SPEC` for another layout than the sources'; those of [`Snowflake::open`].
+    pub(super) fn open(spec: &str, fields: &Fields) -> Outcome<Self> {
+        let stopped = || interrupt::is_wanted();
+        let ids = Snowflake::open_spec(Spec::parse(spec)?, Wait::until(Duration::MAX, &stopped)).map_err(|error| {
+            if stopped() {
+                Failure::Interrupted("stopped while --remap waited for its store; nothing was read".to_owned())
+            } else {
+                error.into()
+            }
+        })?;
+        if ids.layout().shape() != fields.layout().shape() {
+            let why =
+                format!("--remap makes IDs of {}, and the sources hold those of {}: one layout is meant", ids.layout(), fields.layout());
+            return Err(Error::new(ErrorKind::Spec, why).into());
+        }
+        Ok(Mint { ids })
+    }
+
+    /// Writes the remap table, and the SQL of each source, from the list of repeats: `ID,SOURCE`.
+    ///
+    /// # Errors
+    /// `CONFLICT` where the sources hold IDs of the new node number; those of the generator; `OUTPUT`, `INTERRUPTED`.
+    pub(super) fn run(
+        &self,
+        list: &Path,
+        out: &Path,
+        audit: &Audit<'_>,
+        script: Option<&Script>,
+        progress: &mut Progress,
+    ) -> Outcome<Remap> {
+        let Audit { tally, fields, names, .. } = audit;
+        if tally.too_many_nodes {
+            let why = "the sources hold more node numbers than are told apart, so that none is known to be fresh".to_owned();
+            return Err(Error::new(ErrorKind::OutOfRange, why).into());
+        }
+        let used: HashSet<u64> = tally.nodes.keys().map(|(node, _)| *node).chain(tally.odd_nodes.iter().copied()).collect();
+        let total: u64 = tally.pairs.values().sum();
+        let mut table = Whole::create(out.join(TABLE))?;
+        table.write("old,new,source\n")?;
+        let mut scripts: Vec<Option<sql::Writer>> = names.iter().map(|_| None).collect();
+        let mut rows = 0;
+        for line in BufReader::new(File::open(list).map_err(Failure::output(list))?).lines() {
+            let line = line.map_err(Failure::output(list))?;
+            let (old, source) = line
+                .split_once(',')
+                .and_then(|(id, source)| Some((id, source.parse::<usize>().ok()?)))
+                .ok_or_else(|| Failure::Output(format!("{} is not what was written", list.display())))?;
+            let id = self.next(progress, rows, total)?;
+            let node = fields.take(id).map(|taken| taken.node);
+            if let Some(node) = node.filter(|node| used.contains(node)) {
+                let why = format!(
+                    "--remap mints with the node number {}, of which the sources hold IDs: name one that no server had",
+                    fields.show_node(node)
+                );
+                return Err(Error::new(ErrorKind::Conflict, why).into());
+            }
+            table.write(format_args!("{old},{id},{}\n", csv_field(names[source])))?;
+            if let Some(script) = script {
+                if scripts[source].is_none() {
+                    scripts[source] = Some(script.begin(out, source, names[source])?);
+                }
+                scripts[source].as_mut().expect("it was made above").row(old, id)?;
+            }
+            rows += 1;
+        }
+        let mut files = scripts.into_iter().flatten().map(sql::Writer::finish).collect::<Outcome<Vec<_>>>()?;
+        // Last: where it is, all of them are.
+        files.insert(0, table.finish()?);
+        Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node()), rows, files })
+    }
+
+    /// A policy that refuses is waited for.
+    fn next(&self, progress: &mut Progress, made: u64, total: u64) -> Outcome<u64> {
+        const LOOK_EVERY: Duration = Duration::from_millis(100);
+        loop {
+            progress.say(|| format!("minting: {} of {} new IDs", grouped(made), grouped(total)))?;
+            match self.ids.next_id() {
+                Ok(id) => return Ok(id.get() as u64),
+                Err(error) => match error.retry_after() {
+                    Some(wait) => std::thread::sleep(wait.min(LOOK_EVERY)),
+                    None => return Err(error.into()),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What is read: a file of lines, a column of CSV, or a query's rows.
+
+use super::super::screen::plain;
+use super::failure::{Failure, Outcome};
+use super::work::Identity;
+use frazil::admin::{Secret, address, resolve, shown};
+use frazil::{Error, ErrorKind};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Text(PathBuf),
+    Csv { path: PathBuf, delimiter: u8 },
+    Query(Secret),
+}
+
+#[derive(Debug)]
+pub(super) struct Source {
+    /// As it is shown: without a secret.
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+impl Source {
+    /// A path, the URL of a database, or `env:NAME`, which holds one of them.
+    ///
+    /// # Errors
+    /// `SPEC` for the URL of something else, and for a variable that is not set.
+    pub(super) fn parse(given: &str) -> Outcome<Self> {
+        let text = resolve("source", given)?;
+        if let Some((scheme, _)) = text.split_once("://") {
+            let name = address(&text);
+            if !matches!(scheme, "postgresql" | "postgres" | "mysql" | "mariadb") {
+                let why = format!(
+                    "source={name} is no database that can be asked: postgresql://, mysql://. Export its column to a file, as \
+                     frazil merge-audit --help says"
+                );
+                return Err(Error::new(ErrorKind::Spec, why).into());
+            }
+            let text = text.strip_prefix("mariadb://").map_or_else(|| text.clone(), |rest| format!("mysql://{rest}"));
+            return Ok(Source { name, kind: Kind::Query(Secret::new(text)) });
+        }
+        let path = PathBuf::from(&text);
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+        let kind = match ending.as_deref() {
+            Some("csv") => Kind::Csv { path, delimiter: b',' },
+            Some("tsv") => Kind::Csv { path, delimiter: b'\t' },
+            Some(binary @ ("parquet" | "db" | "sqlite" | "sqlite3" | "gz" | "zst" | "xlsx")) => {
+                return Err(Failure::Input(format!("the source {} is no text: {}", shown(&text), mend(binary))));
+            }
+            _ => Kind::Text(path),
+        };
+        // A name that a shell found may steer a terminal.
+        Ok(Source { name: plain(&text), kind })
+    }
+
+    pub(super) fn is_query(&self) -> bool {
+        matches!(self.kind, Kind::Query(_))
+    }
+
+    /// What tells that the file is the same later; `None` for a query.
+    pub(super) fn identity(&self) -> Outcome<Option<Identity>> {
+        let (Kind::Text(path) | Kind::Csv { path, .. }) = &self.kind else { return Ok(None) };
+        let at = Failure::input(&self.name);
+        let metadata = std::fs::metadata(path).map_err(&at)?;
+        if !metadata.is_file() {
+            let why = "it is not a regular file. An audit looks whether its sources change, and can be resumed: write the IDs to a file";
+            return Err(Failure::Input(format!("the source {} cannot be read: {why}", self.name)));
+        }
+        let path = std::fs::canonicalize(path).map_err(&at)?;
+        Ok(Some(identity(&path, &metadata).map_err(&at)?))
+    }
+
+    /// A file, opened at the identity that it had.
+    pub(super) fn open(&self, path: &Path, expected: &Identity) -> Outcome<File> {
+        let at = Failure::input(&self.name);
+        let file = File::open(path).map_err(&at)?;
+        self.check(&file, expected)?;
+        Ok(file)
+    }
+
+    /// # Errors
+    /// `INPUT_CHANGED` where the file is no longer what it was.
+    pub(super) fn check(&self, file: &File, expected: &Identity) -> Outcome<()> {
+        let at = Failure::input(&self.name);
+        let now = identity(Path::new(&expected.path), &file.metadata().map_err(&at)?).map_err(&at)?;
+        if now == *expected { Ok(()) } else { self.changed() }
+    }
+
+    pub(super) fn changed(&self) -> Outcome<()> {
+        let why = "export to a new file, and audit it once it is complete; of the other sources what was read is kept";
+        Err(Failure::Changed(format!("the source {} changed while it was read: {why}", self.name)))
+    }
+}
+
+fn mend(ending: &str) -> &'static str {
+    match ending {
+        "parquet" => "duckdb -csv -c \"select id from 'FILE'\" > ids.csv",
+        "db" | "sqlite" | "sqlite3" => "sqlite3 FILE 'select id from items' > ids.txt",
+        "gz" | "zst" => "unpack it first",
+        _ => "save it as CSV, with the ID column as text, or its digits are lost",
+    }
+}
+
+/// # Errors
+/// `SPEC` for the same file given twice: each of its IDs would be a duplicate.
+pub(super) fn check_distinct(sources: &[Source], identities: &[Option<Identity>]) -> Outcome<()> {
+    for (later, identity) in identities.iter().enumerate() {
+        let Some(identity) = identity else { continue };
+        let same = |other: &Identity| match identity.inode {
+            0 => other.path == identity.path,
+            inode => (other.device, other.inode) == (identity.device, inode),
+        };
+        if let Some(earlier) = identities[..later].iter().position(|other| other.as_ref().is_some_and(same)) {
+            let (earlier, later) = (&sources[earlier].name, &sources[later].name);
+            let why = format!("the sources {earlier} and {later} are the same file: give each once, or every ID is a duplicate");
+            return Err(Error::new(ErrorKind::Spec, why).into());
+        }
+    }
+    Ok(())
+}
+
+fn identity(path: &Path, metadata: &std::fs::Metadata) -> std::io::Result<Identity> {
+    #[cfg(unix)]
+    let (device, inode, changed_ns) = {
+        use std::os::unix::fs::MetadataExt;
+        (metadata.dev(), metadata.ino(), metadata.ctime().saturating_mul(1_000_000_000).saturating_add(metadata.ctime_nsec()))
+    };
+    #[cfg(not(unix))]
+    let (device, inode, changed_ns) = (0, 0, 0);
+    let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Identity {
+        path: path.to_string_lossy().into_owned(),
+        device,
+        inode,
+        bytes: metadata.len(),
+        modified_ns: u64::try_from(modified.as_nanos()).unwrap_or(u64::MAX),
+        changed_ns,
+    })
+}

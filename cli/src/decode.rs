@@ -1,0 +1,335 @@
+//! IDs taken apart: those of the command line, or those within the lines of the input.
+
+use super::input::{Input, Read};
+use super::interrupt::Interrupt;
+use super::screen::{Outcome, Screen, Stop, Table, Tone, grouped};
+use super::status::{DONE, FAILED, INTERRUPTED};
+use frazil::admin::{check_order, of_layout, parse_duration, spec_error, system_ms};
+use frazil::{Error, ErrorKind, Id, Layout, Parts, Result, TextFormat, parse_instant, parts_to_json, show_instant};
+use serde_json::json;
+use std::ops::Range;
+
+const DAY_MS: i64 = 86_400_000;
+/// So many broken lines are told; the others are counted.
+const TOLD: u64 = 10;
+
+/// What is asked of the IDs.
+pub(super) struct Decoder {
+    layout: Layout,
+    format: TextFormat,
+    since_ms: Option<i64>,
+    until_ms: Option<i64>,
+    strict: bool,
+    json: bool,
+}
+
+/// How the command line says it.
+pub(super) struct Wanted<'a> {
+    pub(super) layout: &'a str,
+    pub(super) text: &'a str,
+    pub(super) since: Option<&'a str>,
+    pub(super) until: Option<&'a str>,
+    pub(super) strict: bool,
+    pub(super) json: bool,
+}
+
+/// One ID of a line.
+struct Found {
+    place: Range<usize>,
+    parts: Parts,
+}
+
+impl Decoder {
+    /// # Errors
+    /// Those of the layout; `OUT_OF_RANGE` for a form or an instant that is not there, `SPEC` for one that cannot be understood.
+    pub(super) fn new(wanted: &Wanted<'_>) -> Result<Self> {
+        let (layout, _) = of_layout(wanted.layout)?;
+        let (since_ms, until_ms) = instants(("--since", wanted.since), ("--until", wanted.until))?;
+        Ok(Decoder { layout, format: wanted.text.parse()?, since_ms, until_ms, strict: wanted.strict, json: wanted.json })
+    }
+
+    /// Decodes each of these; one that cannot be is told, and the others go on.
+    pub(super) fn decode(&self, ids: &[String], screen: &mut Screen<'_>) -> Outcome {
+        let mut status = DONE;
+        let mut rows = Vec::new();
+        for text in ids {
+            match Id::parse(text.trim(), self.format).and_then(|id| self.layout.decode(id)) {
+                Ok(parts) if self.is_wanted(parts.unix_ms()) => rows.push(parts),
+                Ok(_) => {}
+                Err(error) if self.strict => return Err(error.into()),
+                Err(error) => {
+                    screen.tell_error(&error)?;
+                    status = FAILED;
+                }
+            }
+        }
+        if self.json {
+            for parts in &rows {
+                screen.print(&format!("{}\n", parts_to_json(parts)))?;
+            }
+        } else if !rows.is_empty() {
+            screen.table(&table(&self.layout, &rows))?;
+        }
+        Ok(status)
+    }
+
+    /// Decodes the IDs within each line, as the lines come.
+    pub(super) fn filter(&self, input: &mut Input<'_>, screen: &mut Screen<'_>) -> Outcome {
+        let interrupt = Interrupt::listen();
+        let (mut lines, mut ids, mut broken) = (0, 0, 0);
+        let mut line = Vec::new();
+        loop {
+            if input.would_wait() {
+                screen.flush()?;
+            }
+            match input.line(&mut line, &interrupt)? {
+                Read::Line => lines += 1,
+                Read::End => break,
+                Read::Interrupted => {
+                    let told = format!("frazil: INTERRUPTED: {} lines are decoded; the rest was not read", grouped(lines));
+                    screen.tell(&told)?;
+                    return Ok(INTERRUPTED);
+                }
+            }
+            let found = self.find(&line);
+            ids += found.len() as u64;
+            if found.is_empty()
+                && let Some(error) = self.why_broken(&line, lines)
+            {
+                if self.strict {
+                    return Err(error.into());
+                }
+                broken += 1;
+                if broken <= TOLD {
+                    screen.tell_error(&error)?;
+                }
+            }
+            self.print(&line, lines, &found, screen)?;
+        }
+        if broken > TOLD {
+            screen.tell(&format!("frazil: {} more lines hold no ID of the layout", grouped(broken - TOLD)))?;
+        }
+        if lines == 0 {
+            screen.tell("frazil: the input is empty")?;
+        } else if ids == 0 {
+            screen.tell(&format!("frazil: no ID in {} lines: is the layout {}?", grouped(lines), self.layout))?;
+        }
+        Ok(if ids == 0 || broken > 0 { FAILED } else { DONE })
+    }
+
+    fn is_wanted(&self, unix_ms: i64) -> bool {
+        self.since_ms.is_none_or(|since| unix_ms >= since) && self.until_ms.is_none_or(|until| unix_ms < until)
+    }
+
+    /// The IDs of a line that are wanted. A line that is nothing but a number is meant as an ID; within a text a number is one if it has a time that an
+    /// ID can have.
+    fn find(&self, line: &[u8]) -> Vec<Found> {
+        let alone = content(line);
+        let found = words(line).filter(|word| self.format != TextFormat::Decimal || is_integer(line, word)).filter_map(|place| {
+            let text = str::from_utf8(&line[place.clone()]).ok()?;
+            // Cheaper than an error's text.
+            let fits = if self.format == TextFormat::Decimal {
+                text.len() <= 19 && text.bytes().all(|b| b.is_ascii_digit())
+            } else {
+                text.len() == self.format.width()
+            };
+            let parts = fits.then(|| Id::parse(text, self.format).and_then(|id| self.layout.decode(id)).ok()).flatten()?;
+            let can_be = place == alone || self.can_be(parts.unix_ms());
+            (can_be && self.is_wanted(parts.unix_ms())).then_some(Found { place, parts })
+        });
+        found.collect()
+    }
+
+    /// Whether an ID that is made by now can have this time. Small numbers, and so most that are no IDs, lie at the epoch.
+    fn can_be(&self, unix_ms: i64) -> bool {
+        let first = self.since_ms.unwrap_or(self.layout.epoch_ms().saturating_add(DAY_MS));
+        (first..=system_ms().saturating_add(DAY_MS)).contains(&unix_ms)
+    }
+
+    /// Why a line without an ID is one that should have one: strictly all but empty ones, else those that are nothing but a number.
+    fn why_broken(&self, line: &[u8], number: u64) -> Option<Error> {
+        let place = content(line);
+        if place.is_empty() {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&line[place]).into_owned();
+        let parsed = Id::parse(&text, self.format).and_then(|id| self.layout.decode(id));
+        let digits = text.strip_prefix('-').unwrap_or(&text);
+        let looks_meant = self.strict || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+        match parsed {
+            // In no range that was asked for.
+            Ok(_) => None,
+            Err(error) if looks_meant => Some(Error::new(error.kind(), format!("line {number}: {error}"))),
+            Err(_) => None,
+        }
+    }
+
+    fn print(&self, line: &[u8], number: u64, found: &[Found], screen: &mut Screen<'_>) -> Result<(), Stop> {
+        if self.json {
+            for found in found {
+                let mut told = parts_to_json(&found.parts);
+                told["line"] = json!(number);
+                screen.print(&format!("{told}\n"))?;
+            }
+            return Ok(());
+        }
+        if found.is_empty() && (self.since_ms.is_some() || self.until_ms.is_some()) {
+            return Ok(());
+        }
+        let mut printed = 0;
+        for Found { place, parts } in found {
+            screen.bytes(&line[printed..place.end])?;
+            let note = screen.paint(Tone::Good, &format!("[{}]", note(parts)));
+            screen.print(&format!(" {note}"))?;
+            printed = place.end;
+        }
+        screen.bytes(&line[printed..])?;
+        if !line.ends_with(b"\n") {
+            screen.print("\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// The two ends of a range, each with its key.
+///
+/// # Errors
+/// As [`instant`]; `SPEC` where the first is not before the second.
+pub(super) fn instants(from: (&str, Option<&str>), to: (&str, Option<&str>)) -> Result<(Option<i64>, Option<i64>)> {
+    let now = system_ms();
+    let bound = |(key, text): (&str, Option<&str>)| text.map(|text| instant(key, text, now)).transpose();
+    let (from_ms, to_ms) = (bound(from)?, bound(to)?);
+    check_order([from.0, to.0], from_ms, to_ms)?;
+    Ok((from_ms, to_ms))
+}
+
+/// An instant as the command line says it: as everywhere, or so long ago.
+///
+/// # Errors
+/// As [`parse_instant`]; `SPEC` for a number that is meant as a date or as seconds, and would be an instant of 1970.
+fn instant(key: &str, text: &str, now_ms: i64) -> Result<i64> {
+    let meant = match text.len() {
+        _ if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
+        4 => Some("a year: say 2025-01-01"),
+        8 => Some("a date: say 2025-01-31"),
+        10 => Some("seconds: say milliseconds, or 2025-01-01T00:00:00Z"),
+        _ => None,
+    };
+    if let Some(meant) = meant {
+        return Err(spec_error(format!("{key}={text} would be Unix milliseconds, of the year 1970, and looks like {meant}")));
+    }
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    if unit.len() == text.len() || !matches!(unit, "ms" | "s" | "m" | "h" | "d") {
+        return parse_instant(key, text).map_err(|error| {
+            let or = if error.kind() == ErrorKind::Spec { "; or how long ago: 90m, 24h, 7d" } else { "" };
+            Error::new(error.kind(), format!("{error}{or}"))
+        });
+    }
+    let ago = match unit {
+        "d" => {
+            let days: u64 = text[..text.len() - 1].parse().map_err(|_| spec_error(format!("{key}={text} has too many digits")))?;
+            parse_duration(key, &format!("{}h", days.saturating_mul(24)))?
+        }
+        _ => parse_duration(key, text)?,
+    };
+    Ok(now_ms.saturating_sub_unsigned(ago))
+}
+
+/// The parts, in a line.
+pub(super) fn note(parts: &Parts) -> String {
+    let fields: String = parts.fields().map(|(name, value)| format!("{name}={value} ")).collect();
+    format!("{} {fields}sequence={}", show_instant(parts.unix_ms()), parts.sequence())
+}
+
+fn table(layout: &Layout, rows: &[Parts]) -> Table {
+    let mut table = Table::new().number_column("id").text_column("time");
+    for field in layout.node_fields() {
+        table = table.number_column(field.name());
+    }
+    table = table.number_column("sequence");
+    for parts in rows {
+        let fields = parts.fields().map(|(_, value)| value.to_string());
+        table.row([parts.id().to_string(), show_instant(parts.unix_ms())].into_iter().chain(fields).chain([parts.sequence().to_string()]));
+    }
+    table
+}
+
+/// Where the line's content is, without what a list has around its items.
+fn content(line: &[u8]) -> Range<usize> {
+    let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"',;[]".contains(byte);
+    let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
+    let end = line.iter().rposition(|byte| !around(byte)).map_or(start, |last| last + 1);
+    start..end
+}
+
+/// The runs of ASCII letters and digits.
+fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + line[at..].iter().position(u8::is_ascii_alphanumeric)?;
+        let end = line[start..].iter().position(|byte| !byte.is_ascii_alphanumeric()).map_or(line.len(), |length| start + length);
+        at = end;
+        Some(start..end)
+    })
+}
+
+/// Whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
+fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
+    let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
+    let before = word.start.checked_sub(1).map(|at| line[at]);
+    if before == Some(b'-') && !word.start.checked_sub(2).is_some_and(|at| joins(line[at])) {
+        return false;
+    }
+    if before == Some(b'.') && digit_at(word.start.checked_sub(2)) {
+        return false;
+    }
+    if line.get(word.end) == Some(&b'.') && digit_at(Some(word.end + 1)) {
+        return false;
+    }
+    let group = word.start.checked_sub(6).map(|at| &line[at..word.start]);
+    let ends_uuid = before == Some(b'-')
+        && group.is_some_and(|group| group[0] == b'-' && group[1..5].iter().all(u8::is_ascii_hexdigit))
+        && word.len() == 12;
+    !ends_uuid
+}
+
+/// Tells a hyphen between two words from the sign of a number, by the byte before it.
+fn joins(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"-_.)]}>".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_their_own() {
+        for (line, numbers) in [
+            ("-1541815603606036480 id=-7 (-8) [-9] \"-10\" /-11", vec![]),
+            ("a-1 2-3 ä-4 a_-5 --6 (x)-7 - 8", vec!["1", "2", "3", "4", "5", "6", "7", "8"]),
+            ("id=1541815603606036480, 7", vec!["1541815603606036480", "7"]),
+            ("order-90339695967350784 item_12", vec!["90339695967350784", "12"]),
+            ("0.1541815603606036480 1.5 v1.2.3 3.", vec!["3"]),
+            ("6ba7b810-9dad-11d1-80b4-446655440000 abc12", vec![]),
+            ("ä42ö <@175928847299117063>", vec!["42", "175928847299117063"]),
+            ("", vec![]),
+        ] {
+            let bytes = line.as_bytes();
+            let digits = |word: &Range<usize>| bytes[word.clone()].iter().all(u8::is_ascii_digit) && is_integer(bytes, word);
+            assert_eq!(words(bytes).filter(digits).map(|word| &line[word]).collect::<Vec<_>>(), numbers, "{line}");
+        }
+    }
+
+    #[test]
+    fn instants_and_how_long_ago() {
+        let now = 1_800_000_000_000;
+        for (text, ms) in
+            [("90m", now - 5_400_000), ("7d", now - 604_800_000), ("1970-01-02", 86_400_000), ("315532800000", 315_532_800_000), ("0", 0)]
+        {
+            assert_eq!(instant("--since", text, now), Ok(ms), "{text}");
+        }
+        for text in ["2025", "20250131", "1764000000", "", "d", "soon", "-5h", "99999999999999999999d", "5w", "9999999999999999999d"] {
+            assert!(instant("--since", text, now).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! What may be wrong with this machine, a spec and its store: each finding with its mend. Nothing is written.
+
+use super::layouts::day;
+use super::nodes::Namespace;
+use super::screen::{Outcome, Screen, Tone, plain, wrapped};
+use super::status::{DONE, FAILED};
+use frazil::admin::lease::{Contract, Overlap};
+use frazil::admin::store::Address;
+use frazil::admin::{Counter, DEFAULT_NAMESPACE, HAS_ALL_STORES, LayoutBits, Source, plan, show_span, system_ms, value};
+use frazil::{Error, ErrorKind, Layout, Spec, show_instant};
+use serde_json::{Value, json};
+use std::env;
+use std::time::{Duration, Instant};
+
+/// Where a finding's text begins, behind its level and area.
+const TEXT: usize = 17;
+const YEAR_MS: i64 = 31_556_952_000;
+/// For so long the clock is compared with another that is never set.
+const LOOK: Duration = Duration::from_millis(300);
+/// Further apart, the clock was set meanwhile.
+const STEP_MS: i64 = 20;
+/// A clock that is further from the store's is worth a word.
+const SKEW_MS: i64 = 200;
+/// The store is asked so often; the middle answer counts.
+const ASKED: usize = 5;
+const SLOW: Duration = Duration::from_millis(100);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Good,
+    /// It works, and may not for long, or not well.
+    Warn,
+    /// It does not work.
+    Bad,
+}
+
+impl Level {
+    fn name(self) -> &'static str {
+        match self {
+            Level::Good => "good",
+            Level::Warn => "warn",
+            Level::Bad => "bad",
+        }
+    }
+}
+
+struct Finding {
+    area: &'static str,
+    level: Level,
+    text: String,
+    /// What to do about it.
+    mend: Option<String>,
+}
+
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn good(&mut self, area: &'static str, text: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Good, text: text.into(), mend: None });
+    }
+
+    fn warn(&mut self, area: &'static str, text: impl Into<String>, mend: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Warn, text: text.into(), mend: Some(mend.into()) });
+    }
+
+    fn bad(&mut self, area: &'static str, text: impl Into<String>, mend: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Bad, text: text.into(), mend: Some(mend.into()) });
+    }
+
+    /// What an error says has its mend in it.
+    fn error(&mut self, area: &'static str, error: &Error) {
+        self.0.push(Finding { area, level: Level::Bad, text: format!("{}: {error}", error.kind().name()), mend: None });
+    }
+}
+
+fn version(findings: &mut Findings) {
+    let stores = if HAS_ALL_STORES { "all stores" } else { "not all stores" };
+    findings.good("frazil", format!("{}, {} on {}, with {stores}", env!("CARGO_PKG_VERSION"), env::consts::ARCH, env::consts::OS));
+}
+
+/// The wall clock beside one that is never set.
+fn clock(findings: &mut Findings) {
+    let (wall, steady) = (system_ms(), Instant::now());
+    std::thread::sleep(LOOK);
+    let step = system_ms() - wall - steady.elapsed().as_millis() as i64;
+    if step.abs() > STEP_MS {
+        let mend = "let NTP slew the clock (chrony: makestep only at the start); leases and rollback=wait or ahead bear small steps";
+        findings.warn("clock", format!("it was set by {step} ms within {} ms", LOOK.as_millis()), mend);
+    } else {
+        findings.good("clock", format!("{}; steady for {} ms", show_instant(system_ms()), LOOK.as_millis()));
+    }
+    synchronised(findings);
+    match Counter::of_the_processor() {
+        Some(_) => findings.good("counter", "the processor's counter tells how long a tick lasts: the fast path needs no system call"),
+        None => findings.warn(
+            "counter",
+            "the processor's counter cannot be relied on: each ID reads the system's clock",
+            "on a virtual machine, ask for an invariant TSC (Linux: clocksource tsc); IDs are right in any case",
+        ),
+    }
+}
+
+/// What the kernel knows of the clock's synchronisation.
+#[cfg(target_os = "linux")]
+fn synchronised(findings: &mut Findings) {
+    // SAFETY: zeroes are a valid timex, and with modes = 0 it is only read.
+    let mut timex: libc::timex = unsafe { std::mem::zeroed() };
+    // SAFETY: it is whole, and lives through the call.
+    let state = unsafe { libc::adjtimex(&mut timex) };
+    if state < 0 {
+        return;
+    }
+    if timex.status & libc::STA_UNSYNC != 0 {
+        let mend = "run chrony, systemd-timesyncd or ntpd (in a container: on its host)";
+        findings.warn("ntp", "the kernel says that the clock is not synchronised", mend);
+    } else {
+        findings.good("ntp", format!("synchronised; the kernel's bound for the error is {} ms", timex.maxerror / 1000));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn synchronised(_: &mut Findings) {}
+
+fn layout(layout: &Layout, findings: &mut Findings) {
+    let now = system_ms();
+    if layout.epoch_ms() > now {
+        findings.bad("layout", format!("{layout}: its epoch is {}", show_instant(layout.epoch_ms())), "say an epoch in the past");
+        return;
+    }
+    match layout.expires_at_ms() {
+        Some(end) if end <= now => {
+            findings.bad(
+                "layout",
+                format!("{layout}: it ended on {}", day(end)),
+                "say a later epoch= in a new system, more time bits in an old one",
+            );
+        }
+        Some(end) if end - now < YEAR_MS => {
+            let left = show_span((end - now) as f64);
+            findings.warn("layout", format!("{layout}: it ends on {}, in {left}", day(end)), "plan a move: docs/moving.md");
+        }
+        end => {
+            findings.good("layout", format!("{layout}: {}", end.map_or_else(|| "no end".to_owned(), |end| format!("until {}", day(end)))))
+        }
+    }
+}
+
+fn spec(spec: &Spec, findings: &mut Findings) {
+    let (planned, source) = match plan(spec) {
+        Ok(plan) => plan,
+        Err(error) => return findings.error("spec", &error),
+    };
+    findings.good("spec", spec.to_string());
+    layout(&planned, findings);
+    match source {
+        Source::Fixed(node) => findings.good(
+            "node",
+            format!("{node}, given in the spec: unique as long as no other process has it, and the clock is not set back across a restart"),
+        ),
+        Source::Leased(contract) => {
+            let given = value(spec, "store").ok().flatten().unwrap_or_default();
+            let namespace = value(spec, "namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+            store(&given, &namespace, &planned, &contract, findings);
+        }
+    }
+}
+
+fn store(given: &str, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
+    let since = Instant::now();
+    let mut namespace = match Namespace::connect(given, name, false) {
+        Ok(namespace) => namespace,
+        // There is no folder yet.
+        Err(error) if error.kind() == ErrorKind::StoreUnsuitable && error.to_string().contains("there is no folder") => {
+            return findings.warn("store", error.to_string(), "the first process that starts makes it; check that it may");
+        }
+        Err(error) => return findings.error("store", &error),
+    };
+    let connected = since.elapsed();
+    if namespace.is_missing() {
+        let mend = "the first process that starts makes it, if it has the right to; docs/stores.md has the statement to run by hand";
+        return findings.warn("store", format!("{}: it answers, and has no place for frazil yet", namespace.address()), mend);
+    }
+    let mut taken = Vec::new();
+    let mut offsets = Vec::new();
+    let mut listing = None;
+    for _ in 0..ASKED {
+        let (begun, before) = (Instant::now(), system_ms());
+        match namespace.list() {
+            Ok(told) => {
+                taken.push(begun.elapsed());
+                let middle = before + begun.elapsed().as_millis() as i64 / 2;
+                offsets.extend(told.store_ms().map(|ms| ms - middle));
+                listing = Some(told);
+            }
+            Err(error) => return findings.error("store", &error),
+        }
+    }
+    taken.sort_unstable();
+    offsets.sort_unstable();
+    let middle = taken[taken.len() / 2];
+    let text = format!("{}: it answers in {:.1} ms, connected in {:.0} ms", namespace.address(), ms(middle), ms(connected));
+    if middle > SLOW || middle > contract.call_timeout() / 4 {
+        findings.warn("store", text, "take a store that is nearer, or a longer window= and renew=");
+    } else {
+        findings.good("store", text);
+    }
+    durable(namespace.address(), findings);
+    match offsets.get(offsets.len() / 2) {
+        None => findings.good("skew", "the store has no clock: leases go by this machine's"),
+        Some(offset) if offset.abs() > SKEW_MS => {
+            findings.warn(
+                "skew",
+                format!("this machine's clock is {} ms from the store's", -offset),
+                "let NTP set both clocks; far apart, leases are refused with CLOCK_SKEW",
+            );
+        }
+        Some(offset) => findings.good("skew", format!("this machine's clock is {} ms from the store's", -offset)),
+    }
+    if let Some(listing) = listing {
+        let health = listing.health();
+        match namespace.first_wait(contract) {
+            _ if health.is_begun => self::health(&health, name, layout, contract, findings),
+            Ok(first_wait) => empty(first_wait, name, contract, findings),
+            Err(error) => findings.error("store", &error),
+        }
+    }
+    match namespace.overlaps() {
+        Ok(overlaps) => overlaps.iter().for_each(|overlap| twice(overlap, name, findings)),
+        Err(error) => findings.error("store", &error),
+    }
+}
+
+/// A process found that another had its number, and noted it.
+fn twice(overlap: &Overlap, name: &str, findings: &mut Findings) {
+    let Overlap { node, from_ms, to_ms, holder, by, .. } = overlap;
+    let (from, to) = (show_instant(*from_ms), show_instant(*to_ms));
+    let other = if by.is_empty() { "a process that is not known".to_owned() } else { plain(by) };
+    let text = format!(
+        "{name}: IDs of {from} to {to} may have been issued twice: {} and {other} had node number {node} at once, because its record was \
+         removed or changed from outside",
+        plain(holder)
+    );
+    findings.warn(
+        "twice",
+        text,
+        "compare what both have stored of that time: docs/merge-audit.md; and find who changes the store's records",
+    );
+}
+
+fn durable(address: &Address, findings: &mut Findings) {
+    let looked = if address.is_near() { "the folder's file system, owner and rights" } else { "the server's settings" };
+    match address.passing() {
+        Some(place) => findings.warn(
+            "durable",
+            format!("the records are on {place}: after that, IDs are unique only if no clock went back"),
+            "name a folder on a disk or a volume that lasts, store=file:/var/lib/frazil, or a store on the network",
+        ),
+        None => findings.good("durable", format!("what the store acknowledges, it keeps: {looked} were looked at")),
+    }
+}
+
+/// A namespace that no process has leased from.
+fn empty(first_wait: Option<Duration>, name: &str, contract: &Contract, findings: &mut Findings) {
+    match first_wait {
+        None => findings.good("namespace", format!("{name}: empty, no process has leased from it")),
+        Some(wait) => findings.warn(
+            "namespace",
+            format!("{name}: empty; the first start waits {} s, because the store may have lost writes", wait.as_secs_f64().round()),
+            format!("if no ID of it was ever issued, run {} before the first start: then no start waits", contract.beginning()),
+        ),
+    }
+}
+
+fn health(health: &super::listing::Health, name: &str, layout: &Layout, contract: &Contract, findings: &mut Findings) {
+    let area = "namespace";
+    match &health.layout {
+        Some(theirs) if theirs.shape() != layout.shape() => {
+            let text = format!("{name}: it is used with the layout {theirs}: this spec is refused with LAYOUT_MISMATCH");
+            return findings.bad(area, text, "say namespace=, one for each layout");
+        }
+        None => findings.bad(area, format!("{name}: its record cannot be read"), "docs/stores.md, When a store was restored or damaged"),
+        Some(_) => {}
+    }
+    if health.is_of_another_server {
+        findings.bad(
+            area,
+            format!("{name}: it was kept by another server, or this one has restarted or was restored"),
+            contract.acceptance(),
+        );
+    }
+    if health.unreadable > 0 {
+        findings.warn(
+            area,
+            format!("{name}: {} records cannot be read, and their numbers are out of use", health.unreadable),
+            format!("`{}` lists them", contract.nodes_command()),
+        );
+    }
+    let (used, nodes) = (health.used, health.nodes);
+    let text = format!("{name}: {used} of {nodes} node numbers are held");
+    if nodes > 0 && used.saturating_mul(5) >= nodes.saturating_mul(4) {
+        findings.warn(area, text, "a layout with more node bits, or another namespace for what need not be unique together");
+    } else {
+        findings.good(area, text);
+    }
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// Looks at everything, and prints what it finds; a status of 1 where something does not work.
+pub(super) fn print(words: &[String], as_json: bool, screen: &mut Screen<'_>) -> Outcome {
+    let mut findings = Findings::default();
+    version(&mut findings);
+    clock(&mut findings);
+    if !words.is_empty() || env::var_os("FRAZIL").is_some() {
+        let line = (!words.is_empty()).then(|| words.join(" "));
+        match Spec::from_parts(line.as_deref(), &[]) {
+            Ok(parsed) => spec(&parsed, &mut findings),
+            Err(error) => findings.error("spec", &error),
+        }
+    }
+    let Findings(all) = findings;
+    if as_json {
+        let rows: Vec<_> = all
+            .iter()
+            .map(|Finding { area, level, text, mend }| json!({ "area": area, "level": level.name(), "text": text, "mend": mend }))
+            .collect();
+        screen.print(&format!("{:#}\n", Value::Array(rows)))?;
+    } else {
+        for Finding { area, level, text, mend } in &all {
+            let tone = match level {
+                Level::Good => Tone::Good,
+                Level::Warn => Tone::Warn,
+                Level::Bad => Tone::Bad,
+            };
+            let word = screen.paint(tone, &format!("{:<4}", level.name()));
+            let text = wrapped(text, TEXT, TEXT);
+            screen.print(&format!("{word}  {area:<9}  {}", text.trim_start()))?;
+            if let Some(mend) = mend {
+                screen.print(&wrapped(&format!("mend: {mend}"), TEXT, TEXT))?;
+            }
+        }
+    }
+    Ok(if all.iter().any(|finding| finding.level == Level::Bad) { FAILED } else { DONE })
+}

@@ -1,0 +1,269 @@
+//! What a text may be: a number in some form, or an ID of 96 bits and more.
+
+use frazil::{Id, ObjectId, TextFormat, Uuid, parse_uuid, uuid_unix_ms};
+
+/// What stands there.
+pub(super) enum Form {
+    /// A number, how it is written, how seldom such a text would be written so by chance, and the system that what is around it names.
+    Number { id: Id, how: &'static str, chance: f64, of: Option<&'static str> },
+    /// A number that is no ID, and why.
+    NoId(String),
+    /// An ID of another kind.
+    Other(Other),
+}
+
+pub(super) struct Other {
+    pub(super) kind: String,
+    /// The time that is in it (Unix ms).
+    pub(super) unix_ms: Option<i64>,
+    pub(super) about: String,
+}
+
+/// How a number is written that has been a double.
+pub(super) const DOUBLE: &str = "a double";
+const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const ULID: usize = 26;
+const KSUID: usize = 27;
+const KSUID_EPOCH_S: u64 = 1_400_000_000;
+const OBJECT_ID: usize = 24;
+
+const BASE64URL: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+/// The shortcode of an Instagram post since 2015, with letters of both cases.
+const SHORTCODE: usize = 11;
+
+/// Everything that the text may be; nothing where it is no ID at all.
+pub(super) fn read(text: &str) -> Vec<Form> {
+    let Found { text, of, shortcode } = found(text);
+    let others = [uuid(text), object_id(text), ulid(text), ksuid(text)];
+    let others: Vec<_> = others.into_iter().flatten().map(Form::Other).collect();
+    if !others.is_empty() {
+        return others;
+    }
+    if shortcode {
+        return shortcode_of(text).into_iter().collect();
+    }
+    let mut forms = numbers(text);
+    if let Some(system) = of {
+        forms.iter_mut().for_each(|form| {
+            if let Form::Number { of, .. } = form {
+                *of = Some(system)
+            }
+        });
+    } else if forms.is_empty() && text.len() == SHORTCODE && has_letters_of_both_cases(text) {
+        forms.extend(shortcode_of(text));
+    }
+    forms
+}
+
+/// The ID in a text, and the system that the rest of it names.
+struct Found<'a> {
+    text: &'a str,
+    of: Option<&'static str>,
+    /// It is one of Instagram's shortcodes.
+    shortcode: bool,
+}
+
+/// Takes away what a log, a JSON text, a program, a chat or an address has around an ID.
+fn found(text: &str) -> Found<'_> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || "\"'`,;()[]".contains(c));
+    let of_discord = |text| Found { text, of: Some("discord"), shortcode: false };
+    // <@ID>, <@!ID>, <@&ID>, <#ID>, <:name:ID>, <a:name:ID>, </command:ID>
+    if let Some(inner) = text.strip_prefix('<').and_then(|text| text.strip_suffix('>'))
+        && let Some(at) = inner.rfind(|c: char| !c.is_ascii_digit())
+        && inner.starts_with(['@', '#', ':', 'a', '/'])
+    {
+        return of_discord(&inner[at + 1..]);
+    }
+    let address = text.split_once("://").map_or(text, |(_, rest)| rest);
+    if let Some((host, path)) = address.split_once('/')
+        && host.contains('.')
+    {
+        return in_address(&host.to_ascii_lowercase(), path.split(['?', '#']).next().unwrap_or_default());
+    }
+    let text = text.trim_matches(['<', '>', '@', '#']);
+    let plain = |text, of| Found { text, of, shortcode: false };
+    match (text.strip_prefix("urn:li:").and_then(|urn| urn.split_once(':')), text.split_once('_')) {
+        (Some((_, id)), _) => plain(id, Some("LinkedIn")),
+        // A media ID of Instagram, and its owner's.
+        (None, Some((media, owner))) if is_number(media) && is_number(owner) => plain(media, Some("instagram")),
+        // A BigInt in JavaScript, a long in Java.
+        _ => match text.strip_suffix(['n', 'L']) {
+            Some(number) if is_number(number) => plain(number, None),
+            _ => plain(text, None),
+        },
+    }
+}
+
+/// The last ID in an address's path.
+fn in_address<'a>(host: &str, path: &'a str) -> Found<'a> {
+    let is_of = |site: &str| host == site || host.strip_suffix(site).is_some_and(|sub| sub.ends_with('.'));
+    let parts = || path.split('/').filter(|part| !part.is_empty());
+    if is_of("instagram.com")
+        && let Some(code) = parts().skip_while(|part| !matches!(*part, "p" | "reel" | "reels" | "tv")).nth(1)
+    {
+        return Found { text: code, of: Some("instagram"), shortcode: true };
+    }
+    // LinkedIn's addresses have words in front of an ID, and a few letters behind it.
+    let mut numbers = path.split(|c: char| !c.is_ascii_digit()).filter(|number| number.len() >= 15);
+    let text = numbers.next_back().or_else(|| parts().next_back()).unwrap_or_default();
+    let of = match () {
+        () if is_of("twitter.com") || is_of("x.com") => Some("twitter"),
+        () if is_of("discord.com") || is_of("discordapp.com") || is_of("discordapp.net") => Some("discord"),
+        () if is_of("instagram.com") => Some("instagram"),
+        () if is_of("linkedin.com") => Some("LinkedIn"),
+        // Gab is a fork of it; others are known by their paths: /@user/ID, /users/user/statuses/ID.
+        () if is_of("gab.com") || path.starts_with('@') || parts().any(|part| part == "statuses") => Some("Mastodon"),
+        () => None,
+    };
+    Found { text, of, shortcode: false }
+}
+
+pub(super) fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+fn has_letters_of_both_cases(text: &str) -> bool {
+    text.bytes().any(|b| b.is_ascii_lowercase()) && text.bytes().skip(1).any(|b| b.is_ascii_uppercase())
+}
+
+/// The media ID that a shortcode of Instagram stands for.
+fn shortcode_of(text: &str) -> Option<Form> {
+    let bytes: [u8; 8] = bytes(text, BASE64URL, |character| character)?;
+    let id = i64::try_from(u64::from_be_bytes(bytes)).ok().and_then(|number| Id::new(number).ok())?;
+    Some(Form::Number { id, how: "a shortcode", chance: 1.0, of: Some("instagram") })
+}
+
+fn numbers(text: &str) -> Vec<Form> {
+    let digits = is_number(text);
+    if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        let read = (1..=16).contains(&hex.len()).then(|| u64::from_str_radix(hex, 16).ok()).flatten();
+        return read.into_iter().map(|number| of_unsigned(number, "hex")).collect();
+    }
+    if let Some(number) = scientific(text) {
+        return vec![number];
+    }
+    if let Some(digits) = text.strip_prefix('-').filter(|digits| is_number(digits)) {
+        let unsigned =
+            text.parse::<i64>().map_or_else(|_| String::new(), |number| format!("; its 64 bits without a sign are {}", number as u64));
+        return vec![Form::NoId(format!("a negative number of {} digits: an ID is not negative{unsigned}", digits.len()))];
+    }
+    let mut forms = Vec::new();
+    if digits {
+        let number = text.trim_start_matches('0');
+        forms.push(match number.parse::<u64>() {
+            Ok(number) => of_unsigned(number, "decimal"),
+            Err(_) if number.is_empty() => of_unsigned(0, "decimal"),
+            Err(_) => Form::NoId(format!("a number of {} digits, more than 64 bits hold: an ID is at most {}", number.len(), i64::MAX)),
+        });
+    }
+    for (format, how) in [(TextFormat::Hex, "hex"), (TextFormat::Base32, "base32"), (TextFormat::Base62, "base62")] {
+        let Ok(id) = Id::parse(text, format) else { continue };
+        // A text of digits alone is decimal, or one of many that happens to have no letter.
+        let letters = match format {
+            TextFormat::Hex => 16.0_f64,
+            TextFormat::Base32 => 32.0,
+            _ => 62.0,
+        };
+        let chance = if digits { (10.0 / letters).powi(format.width() as i32) } else { 1.0 };
+        forms.push(Form::Number { id, how, chance, of: None });
+    }
+    // Leading zeros that were not written.
+    if forms.is_empty() && (14..=15).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        forms.extend(u64::from_str_radix(text, 16).ok().map(|number| of_unsigned(number, "hex")));
+    }
+    forms
+}
+
+fn of_unsigned(number: u64, how: &'static str) -> Form {
+    match i64::try_from(number).ok().and_then(|number| Id::new(number).ok()) {
+        Some(id) => Form::Number { id, how, chance: 1.0, of: None },
+        None => Form::NoId(format!(
+            "a number of 64 bits, which no ID of 63 is: the signed integer {}; a hash, a random number, or a layout that uses the sign bit",
+            number as i64
+        )),
+    }
+}
+
+/// What a spreadsheet, or a program that prints doubles, makes of an ID.
+fn scientific(text: &str) -> Option<Form> {
+    let (digits, exponent) = text.split_once(['e', 'E'])?;
+    let (whole, fraction) = digits.split_once('.')?;
+    let exponent_digits = exponent.strip_prefix('+').unwrap_or(exponent);
+    if whole.len() != 1 || !is_number(whole) || !is_number(fraction) || !is_number(exponent_digits) {
+        return None;
+    }
+    let number: f64 = text.parse().ok()?;
+    // Fewer digits than a double has: the rest is lost.
+    if fraction.len() < 14 || !(0.0..9.2e18).contains(&number) {
+        return Some(Form::NoId(format!(
+            "a number that a spreadsheet or a double made of an ID: {} of its digits are left, and the others cannot be found again",
+            1 + fraction.len()
+        )));
+    }
+    Some(Form::Number { id: Id::new(number as i64).ok()?, how: DOUBLE, chance: 1.0, of: None })
+}
+
+fn uuid(text: &str) -> Option<Other> {
+    let id = parse_uuid(text).ok()?;
+    let version = id.get_version_num();
+    let (kind, about) = match version {
+        _ if id == Uuid::nil() => ("the nil UUID".to_owned(), "all bits are 0: it stands for no ID"),
+        _ if id == Uuid::max() => ("the max UUID".to_owned(), "all bits are 1: it stands for no ID"),
+        _ if id.get_variant() != uuid::Variant::RFC4122 => {
+            ("a UUID of another variant".to_owned(), "no RFC 9562: an old Microsoft or Apollo GUID, or random bytes")
+        }
+        1 => ("a UUID of version 1".to_owned(), "time, clock sequence and the address of a network card"),
+        2 => ("a UUID of version 2".to_owned(), "DCE security, with a local user's number"),
+        3 => ("a UUID of version 3".to_owned(), "MD5 of a name: it holds no time"),
+        4 => ("a UUID of version 4".to_owned(), "122 random bits: it holds no time"),
+        5 => ("a UUID of version 5".to_owned(), "SHA-1 of a name: it holds no time"),
+        6 => ("a UUID of version 6".to_owned(), "version 1 with the time in front"),
+        7 => ("a UUID of version 7".to_owned(), "Unix milliseconds, then 74 random bits"),
+        8 => ("a UUID of version 8".to_owned(), "its bits mean what its maker says"),
+        _ => (format!("a UUID of version {version}"), "no version of RFC 9562: random bytes, perhaps"),
+    };
+    Some(Other { kind, unix_ms: uuid_unix_ms(id).ok(), about: about.to_owned() })
+}
+
+fn object_id(text: &str) -> Option<Other> {
+    let id: ObjectId = (text.len() == OBJECT_ID).then(|| text.parse().ok()).flatten()?;
+    let about = "seconds since 1970, 5 random bytes of the process, a counter of 3 bytes".to_owned();
+    Some(Other { kind: "an ObjectId of MongoDB".to_owned(), unix_ms: Some(id.unix_ms()), about })
+}
+
+/// The bits of a text in a base of digits, as `BYTES` bytes; `None` where they hold no such number.
+fn bytes<const BYTES: usize>(text: &str, alphabet: &[u8], digit: impl Fn(u8) -> u8) -> Option<[u8; BYTES]> {
+    let mut bytes = [0_u8; BYTES];
+    for character in text.bytes() {
+        let mut carry = alphabet.iter().position(|&one| one == digit(character))?;
+        for byte in bytes.iter_mut().rev() {
+            carry += usize::from(*byte) * alphabet.len();
+            *byte = (carry & 0xff) as u8;
+            carry >>= 8;
+        }
+        if carry != 0 {
+            return None;
+        }
+    }
+    Some(bytes)
+}
+
+fn ulid(text: &str) -> Option<Other> {
+    let crockford = |character: u8| match character.to_ascii_uppercase() {
+        b'O' => b'0',
+        b'I' | b'L' => b'1',
+        upper => upper,
+    };
+    let bytes: [u8; 16] = (text.len() == ULID).then(|| bytes(text, BASE32, crockford)).flatten()?;
+    let unix_ms = bytes[..6].iter().fold(0_i64, |ms, &byte| ms << 8 | i64::from(byte));
+    let about = format!("Unix milliseconds, then 80 random bits; as a UUID {}", Uuid::from_bytes(bytes));
+    Some(Other { kind: "a ULID".to_owned(), unix_ms: Some(unix_ms), about })
+}
+
+fn ksuid(text: &str) -> Option<Other> {
+    let bytes: [u8; 20] = (text.len() == KSUID).then(|| bytes(text, BASE62, |character| character)).flatten()?;
+    let seconds = bytes[..4].iter().fold(0_u64, |seconds, &byte| seconds << 8 | u64::from(byte)) + KSUID_EPOCH_S;
+    let about = "seconds since 2014-05-13T16:53:20Z, then 128 random bits".to_owned();
+    Some(Other { kind: "a KSUID".to_owned(), unix_ms: Some((seconds * 1000) as i64), about })
+}

@@ -1,0 +1,406 @@
+//! What a namespace holds, for people and as JSON.
+
+use super::screen::plain;
+use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
+use frazil::admin::store::Loaded;
+use frazil::admin::{LayoutBits, PRESETS, show_duration};
+use frazil::{Layout, show_instant};
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// A namespace at one instant.
+pub(super) struct Listing {
+    store: String,
+    namespace: String,
+    /// The store's time (Unix ms), or this machine's where the store has none.
+    now_ms: i64,
+    /// Whether that is the store's.
+    has_clock: bool,
+    server: String,
+    /// The record as text, and what it says if it can be read.
+    meta: Option<(String, Option<Meta>)>,
+    /// What the node numbers belong to, where the record tells.
+    purpose: Option<Purpose>,
+    rows: Vec<Row>,
+}
+
+/// How a namespace is.
+pub(super) struct Health {
+    pub(super) is_begun: bool,
+    /// `None` where the record cannot be read.
+    pub(super) layout: Option<Layout>,
+    pub(super) is_of_another_server: bool,
+    pub(super) unreadable: u64,
+    /// Numbers that are held, or given out for good.
+    pub(super) used: u64,
+    /// How many there are; 0 where the layout is not known.
+    pub(super) nodes: u64,
+}
+
+/// One record of a slot.
+struct Row {
+    node: u64,
+    /// The node fields; without a value those that a count stands for.
+    fields: Vec<(String, Option<u64>)>,
+    content: Content,
+}
+
+enum Content {
+    /// With the end of the bound's tick (Unix ms), which only a known layout tells.
+    Slot(Slot, Option<i64>),
+    Unreadable(String),
+}
+
+/// How many node numbers there are of each kind.
+#[derive(Default)]
+struct Summary {
+    ahead: u64,
+    passed: u64,
+    counted: u64,
+    unreadable: u64,
+    /// With a record that can be read or not, of the numbers that the layout has.
+    named: u64,
+    nodes: u64,
+}
+
+impl Listing {
+    pub(super) fn new(store: String, namespace: String, loaded: Loaded, machine_ms: i64) -> Self {
+        let Loaded { meta, server, time_ms, mut slots, .. } = loaded;
+        slots.sort_unstable();
+        let meta = meta.map(|text| {
+            let parsed = Meta::parse(&text).ok();
+            (text, parsed)
+        });
+        let purpose = meta.as_ref().and_then(|(_, meta)| Purpose::parse(&meta.as_ref()?.layout).ok());
+        let rows = slots.into_iter().map(|(node, text)| Row::new(node, text, purpose.as_ref())).collect();
+        Listing { store, namespace, now_ms: time_ms.unwrap_or(machine_ms), has_clock: time_ms.is_some(), server, meta, purpose, rows }
+    }
+
+    /// The store's time (Unix ms), where it has a clock.
+    pub(super) fn store_ms(&self) -> Option<i64> {
+        self.has_clock.then_some(self.now_ms)
+    }
+
+    /// What is worth an operator's word.
+    pub(super) fn health(&self) -> Health {
+        let Summary { ahead, counted, unreadable, nodes, .. } = self.summary();
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        Health {
+            is_begun: self.meta.is_some(),
+            layout: self.purpose.as_ref().map(|purpose| purpose.layout.clone()),
+            is_of_another_server: meta.is_some_and(|meta| meta.server != self.server),
+            unreadable,
+            used: ahead.saturating_add(counted),
+            nodes,
+        }
+    }
+
+    fn summary(&self) -> Summary {
+        let mut summary = Summary { nodes: self.purpose.as_ref().map_or(0, |purpose| purpose.layout.nodes()), ..Summary::default() };
+        for row in &self.rows {
+            summary.named += u64::from(row.node < summary.nodes);
+            match &row.content {
+                Content::Unreadable(_) => summary.unreadable += 1,
+                Content::Slot(Slot { tenure: Tenure::Count, bound, .. }, _) => summary.counted = summary.counted.saturating_add(*bound),
+                // Where the layout is not known nobody can say that a bound has passed.
+                Content::Slot(Slot { tenure: Tenure::Held, .. }, end_ms) if end_ms.is_none_or(|end_ms| end_ms >= self.now_ms) => {
+                    summary.ahead += 1;
+                }
+                Content::Slot(..) => summary.passed += 1,
+            }
+        }
+        summary
+    }
+
+    /// How far ahead a bound is set; what nobody knows is long ago.
+    fn window_ms(&self) -> i64 {
+        let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
+        meta.map_or(0, Meta::reach_ms)
+    }
+
+    fn is_disposable(&self) -> bool {
+        self.purpose.as_ref().is_some_and(|purpose| purpose.disposable.is_some())
+    }
+
+    /// The same as JSON; what may exceed a double's 53 bits is text.
+    pub(super) fn json(&self) -> Value {
+        let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
+        let meta = self.meta.as_ref().map(|(text, meta)| match meta {
+            None => json!({ "state": unreadable_state(text), "text": text }),
+            Some(meta) => json!({
+                "layout": meta.layout,
+                "nonce": format!("{:016x}", meta.nonce),
+                "since": (meta.since_ms != 0).then(|| show_instant(meta.since_ms)),
+                "window_ms": meta.window_ms,
+                "allowance_ms": meta.allowance_ms,
+                "server": meta.server,
+            }),
+        });
+        let known = self.purpose.is_some();
+        let summary = if self.is_disposable() {
+            json!({ "given_out": counted, "left": nodes.saturating_sub(counted), "unreadable": unreadable, "nodes": nodes })
+        } else {
+            let unused = known.then(|| nodes - named);
+            json!({ "held": ahead, "free": passed, "unreadable": unreadable, "unused": unused, "nodes": known.then_some(nodes) })
+        };
+        json!({
+            "store": self.store,
+            "namespace": self.namespace,
+            "time": show_instant(self.now_ms),
+            "server": self.server,
+            "meta": meta,
+            "slots": self.rows.iter().map(|row| row.json(self.now_ms, self.window_ms())).collect::<Vec<_>>(),
+            "summary": summary,
+        })
+    }
+}
+
+impl Row {
+    fn new(node: u64, text: String, purpose: Option<&Purpose>) -> Self {
+        let content = match Slot::parse(node, &text) {
+            Err(_) => Content::Unreadable(text),
+            Ok(slot) => {
+                let end_ms = purpose.map(|Purpose { layout, .. }| layout.tick_start_ms((slot.bound >> layout.sequence().bits()) + 1) - 1);
+                Content::Slot(slot, end_ms)
+            }
+        };
+        let fields = purpose.filter(|purpose| node < purpose.layout.nodes()).map_or_else(Vec::new, |purpose| {
+            let fixed = |name: &str| purpose.disposable.as_ref().is_none_or(|given| given.iter().any(|given| given == name));
+            let fields = purpose.layout.node_fields().iter().zip(purpose.layout.node_values(node));
+            fields.map(|(field, value)| (field.name().to_owned(), fixed(field.name()).then_some(value))).collect()
+        });
+        Row { node, fields, content }
+    }
+
+    fn json(&self, now_ms: i64, window_ms: i64) -> Value {
+        let fields: Map<_, _> = self.fields.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        match &self.content {
+            Content::Unreadable(text) => json!({ "node": self.node, "fields": fields, "state": unreadable_state(text), "text": text }),
+            Content::Slot(slot @ Slot { tenure: Tenure::Count, .. }, _) => json!({
+                "node": self.node,
+                "fields": fields,
+                "state": slot.tenure.name(),
+                "given_out": slot.bound,
+                "holder": slot.holder,
+                "version": slot.version,
+            }),
+            Content::Slot(slot, end_ms) => json!({
+                "node": self.node,
+                "fields": fields,
+                "state": Row::state(slot, *end_ms, now_ms, window_ms),
+                "bound": end_ms.map(show_instant),
+                "bound_in_ms": end_ms.map(|end_ms| end_ms.saturating_sub(now_ms)),
+                "bound_word": slot.bound.to_string(),
+                "holder": slot.holder,
+                "version": slot.version,
+            }),
+        }
+    }
+
+    /// What became of the number: one that is `passed` was not renewed in time, and its holder may be paused; `dead` for longer than any holder waits.
+    fn state(slot: &Slot, end_ms: Option<i64>, now_ms: i64, window_ms: i64) -> &'static str {
+        match (slot.tenure, end_ms) {
+            (Tenure::Held, Some(end_ms)) if end_ms.saturating_add(window_ms) < now_ms => "dead",
+            (Tenure::Held, Some(end_ms)) if end_ms < now_ms => "passed",
+            (tenure, _) => tenure.name(),
+        }
+    }
+
+    /// The columns, as [`COLUMNS`] names them; an unreadable record's text takes the place of the last ones.
+    fn cells(&self, now_ms: i64, window_ms: i64) -> Vec<String> {
+        let value = |value: &Option<u64>| value.map_or_else(|| "*".to_owned(), |value| value.to_string());
+        let fields: Vec<_> = self.fields.iter().map(|(name, number)| format!("{name}={}", value(number))).collect();
+        let mut cells = vec![self.node.to_string(), fields.join(" ")];
+        match &self.content {
+            Content::Unreadable(text) => cells.extend([unreadable_state(text).to_owned(), plain(text)]),
+            Content::Slot(slot, end_ms) => {
+                let (bound, distance) = match (slot.tenure, end_ms) {
+                    (Tenure::Count, _) => (format!("{} given out", slot.bound), String::new()),
+                    (_, None) => (format!("word {}", slot.bound), String::new()),
+                    (_, Some(end_ms)) => (show_instant(*end_ms), distance(end_ms.saturating_sub(now_ms))),
+                };
+                cells.extend([
+                    Row::state(slot, *end_ms, now_ms, window_ms).to_owned(),
+                    plain(&slot.holder),
+                    bound,
+                    distance,
+                    slot.version.to_string(),
+                ]);
+            }
+        }
+        cells
+    }
+}
+
+const COLUMNS: [&str; 7] = ["node", "fields", "state", "holder", "bound", "from now", "version"];
+/// Only in a line that is read, not in one with a text instead.
+const READABLE: usize = COLUMNS.len();
+
+impl fmt::Display for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.meta.is_none() && self.rows.is_empty() {
+            return writeln!(f, "namespace {} of {} is empty: no process has leased a node number from it", self.namespace, self.store);
+        }
+        writeln!(f, "store        {}", self.store)?;
+        writeln!(f, "namespace    {}", self.namespace)?;
+        match &self.meta {
+            None => writeln!(f, "incarnation  none: the namespace's record is missing")?,
+            Some((text, None)) => writeln!(f, "incarnation  {}: {}", unreadable_state(text), plain(text))?,
+            Some((_, Some(meta))) => {
+                let preset = PRESETS.iter().find(|preset| preset.layout == meta.layout);
+                let name = preset.map_or_else(String::new, |preset| format!("{}: ", preset.name));
+                writeln!(f, "layout       {name}{}", plain(&meta.layout))?;
+                let since = if meta.since_ms == 0 { "the beginning".to_owned() } else { show_instant(meta.since_ms) };
+                let (window, allowance) = (show_duration(meta.window_ms), show_duration(meta.allowance_ms));
+                writeln!(f, "incarnation  {:016x} since {since}; window {window}, allowance {allowance}", meta.nonce)?;
+                if let Some(begins_ms) = meta.begins_ms().filter(|begins_ms| *begins_ms > self.now_ms) {
+                    writeln!(f, "new leases   from {}, {}", show_instant(begins_ms), distance(begins_ms - self.now_ms))?;
+                }
+                match (meta.server.as_str(), self.server.as_str()) {
+                    ("", "") => {}
+                    (then, now) if then == now => writeln!(f, "server       {}", plain(now))?,
+                    (then, now) => writeln!(f, "server       {}, and the incarnation is of {}", plain(now), plain(then))?,
+                }
+            }
+        }
+        if !self.rows.is_empty() {
+            writeln!(f)?;
+            write_table(f, self.rows.iter().map(|row| row.cells(self.now_ms, self.window_ms())).collect())?;
+        }
+        writeln!(f)?;
+        let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
+        if self.is_disposable() {
+            write!(f, "{counted} of {nodes} disposable node numbers given out, {} left", nodes.saturating_sub(counted))?;
+        } else if self.purpose.is_some() {
+            write!(f, "{ahead} of {nodes} node numbers held, {passed} free or passed, {} never used", nodes - named)?;
+        } else {
+            write!(f, "{ahead} node numbers held, {passed} free")?;
+        }
+        writeln!(f, "{}", if unreadable == 0 { String::new() } else { format!(", {unreadable} unreadable") })
+    }
+}
+
+/// Aligns the columns; the numbers to the right.
+fn write_table(f: &mut fmt::Formatter<'_>, rows: Vec<Vec<String>>) -> fmt::Result {
+    let mut lines = vec![COLUMNS.map(str::to_owned).to_vec()];
+    lines.extend(rows);
+    let width = |at: usize| {
+        // A text in a column's place may be long, and nothing follows it.
+        let cells = lines.iter().filter(|line| line.len() == READABLE || at + 1 < line.len()).filter_map(|line| line.get(at));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<_> = (0..COLUMNS.len()).map(width).collect();
+    for line in &lines {
+        let numeric = |at| at == 0 || at + 1 == READABLE;
+        let cells = line.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(at, (cell, &width))| if numeric(at) { format!("{cell:>width$}") } else { format!("{cell:<width$}") });
+        writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn unreadable_state(text: &str) -> &'static str {
+    if newer_format(text).is_some() { "newer" } else { "corrupt" }
+}
+
+/// How far an instant lies ahead, or behind.
+fn distance(ms: i64) -> String {
+    let size = ms.unsigned_abs();
+    let size = match size {
+        0..60_000 => format!("{}.{} s", size / 1_000, size % 1_000 / 100),
+        60_000..7_200_000 => format!("{} min", size / 60_000),
+        7_200_000..172_800_000 => format!("{} h", size / 3_600_000),
+        _ => format!("{} days", size / 86_400_000),
+    };
+    if ms < 0 { format!("{size} ago") } else { format!("in {size}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (ms, text) in [
+            (2_149, "in 2.1 s"),
+            (0, "in 0.0 s"),
+            (-1, "0.0 s ago"),
+            (-59_999, "59.9 s ago"),
+            (-200_000, "3 min ago"),
+            (3_600_000, "in 60 min"),
+            (-7_200_000, "2 h ago"),
+            (i64::MAX, "in 106751991167 days"),
+        ] {
+            assert_eq!(distance(ms), text);
+        }
+    }
+
+    /// What no store's own file can be made to hold by hand.
+    fn listing(meta: Option<&str>, slots: &[(u64, &str)]) -> Listing {
+        let slots = slots.iter().map(|(node, text)| (*node, (*text).to_owned())).collect();
+        let (meta, server, time_ms) = (meta.map(str::to_owned), "s1".to_owned(), Some(1_735_689_600_000));
+        let loaded = Loaded { meta, server, time_ms, slots, loses_writes: false };
+        Listing::new("file:/x".to_owned(), "default".to_owned(), loaded, 0)
+    }
+
+    const META: &str = "1 nonce=000000000000000a server=s0 since=5 window=3001 allowance=3000 layout=";
+    const STANDARD: &str = "time:41@1ms node:10 sequence:12 epoch:1735689600000";
+    const HELD: &str = "1 held token=0000000000000007 version=2 bound=4095 holder=shop-3:4711";
+
+    #[test]
+    fn a_newer_record_is_shown_beside_the_others() {
+        let slots = [(1023, "3 \u{1b}future"), (7, HELD), (4096, HELD), (8, "nonsense")];
+        let text = listing(Some(&format!("{META}{STANDARD}")), &slots).to_string();
+        let expected = "\
+store        file:/x
+namespace    default
+layout       standard: time:41@1ms node:10 sequence:12 epoch:1735689600000
+incarnation  000000000000000a since 1970-01-01T00:00:00.005Z; window 3001ms, allowance 3s
+server       s1, and the incarnation is of s0
+
+node  fields     state    holder       bound                 from now  version
+   7  node=7     held     shop-3:4711  2025-01-01T00:00:00Z  in 0.0 s        2
+   8  node=8     corrupt  nonsense
+1023  node=1023  newer    3 \\u{1b}future
+4096             held     shop-3:4711  2025-01-01T00:00:00Z  in 0.0 s        2
+
+2 of 1024 node numbers held, 0 free or passed, 1021 never used, 2 unreadable
+";
+        assert_eq!(text, expected);
+    }
+
+    /// Whoever may write a record may write any number into it, and they are added up.
+    #[test]
+    fn no_counts_are_too_large() {
+        let count = format!("1 count token=0000000000000007 version=2 bound={} holder=shop-3:4711", i64::MAX);
+        let listing =
+            listing(Some(&format!("{META}{STANDARD} lease=disposable given=node")), &[(1, &count), (2, &count), (3, &count), (7, HELD)]);
+        assert_eq!((listing.health().used, &listing.json()["summary"]["left"]), (u64::MAX, &json!(0)));
+    }
+
+    #[test]
+    fn a_number_that_was_not_renewed_is_passed_and_then_dead() {
+        // Of the first tick, which ends at the epoch; window and allowance are 6,001 ms.
+        for (since_ms, state) in [(0, "held"), (1, "passed"), (6_001, "passed"), (6_002, "dead"), (i64::MAX / 2, "dead")] {
+            let mut listing = listing(Some(&format!("{META}{STANDARD}")), &[(7, HELD)]);
+            listing.now_ms += since_ms;
+            assert_eq!(listing.json()["slots"][0]["state"], state, "after {since_ms} ms");
+        }
+    }
+
+    #[test]
+    fn slots_are_shown_without_a_readable_meta_record() {
+        for (meta, says) in [
+            (Some("9 what"), "incarnation  newer: 9 what\n"),
+            (Some("what"), "incarnation  corrupt: what\n"),
+            (Some(&*format!("{META}no layout")), "layout       no layout\n"),
+            (None, "incarnation  none: "),
+        ] {
+            let listing = listing(meta, &[(7, HELD)]);
+            let text = listing.to_string();
+            assert!(text.contains(says) && text.contains("word 4095"), "{text}");
+            assert!(text.ends_with("\n1 node numbers held, 0 free\n"), "{text}");
+            assert_eq!(listing.json()["summary"]["unused"], Value::Null);
+        }
+    }
+}

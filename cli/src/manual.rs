@@ -1,0 +1,155 @@
+//! Completions for shells, and man pages: both made from what the commands take.
+
+use super::code;
+use super::line::Line;
+use super::screen::{Screen, Stop};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap_complete::Shell;
+use frazil::admin::store::Address;
+use frazil::admin::{PRESETS, shown};
+use frazil::{Error, ErrorKind, Spec, did_you_mean};
+use std::path::Path;
+
+/// A script for a shell.
+pub(super) fn completions(shell: Shell, screen: &mut Screen<'_>) -> Result<(), Stop> {
+    let mut script = Vec::new();
+    let mut line = Line::command().mut_subcommands(|command| command.mut_args(with_words));
+    clap_complete::generate(shell, &mut line, "frazil", &mut script);
+    match shell {
+        Shell::Bash => script.extend_from_slice(BASH.as_bytes()),
+        Shell::Fish => line.get_subcommands().for_each(|command| script.extend_from_slice(fish_words(command).as_bytes())),
+        _ => {}
+    }
+    screen.bytes(&script)
+}
+
+const REACTIONS: &[&str] = &["error", "wait", "wait:", "ahead", "ahead:"];
+/// The values of a spec's keys that are words; a colon comes before a number or a duration.
+const VALUES: &[(&str, &[&str])] = &[
+    ("rollback", REACTIONS),
+    ("exhausted", REACTIONS),
+    ("start", &["zero", "alternate:", "random:", "continue:"]),
+    ("lease", &["shared-slots", "disposable"]),
+    ("clock", &["system", "manual"]),
+    ("detached", &["true"]),
+];
+
+/// The words of a spec, as far as they are known without a layout.
+fn spec_words() -> Vec<String> {
+    let presets = PRESETS.iter().map(|preset| preset.name.to_owned());
+    let keys = Spec::KEYS.iter().flat_map(|key| {
+        let values = VALUES.iter().find(|(name, _)| name == key).map_or(&[""][..], |(_, values)| values);
+        let values = if *key == "store" { Address::kinds().collect() } else { values.to_vec() };
+        values.into_iter().map(move |value| format!("{key}={value}"))
+    });
+    presets.chain(keys).collect()
+}
+
+/// An argument with the words that a shell can offer; the command itself takes more.
+fn with_words(argument: Arg) -> Arg {
+    let presets = || PRESETS.iter().map(|preset| preset.name.to_owned()).collect();
+    let words: Vec<String> = match argument.get_id().as_str() {
+        "spec" if matches!(argument.get_action(), ArgAction::Append) => spec_words(),
+        "spec" | "layout" | "remap" | "begin" => presets(),
+        "store" => Address::kinds().map(str::to_owned).collect(),
+        _ => return argument,
+    };
+    argument.value_parser(PossibleValuesParser::new(words))
+}
+
+/// Bash splits words at = and : too. The function offers the whole word, and takes off what bash keeps; no space comes behind `store=redis://`.
+const BASH: &str = r#"
+_frazil_words() {
+    local typed="${COMP_LINE:0:COMP_POINT}"
+    typed="${typed##*[[:space:]]}"
+    _frazil "$1" "$typed" "$3"
+    COMPREPLY=("${COMPREPLY[@]#"${typed%"$2"}"}")
+    [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *[=:/] ]] || compopt -o nospace
+}
+complete -F _frazil_words -o bashdefault -o default frazil
+"#;
+
+/// The words of a command's arguments that have no name, which the generator for fish leaves out.
+fn fish_words(command: &Command) -> String {
+    let values = command.get_positionals().flat_map(|argument| argument.get_possible_values());
+    let words: Vec<_> = values.map(|value| value.get_name().to_owned()).collect();
+    if words.is_empty() {
+        return String::new();
+    }
+    format!("complete -c frazil -n \"__fish_frazil_using_subcommand {}\" -a \"{}\"\n", command.get_name(), words.join(" "))
+}
+
+/// The page of a command, in roff.
+pub(super) fn page(command: Option<&str>, screen: &mut Screen<'_>) -> Result<(), Stop> {
+    let page = match command {
+        None => pages().swap_remove(0).1,
+        Some(name) => {
+            let mut pages = pages();
+            let wanted = format!("frazil-{name}");
+            let Some(at) = pages.iter().position(|(page, _)| *page == wanted) else {
+                let names = pages.iter().filter_map(|(page, _)| page.strip_prefix("frazil-"));
+                let near = did_you_mean(name, names);
+                return Err(Error::new(ErrorKind::OutOfRange, format!("there is no command {}{near}", shown(name))).into());
+            };
+            pages.swap_remove(at).1
+        }
+    };
+    screen.bytes(&page)
+}
+
+/// Every page as a file, `frazil.1` and `frazil-COMMAND.1`.
+pub(super) fn write_pages(folder: &Path, screen: &mut Screen<'_>) -> Result<(), Stop> {
+    for (name, page) in pages() {
+        let path = folder.join(format!("{name}.1"));
+        std::fs::write(&path, page)
+            .map_err(|error| Stop::Failed(code::OUTPUT, format!("{} cannot be written: {error}", path.display())))?;
+        screen.print(&format!("{}\n", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The name and the content of each page; first frazil's own.
+fn pages() -> Vec<(String, Vec<u8>)> {
+    let mut line = Line::command();
+    line.build();
+    let commands = line.get_subcommands().filter(|command| command.get_name() != "help").map(|command| {
+        let name = format!("frazil-{}", command.get_name());
+        (name, command.clone())
+    });
+    let all: Vec<_> = [("frazil".to_owned(), line.clone())].into_iter().chain(commands).collect();
+    all.into_iter()
+        .map(|(name, command)| {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command).render(&mut page).expect("a Vec takes all that is written");
+            (name, page)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use frazil::Snowflake;
+
+    /// A word that is offered is one that a spec takes, with a number where it ends with a colon.
+    #[test]
+    fn every_word_of_a_spec_is_one() {
+        for (number, word) in spec_words().into_iter().enumerate() {
+            let rest = match word.split_once('=') {
+                None if word == "baidu" => " epoch=2025-01-01",
+                None => "",
+                Some((key, _)) if Spec::KEYS.contains(&key) && !VALUES.iter().any(|(name, _)| *name == key) => continue,
+                Some((_, value)) if value.ends_with(':') => "7",
+                Some(_) => "",
+            };
+            // A reaction takes a duration.
+            let unit = if rest == "7" && !word.starts_with("start") { "s" } else { "" };
+            let preset = if word.contains('=') { "standard " } else { "" };
+            let store = || format!("store=memory namespace=manual-{number}");
+            let node = if word.starts_with("clock") { format!("detached=true node={number}") } else { store() };
+            let line = format!("{preset}{word}{rest}{unit} {node}");
+            Snowflake::open(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The exit statuses.
+
+pub(super) const DONE: i32 = 0;
+pub(super) const FAILED: i32 = 1;
+pub(super) const USAGE: i32 = 2;
+/// What shells say of a program that Ctrl-C ended.
+pub(super) const INTERRUPTED: i32 = 130;

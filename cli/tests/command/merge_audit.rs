@@ -1,0 +1,660 @@
+//! `frazil merge-audit`: against a naive implementation, through forced small memory, kills and bad input.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+#![cfg(not(loom))]
+
+use frazil::{Layout, Snowflake};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const DAY_MS: i64 = 86_400_000;
+/// A day on which the layout `game` has begun, and that has passed.
+const BEGIN_MS: i64 = 1_750_000_000_000;
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("frazil-audit-{}-{name}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> &Self {
+        fs::write(self.0.join(name), content).unwrap();
+        self
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_frazil"));
+        command.arg("merge-audit").args(arguments).current_dir(&self.0).env_remove("TERM");
+        command
+    }
+
+    /// Exit status, output and errors.
+    fn audit(&self, arguments: &[&str]) -> (i32, String, String) {
+        told(&self.command(arguments).output().unwrap())
+    }
+
+    fn json(&self, arguments: &[&str]) -> (i32, Value) {
+        let (status, out, err) = self.audit(&[&["--json"], arguments].concat());
+        (status, serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}")))
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+fn told(done: &Output) -> (i32, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (done.status.code().unwrap_or(-1), text(&done.stdout), text(&done.stderr))
+}
+
+/// An ID of `game`, so many seconds after the begin.
+fn id(second: i64, server: u64, sequence: u64) -> u64 {
+    let layout = Layout::parse("game").unwrap();
+    layout.compose(BEGIN_MS + second * 1000, &[("server", server)], sequence).unwrap().get() as u64
+}
+
+fn lines(ids: impl IntoIterator<Item = u64>) -> String {
+    ids.into_iter().map(|id| format!("{id}\n")).collect()
+}
+
+fn kinds(told: &Value) -> BTreeSet<&str> {
+    told["findings"].as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn servers_of_their_own_are_clean() {
+    let folder = Folder::new("clean");
+    folder.write("a.txt", lines((0..500).map(|n| id(n, 7, 0)))).write("b.txt", lines((0..500).map(|n| id(n, 8, 0))));
+    let (status, out, err) = folder.audit(&["game", "a.txt", "b.txt"]);
+    assert_eq!((status, err.as_str()), (0, ""), "{out}");
+    assert!(out.contains("No findings: 1,000 IDs, none twice."), "{out}");
+    assert_eq!(folder.read("merge-audit/duplicates.csv"), "id,source,line\n");
+    let page = folder.read("merge-audit/report.html");
+    assert!(page.contains("<svg") && !page.contains("<script") && !page.contains("http"), "it is one file");
+    assert!(!folder.0.join("merge-audit/work").exists(), "nothing is left of the work");
+}
+
+#[test]
+fn one_server_number_twice_is_found_and_mended() {
+    let folder = Folder::new("twice");
+    // The second server has ten of the first one's IDs, and a hundred of its own under the same number.
+    let first: Vec<_> = (0..1000).map(|n| id(n, 7, 0)).collect();
+    let second: Vec<_> = (0..100).map(|n| id(n, 7, 1)).chain(first[100..110].iter().copied()).collect();
+    folder.write("a.txt", lines(first.iter().copied())).write("b,c.txt", lines(second));
+    let arguments = ["game", "a.txt", "b,c.txt", "--remap", "game server=99", "--apply-to", "items.id", "--dialect", "sqlite"];
+    let (status, told) = folder.json(&arguments);
+    assert_eq!(status, 3);
+    assert_eq!(kinds(&told), BTreeSet::from(["duplicates", "overlap"]), "{told}");
+    assert_eq!(told["overlaps"][0]["node"], 7);
+    assert_eq!(told["overlaps"][0]["ticks"], 110, "{told}");
+    assert_eq!(told["remap"]["rows"], 10);
+    let table = folder.read("merge-audit/remap.csv");
+    let rows: Vec<_> = table.lines().skip(1).map(|line| line.splitn(3, ',').collect::<Vec<_>>()).collect();
+    assert!(table.starts_with("old,new,source\n"));
+    let layout = Layout::parse("game").unwrap();
+    for (row, old) in rows.iter().zip(&first[100..110]) {
+        assert_eq!((row[0], row[2]), (&*old.to_string(), "\"b,c.txt\""));
+        assert_eq!(layout.decode(row[1].parse().unwrap()).unwrap().field("server"), Some(99));
+    }
+    assert_eq!(rows.iter().map(|row| row[1]).collect::<BTreeSet<_>>().len(), 10);
+    let script = folder.read("merge-audit/remap-2.sql");
+    assert!(script.contains("UPDATE \"items\" AS t SET \"id\" = r.new_id") && script.ends_with("COMMIT;\n"), "{script}");
+    assert!(!folder.0.join("merge-audit/remap-1.sql").exists());
+    // What may have been applied is not overwritten.
+    let (status, _, err) = folder.audit(&arguments);
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: ") && err.contains("remap.csv"), "{err}");
+    assert_eq!(folder.read("merge-audit/remap.csv"), table);
+    // A number that a server had is not fresh.
+    let (status, _, err) = folder.audit(&["game", "a.txt", "b,c.txt", "--out", "other", "--remap", "game server=7"]);
+    assert!(status == 1 && err.starts_with("frazil: CONFLICT: ") && err.contains("server=7"), "{err}");
+    assert!(!folder.0.join("other/remap.csv").exists());
+    // With shared generators only the duplicates count.
+    let (_, told) = folder.json(&["game", "a.txt", "b,c.txt", "--shared-nodes", "--out", "other"]);
+    assert_eq!(kinds(&told), BTreeSet::from(["duplicates"]));
+}
+
+#[test]
+fn each_kind_of_finding() {
+    let folder = Folder::new("kinds");
+    let good = (0..3000).map(|n| id(n * 20, 7, 0));
+    // Time goes back once, by 30 s.
+    let back = (0..3000).map(|n| id(n * 20 - if n == 2000 { 50 } else { 0 }, 8, 0));
+    let layout = Layout::parse("game").unwrap();
+    let future = layout.compose(BEGIN_MS + 40 * 365 * DAY_MS, &[("server", 9)], 0).unwrap();
+    folder.write("a.txt", lines(good)).write("b.txt", format!("{}{future}\n17\n17\noops\n\n", lines(back)));
+    let (status, told) = folder.json(&["game", "a.txt", "b.txt"]);
+    assert_eq!(status, 3);
+    assert_eq!(kinds(&told), BTreeSet::from(["broken", "clock", "early", "future", "repeated"]), "{told}");
+    let source = &told["sources"][1];
+    assert_eq!((&source["future"], &source["early"], &source["repeated"]), (&1.into(), &2.into(), &1.into()));
+    assert_eq!(source["back"], serde_json::json!({ "steps": 1, "largest_ms": 30_000, "line": 2001 }));
+    assert_eq!(source["broken_lines"][0], serde_json::json!({ "line": 3004, "why": "not_a_number", "text": "\"oops\"" }));
+    assert_eq!(folder.read("merge-audit/duplicates.csv"), "id,source,line\n17,b.txt,3002\n17,b.txt,3003\n");
+}
+
+#[test]
+fn rounded_by_javascript() {
+    let folder = Folder::new("rounded");
+    let layout = Layout::parse("twitter").unwrap();
+    let ids: Vec<_> = (0..2000_u64)
+        .map(|n| layout.compose(1_656_432_460_105 + n as i64 * 977, &[("datacenter", 1), ("worker", n % 32)], n * 37 % 4096).unwrap().get())
+        .collect();
+    // Rust prints the shortest digits, as JavaScript does.
+    let rounded: String = ids.iter().map(|id| format!("{}\n", *id as f64)).collect();
+    folder.write("good.txt", lines(ids.iter().map(|id| *id as u64))).write("rounded.txt", rounded);
+    let (status, told) = folder.json(&["twitter", "good.txt", "--out", "1"]);
+    assert_eq!((status, &told["clean"]), (0, &Value::Bool(true)), "{told}");
+    let (status, told) = folder.json(&["twitter", "rounded.txt", "--out", "2"]);
+    assert_eq!(status, 3);
+    assert!(kinds(&told).contains("rounded"), "{told}");
+    // They do not fit a layout with fewer bits.
+    let (_, told) = folder.json(&["js53", "good.txt", "--out", "3"]);
+    assert_eq!(told["sources"][0]["too_wide"], 2000);
+}
+
+/// IDs that generators of several node numbers have made, one after the other or many in a tick, as their policies have it.
+fn minted(spec: &str, nodes: u64, at_once: usize) -> Vec<u64> {
+    let layout = Snowflake::open(&format!("{spec} clock=manual detached=true {}", node(spec, 0))).unwrap().layout().clone();
+    let ticks = 2_000 / (nodes as usize * at_once);
+    let mut ids = Vec::new();
+    for number in 0..nodes {
+        // Spread over the range, and odd.
+        let made =
+            Snowflake::open(&format!("{spec} clock=manual detached=true {}", node(spec, (number * 40503 % layout.nodes()) | 1))).unwrap();
+        for tick in 0..ticks {
+            made.set_time(BEGIN_MS + tick as i64 * 97_000).unwrap();
+            ids.extend(made.batch(at_once).unwrap().iter().map(|id| id.get() as u64));
+        }
+    }
+    ids.sort_unstable();
+    ids
+}
+
+/// A node number in the words of a spec.
+fn node(spec: &str, mut number: u64) -> String {
+    let name = spec.split(' ').next().unwrap();
+    let layout = Layout::parse(name).unwrap();
+    let fields = layout.node_fields().iter().rev().map(|field| {
+        let value = number & field.max();
+        number >>= field.bits();
+        format!("{}={value}", field.name())
+    });
+    fields.collect::<Vec<_>>().join(" ")
+}
+
+const SPECS: [(&str, &str, bool); 14] = [
+    // Whether a source that was rounded while each tick held one ID is told from one that was not.
+    ("standard", "standard", true),
+    // As in years to come, when more bits are lost than a tick's first sequence has.
+    ("standard epoch=2015-01-01", "standard epoch=2015-01-01", true),
+    ("twitter", "twitter", false),
+    ("simple", "simple", false),
+    ("leaf", "leaf", true),
+    ("shardingsphere", "shardingsphere", false),
+    ("baidu epoch=2025-01-01", "baidu epoch=2025-01-01", false),
+    ("sonyflake", "sonyflake", true),
+    ("discord", "discord", false),
+    ("instagram", "instagram", false),
+    ("game", "game", true),
+    ("game16", "game16", true),
+    // The fields alone, whose generators nobody knows.
+    ("leaf", "time:41@1ms worker:10 sequence:12 epoch:1288834974657", false),
+    ("leaf", "leaf start=zero", false),
+];
+
+/// pandas, Lua, C# and SQL's DOUBLE print all digits, unlike JavaScript.
+#[test]
+fn rounded_by_a_double_and_printed_as_an_integer() {
+    let folder = Folder::new("doubles");
+    for (at, (spec, layout, is_told)) in SPECS.into_iter().enumerate() {
+        for at_once in [1, 1_000] {
+            let ids = minted(spec, if spec == "sonyflake" { 20 } else { 2 }, if spec == "sonyflake" { 1 } else { at_once });
+            let (honest, rounded) = (format!("{at}-{at_once}.txt"), format!("{at}-{at_once}-rounded.txt"));
+            folder.write(&honest, lines(ids.iter().copied())).write(&rounded, lines(ids.iter().map(|id| *id as f64 as u64)));
+            let (status, told) = folder.json(&[layout, &honest, "--out", "honest"]);
+            assert_eq!((status, kinds(&told)), (0, BTreeSet::new()), "{layout}, {at_once} at once: {told}");
+            let (status, told) = folder.json(&[layout, &rounded, "--out", "rounded"]);
+            if is_told || at_once > 1 {
+                assert!(status == 3 && kinds(&told).contains("rounded"), "{layout}, {at_once} at once: {told}");
+                assert_eq!((&told["sources"][0]["doubles"], &told["notes"]), (&ids.len().into(), &serde_json::json!([])));
+            } else {
+                let says = told["notes"][0]["says"].as_str().unwrap();
+                assert!(
+                    status == 0 && says.starts_with(&format!("whether {rounded} was rounded cannot be told: all ")),
+                    "{layout}: {told}"
+                );
+            }
+        }
+    }
+    // IDs below 2^53 lose nothing.
+    folder.write("js53.txt", lines(minted("js53", 2, 1)));
+    let (status, told) = folder.json(&["js53", "js53.txt", "--out", "js53"]);
+    assert_eq!((status, &told["sources"][0]["doubles"], &told["notes"]), (0, &0.into(), &serde_json::json!([])));
+}
+
+/// A part that a program has rounded, blocks that threads take of a tick, and node numbers that are round.
+#[test]
+fn part_of_a_source_is_rounded_and_round_numbers_are_not() {
+    let folder = Folder::new("partly");
+    let ids = minted("twitter", 2, 200);
+    let part = |every: usize| lines(ids.iter().enumerate().map(|(at, id)| if at % every == 0 { *id as f64 as u64 } else { *id }));
+    folder.write("third.txt", part(3)).write("hundredth.txt", part(100));
+    assert!(kinds(&folder.json(&["twitter", "third.txt", "--out", "1"]).1).contains("rounded"));
+    assert!(!kinds(&folder.json(&["twitter", "hundredth.txt", "--out", "2"]).1).contains("rounded"));
+
+    let layout = Layout::parse("twitter").unwrap();
+    let block = |n: u64| layout.compose(BEGIN_MS + n as i64 / 8, &[("datacenter", 1), ("worker", 1)], n % 8 * 64).unwrap().get() as u64;
+    folder.write("blocks.txt", lines((0..2_000).map(block)));
+    assert_eq!(folder.audit(&["twitter", "blocks.txt", "--out", "3"]).0, 0);
+
+    let layout = Layout::parse("sonyflake").unwrap();
+    let of = |machine: &dyn Fn(u64) -> u64| {
+        let id = |n| layout.compose(BEGIN_MS + n as i64 * 97_000, &[("machine", machine(n))], n % 256).unwrap().get() as u64;
+        lines((0..2_000).map(id))
+    };
+    folder.write("one.txt", of(&|_| 48)).write("regions.txt", of(&|n| (n % 20) << 8));
+    for name in ["one.txt", "regions.txt"] {
+        let (status, out, err) = folder.audit(&["sonyflake", name, "--out", name.trim_end_matches(".txt")]);
+        let says = format!("note: whether {name} was rounded cannot be told: all 2,000 IDs have a multiple of 4 as machine");
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(status == 0 && err.is_empty() && words.contains("No findings") && words.contains(&says), "{out}");
+    }
+    assert!(folder.read("one/report.html").contains("was rounded cannot be told"));
+}
+
+#[test]
+fn a_spreadsheet_is_named() {
+    let folder = Folder::new("spreadsheet");
+    folder.write("a.csv", format!("id;\n\"1.7E+17\"\n1,54182E+18\n{}\noops\n", id(1, 7, 0)).replace("id;", "id"));
+    let (status, out, err) = folder.audit(&["game", "a.csv"]);
+    assert_eq!((status, err.as_str()), (3, ""), "{out}");
+    assert!(out.contains("1.7E+17") && out.contains("spreadsheet"), "{out}");
+}
+
+#[test]
+fn columns_of_csv() {
+    let folder = Folder::new("csv");
+    let ids: Vec<_> = (0..4000).map(|n| id(n, 7, 0)).collect();
+    let table: String = ids.iter().map(|id| format!("\"a\nname, quoted\",{id}\r\n")).collect();
+    folder.write("a.csv", format!("\u{feff}name,item\r\n{table}")).write("b.tsv", format!("item\tname\n{}\tx\nshort\n", ids[5]));
+    let (status, told) = folder.json(&["game", "a.csv", "b.tsv", "--column", "item", "--memory", "64K"]);
+    assert_eq!(status, 3);
+    assert_eq!((&told["sources"][0]["ids"], &told["sources"][1]["ids"]), (&4000.into(), &1.into()), "{told}");
+    assert_eq!(folder.read("merge-audit/duplicates.csv"), format!("id,source,line\n{0},a.csv,12\n{0},b.tsv,2\n", ids[5]));
+    let (status, _, err) = folder.audit(&["game", "a.csv", "--column", "itme"]);
+    assert!(status == 1 && err.starts_with("frazil: INPUT: ") && err.contains("did you mean item?"), "{err}");
+}
+
+/// A quote that is missing makes one text of all rows up to the next: their IDs would not be compared.
+#[test]
+fn rows_are_not_lost_in_quotes() {
+    let folder = Folder::new("quotes");
+    let ids: Vec<_> = (0..6).map(|n| id(n, 7, 0)).collect();
+    let table = |rows: [&str; 6]| -> String {
+        let rows = ids.iter().zip(rows).map(|(id, text)| format!("{id},{text}\n"));
+        ["id,name\n".to_owned()].into_iter().chain(rows).collect()
+    };
+    // Quotes in CSV: within a text, doubled, around several lines.
+    folder.write("good.csv", table(["5\" pipe", "\"a \"\"b\"\"\"", "\"two\nlines\"", "\"two\n\"\"lines\"\"\"", "", "x"]));
+    let (_, told) = folder.json(&["game", "good.csv", "--out", "good"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["clean"]), (&6.into(), &Value::Bool(true)), "{told}");
+    folder.write("end.csv", table(["a", "\"b", "c", "d", "e", "f"])).write("middle.csv", table(["a", "b", "\"c", "d", "\"e\"", "f"]));
+    folder.write("head.csv", table(["a", "b", "c", "d", "e", "f"]).replacen("name", "\"name", 1));
+    for (name, line) in [("end.csv", 3), ("middle.csv", 4), ("head.csv", 1)] {
+        let (status, out, err) = folder.audit(&["game", name, "--out", name.trim_end_matches(".csv")]);
+        let says = format!("frazil: INPUT: the source {name} cannot be read from line {line} on: ");
+        assert!(status == 1 && out.is_empty() && err.starts_with(&says) && err.contains("a quote is missing"), "{err}");
+    }
+    // TSV has none: what looks like one is a part of the text; a number may stand in them.
+    let rows = ids.iter().map(|id| format!("\"quote\t\"{id}\"\n"));
+    folder.write("a.tsv", ["name\tid\n".to_owned()].into_iter().chain(rows).collect::<String>());
+    let (_, told) = folder.json(&["game", "a.tsv", "--out", "tsv"]);
+    assert_eq!((&told["sources"][0]["ids"], &told["clean"]), (&6.into(), &Value::Bool(true)), "{told}");
+}
+
+#[test]
+fn lines_of_csv_are_counted_behind_empty_ones() {
+    let folder = Folder::new("empty-lines");
+    folder.write("a.csv", format!("id,x\n\n\n{0},1\n\n\"\"\"\n\",1\r\n\r\n{0},2\noops,3", id(1, 7, 0)));
+    let (_, told) = folder.json(&["game", "a.csv"]);
+    assert_eq!(folder.read("merge-audit/duplicates.csv"), format!("id,source,line\n{0},a.csv,4\n{0},a.csv,9\n", id(1, 7, 0)));
+    let lines: Vec<_> =
+        told["sources"][0]["broken_lines"].as_array().unwrap().iter().map(|broken| broken["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [6, 10], "{told}");
+}
+
+#[test]
+fn the_last_line_of_csv_is_counted_without_its_end() {
+    let folder = Folder::new("no-end");
+    for (content, line) in [("id\n\n1", 3), ("id\n1", 2), ("id\n\n\n1", 4), ("id\n1\n\n", 2), ("id\n\n1\n", 3)] {
+        folder.write("a.csv", content);
+        let (_, told) = folder.json(&["game", "a.csv"]);
+        assert_eq!(told["findings"][0]["examples"][0]["line"], line, "{content:?}: {told}");
+    }
+}
+
+/// Several exports in one file have a byte order mark in the middle: it means the same wherever reading begins.
+#[test]
+fn a_row_with_a_byte_order_mark_is_read_alike_after_a_resume() {
+    let folder = Folder::new("mark");
+    let begin = format!("id\n{}\n", id(1, 7, 0));
+    folder.write("a.csv", format!("{begin}\u{feff}{}\n{}\noops\n", id(2, 7, 0), id(3, 7, 0)));
+    let (status, whole) = folder.json(&["game", "a.csv", "--out", "whole"]);
+    assert_eq!((status, &whole["sources"][0]["ids"], whole["sources"][0]["broken_lines"][0]["line"].as_u64()), (3, &2.into(), Some(3)));
+    // Under --strict a resume begins at the row that was refused: with the mark, and behind it.
+    for _ in 0..2 {
+        let (status, _, err) = folder.audit(&["game", "a.csv", "--strict"]);
+        assert!(status == 1 && err.contains("frazil: ID_INVALID: a.csv, line 3: "), "{err}");
+    }
+}
+
+/// Files that are no audit's, in a folder that is given by mistake, stay as they are.
+#[test]
+fn a_folder_with_something_else_is_refused() {
+    let folder = Folder::new("other");
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write("run-1", "mine").write("run-me.sh", "mine").write("manifest.json", "mine").write("lock", "mine");
+    let (status, _, err) = folder.audit(&["game", "a.txt", "--work", "."]);
+    assert!(status == 1 && err.starts_with("frazil: OUTPUT: the folder . holds something else"), "{err}");
+    for name in ["run-1", "run-me.sh", "manifest.json", "lock"] {
+        assert_eq!(folder.read(name), "mine");
+    }
+    // Nothing stays of an audit that has nothing to go on from.
+    folder.write("empty.txt", "");
+    assert_eq!(folder.audit(&["game", "empty.txt"]).0, 1);
+    assert_eq!(fs::read_dir(folder.0.join("merge-audit")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_was_remapped_is_not_remapped_again() {
+    let folder = Folder::new("again");
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write("b.txt", &ids);
+    let arguments = ["game", "a.txt", "b.txt", "--remap", "game server=99", "--apply-to", "items.id"];
+    assert_eq!(folder.audit(&arguments).0, 3);
+    fs::remove_file(folder.0.join("merge-audit/remap.csv")).unwrap();
+    let script = folder.read("merge-audit/remap-2.sql");
+    let (status, _, err) = folder.audit(&arguments);
+    assert!(status == 1 && err.contains("remap-2.sql is there already: it may have been applied"), "{err}");
+    assert_eq!(folder.read("merge-audit/remap-2.sql"), script);
+}
+
+/// Files that a shell's `*` finds may have any name.
+#[test]
+#[cfg(unix)]
+fn names_steer_neither_a_terminal_nor_the_report() {
+    let folder = Folder::new("names");
+    let name = "\u{1b}[2J\n<script>'`;DROP TABLE items;--$(id).txt";
+    let ids = lines((0..10).map(|n| id(n, 7, 0)));
+    folder.write("a.txt", &ids).write(name, &ids);
+    let (status, out, err) =
+        folder.audit(&["game", "a.txt", name, "missing\u{1b}[2J", "--remap", "game server=99", "--apply-to", "items.id"]);
+    assert!(status == 1 && !err.contains('\u{1b}') && out.is_empty(), "{err:?}");
+    let (status, out, err) = folder.audit(&["game", "a.txt", name, "--remap", "game server=99", "--apply-to", "items.id"]);
+    assert!(status == 3 && !out.contains('\u{1b}') && err.is_empty(), "{out:?}");
+    assert!(!folder.read("merge-audit/report.html").contains("<script"));
+    let script = folder.read("merge-audit/remap-2.sql");
+    assert!(script.lines().filter(|line| line.contains("DROP TABLE items")).all(|line| line.starts_with("-- ")), "{script}");
+}
+
+#[test]
+fn bad_input() {
+    let folder = Folder::new("bad");
+    folder.write("a.txt", lines([id(1, 7, 0)])).write("empty.txt", "").write("utf16.txt", b"\xff\xfe1\x002\x00").write("ids.db", "x");
+    folder
+        .write("twice.csv", "id,x,id\n1,2,3\n")
+        .write("sqlite", b"SQLite format 3\0")
+        .write("words.txt", b"id\n\xff\n")
+        .write("mixed.txt", format!("{}\nx\n", id(1, 7, 0)));
+    fs::hard_link(folder.0.join("a.txt"), folder.0.join("link.txt")).unwrap();
+    for (arguments, status, says) in [
+        (&["game", "a.txt", "./a.txt"][..], 1, "frazil: SPEC: the sources a.txt and ./a.txt are the same file"),
+        (&["game", "a.txt", "link.txt"], 1, "frazil: SPEC: the sources a.txt and link.txt are the same file"),
+        (&["game", "missing.txt"], 1, "frazil: INPUT: the source missing.txt cannot be read: "),
+        (&["game", "."], 1, "frazil: INPUT: the source . cannot be read: it is not a regular file"),
+        (&["game", "empty.txt"], 1, "frazil: INPUT: the sources hold no ID at all"),
+        (&["game", "words.txt"], 1, "frazil: INPUT: the sources hold no ID at all"),
+        (&["game", "utf16.txt"], 1, "frazil: INPUT: the source utf16.txt is no text in UTF-8: it is UTF-16: iconv"),
+        (&["game", "sqlite"], 1, "frazil: INPUT: the source sqlite is no text in UTF-8: it is an SQLite database"),
+        (&["game", "ids.db"], 1, "frazil: INPUT: the source \"ids.db\" is no text: sqlite3 FILE"),
+        (&["game", "mixed.txt", "--strict"], 1, "frazil: ID_INVALID: mixed.txt, line 2: \"x\" is no ID: not a number"),
+        (&["game", "mixed.txt", "--strict"], 1, "frazil: going on from "),
+        (&["gmae", "a.txt"], 1, "frazil: SPEC: there is no preset \"gmae\" (did you mean game?)"),
+        (&["game", "a.txt", "--memory", "1"], 1, "frazil: OUT_OF_RANGE: --memory=\"1\""),
+        (&["game", "a.txt", "--remap", "twitter datacenter=1 worker=1"], 1, "frazil: SPEC: --remap makes IDs of time:41"),
+        (&["game", "a.txt", "--remap", "game server=9", "--apply-to", "items"], 1, "frazil: SPEC: --apply-to=\"items\" is not"),
+        (&["game", "a.txt", "--apply-to", "items.id"], 2, "error: "),
+        (&["game", "oracle://me:secret@127.0.0.1/x"], 1, "frazil: SPEC: source=oracle://***@127.0.0.1/x is no database"),
+        (&["game", "mysql://me:secret@127.0.0.1:1/x"], 1, "frazil: "),
+        (&["game"], 2, "error: "),
+        // Before anything is read or asked.
+        (
+            &["game", "missing.csv", "mysql://me:secret@127.0.0.1:1/x"],
+            1,
+            "frazil: SPEC: source=mysql://***@127.0.0.1:1/x is a database: say --query",
+        ),
+        (&["game", "a.txt", "--query", "SELECT 1"], 1, "frazil: SPEC: --query is for databases"),
+        (&["game", "twice.csv"], 1, "frazil: INPUT: the source twice.csv has several columns \"id\""),
+    ] {
+        let (got, out, err) = folder.audit(arguments);
+        assert_eq!((got, out.as_str()), (status, ""), "{arguments:?}: {err}");
+        assert!(err.starts_with(says), "{arguments:?}: {err}");
+        assert!(!err.contains("secret"), "{err}");
+    }
+    let (status, told) = folder.json(&["game", "a.txt", "empty.txt"]);
+    assert_eq!((status, kinds(&told)), (3, BTreeSet::from(["empty"])));
+    let (status, _, err) = folder.audit(&["game", "mixed.txt", "--strict"]);
+    assert!(status == 1 && err.contains("line 2: \"x\" is no ID"), "a resume does not pass a broken line: {err}");
+}
+
+/// A naive implementation: everything in memory, nothing shared with the command.
+fn naive(sources: &[Vec<u64>]) -> (String, BTreeMap<(usize, usize), u64>) {
+    let mut places: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
+    for (source, ids) in sources.iter().enumerate() {
+        for (line, id) in ids.iter().enumerate() {
+            places.entry(*id).or_default().push((source, line + 1));
+        }
+    }
+    let (mut table, mut pairs) = ("id,source,line\n".to_owned(), BTreeMap::new());
+    for (id, places) in places.iter().filter(|(_, places)| places.len() > 1) {
+        places.iter().for_each(|(source, line)| table += &format!("{id},{source}.txt,{line}\n"));
+        let distinct: BTreeSet<_> = places.iter().map(|(source, _)| *source).collect();
+        let first = *distinct.first().unwrap();
+        distinct.iter().skip(1).for_each(|later| *pairs.entry((first, *later)).or_default() += 1);
+    }
+    (table, pairs)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn as_the_naive_implementation(sources in prop::collection::vec(prop::collection::vec((0_i64..4000, 0_u64..3, 0_u64..2), 1..6000), 1..5)) {
+        let folder = Folder::new("naive");
+        let sources: Vec<Vec<u64>> =
+            sources.iter().map(|ids| ids.iter().map(|(second, server, sequence)| id(*second, *server, *sequence)).collect()).collect();
+        let names: Vec<_> = (0..sources.len()).map(|source| format!("{source}.txt")).collect();
+        sources.iter().zip(&names).for_each(|(ids, name)| {
+            folder.write(name, lines(ids.iter().copied()));
+        });
+        let arguments: Vec<_> = ["game", "--memory", "64K"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let (_, told) = folder.json(&arguments);
+        let (table, pairs) = naive(&sources);
+        prop_assert_eq!(folder.read("merge-audit/duplicates.csv"), table);
+        let mut expected: Vec<_> = pairs.iter().map(|((_, later), count)| (names[*later].clone(), *count)).collect();
+        let findings = told["findings"].as_array().unwrap().iter().filter(|finding| finding["kind"] == "duplicates");
+        let mut got: Vec<_> = findings.map(|finding| (finding["source"].as_str().unwrap().to_owned(), finding["count"].as_u64().unwrap())).collect();
+        expected.sort();
+        got.sort();
+        prop_assert_eq!(got, expected);
+        // Seconds in which a server's number is in several sources.
+        let mut seen: BTreeMap<(u64, u64), BTreeSet<usize>> = BTreeMap::new();
+        for (source, ids) in sources.iter().enumerate() {
+            ids.iter().for_each(|id| {
+                seen.entry((id >> 12 & 0xf_ffff, id >> 32)).or_default().insert(source);
+            });
+        }
+        for overlap in told["overlaps"].as_array().unwrap() {
+            let node = overlap["node"].as_u64().unwrap();
+            let ticks = seen.iter().filter(|((of, _), sources)| *of == node && sources.len() > 1).count();
+            prop_assert_eq!(overlap["ticks"].as_u64().unwrap(), ticks as u64);
+        }
+        for (source, ids) in sources.iter().enumerate() {
+            prop_assert_eq!(told["sources"][source]["ids"].as_u64().unwrap(), ids.len() as u64);
+        }
+    }
+}
+
+/// Two files that take many runs, with some IDs in common.
+fn large(folder: &Folder) -> [&'static str; 5] {
+    // In no order.
+    let ids = |server: u64| (0..100_000_u64).map(move |n| id((n * 7919 % 100_000) as i64, if n % 1000 == 0 { 1 } else { server }, 0));
+    folder.write("a.txt", lines(ids(7))).write("b.txt", lines(ids(8)));
+    ["game", "a.txt", "b.txt", "--memory", "64K"]
+}
+
+/// Waits until a run is complete.
+fn wait_for_run(folder: &Folder, child: &mut Child, run: &str) {
+    let (manifest, until) = (folder.0.join("merge-audit/work/manifest.json"), Instant::now() + PATIENCE);
+    while !fs::read_to_string(&manifest).is_ok_and(|text| text.contains(&format!("\"{run}\""))) {
+        assert!(Instant::now() < until, "no {run}");
+        assert!(child.try_wait().unwrap().is_none(), "it ended before {run}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn start(folder: &Folder, arguments: &[&str]) -> Child {
+    let mut command = folder.command(arguments);
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        // SAFETY: signal(2) may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                // What a shell starts in the background ignores it.
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Everything but when.
+fn results(folder: &Folder, mut told: Value) -> (Value, String) {
+    told.as_object_mut().unwrap().remove("at");
+    (told, folder.read("merge-audit/duplicates.csv"))
+}
+
+#[test]
+#[cfg(unix)]
+fn a_killed_audit_goes_on() {
+    let folder = Folder::new("killed");
+    let arguments = large(&folder);
+    let (status, told) = folder.json(&arguments);
+    assert_eq!(status, 3);
+    let expected = results(&folder, told);
+
+    let mut child = start(&folder, &arguments);
+    wait_for_run(&folder, &mut child, "run-5");
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().code(), None);
+    // What was half written is nobody's.
+    fs::write(folder.0.join("merge-audit/work/run-999"), "half a run").unwrap();
+    let mut resumed = folder.command(&[&["--json"], &arguments[..]].concat());
+    let (status, out, err) = told_of(&mut resumed);
+    assert!(status == 3 && err.starts_with("frazil: going on from merge-audit/work: "), "{err}");
+    assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected);
+    assert!(!folder.0.join("merge-audit/work").exists());
+}
+
+fn told_of(command: &mut Command) -> (i32, String, String) {
+    told(&command.output().unwrap())
+}
+
+#[test]
+#[cfg(unix)]
+fn ctrl_c_says_what_is_kept() {
+    let folder = Folder::new("interrupted");
+    let arguments = large(&folder);
+    let (_, told_before) = folder.json(&arguments);
+    let expected = results(&folder, told_before);
+
+    let mut child = start(&folder, &arguments);
+    wait_for_run(&folder, &mut child, "run-3");
+    // SAFETY: the child is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let (status, out, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!((status, out.as_str()), (130, ""), "{err}");
+    assert!(err.starts_with("frazil: INTERRUPTED: stopped; ") && err.contains("the same command goes on from there"), "{err}");
+    let (status, out, err) = folder.audit(&[&["--json"], &arguments[..]].concat());
+    assert!(status == 3 && err.starts_with("frazil: going on from "), "{err}");
+    assert_eq!(results(&folder, serde_json::from_str(&out).unwrap()), expected);
+}
+
+/// A first start on Redis waits for a minute, and a store that does not answer for longer.
+#[test]
+#[cfg(all(unix, feature = "stores"))]
+fn ctrl_c_ends_the_wait_for_a_store() {
+    let folder = Folder::new("store");
+    folder.write("a.txt", lines([id(1, 7, 0)]));
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let spec = format!("game store=redis://{}", silent.local_addr().unwrap());
+    let child = start(&folder, &["game", "a.txt", "--remap", &spec]);
+    let _connection = silent.accept().unwrap();
+    // SAFETY: the child is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let (status, out, err) = told(&child.wait_with_output().unwrap());
+    assert_eq!((status, out.as_str()), (130, ""), "{err}");
+    assert!(err.starts_with("frazil: INTERRUPTED: stopped while --remap waited for its store"), "{err}");
+}
+
+#[test]
+fn a_source_that_changes_is_read_again() {
+    let folder = Folder::new("changes");
+    let arguments = large(&folder);
+    let mut child = start(&folder, &arguments);
+    wait_for_run(&folder, &mut child, "run-2");
+    append(&folder.0.join("a.txt"), id(300_000, 7, 0));
+    let (status, _, err) = told(&child.wait_with_output().unwrap());
+    assert!(status == 1 && err.starts_with("frazil: INPUT_CHANGED: the source a.txt changed while it was read"), "{err}");
+    let (_, out, _) = folder.audit(&[&["--json"], &arguments[..]].concat());
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(told["sources"][0]["ids"], 100_001, "{told}");
+}
+
+fn append(path: &Path, id: u64) {
+    use std::io::Write;
+    writeln!(fs::File::options().append(true).open(path).unwrap(), "{id}").unwrap();
+}
+
+#[test]
+fn one_audit_works_in_a_folder() {
+    let folder = Folder::new("lock");
+    let arguments = large(&folder);
+    let mut child = start(&folder, &arguments);
+    wait_for_run(&folder, &mut child, "run-1");
+    let (status, _, err) = folder.audit(&arguments);
+    // It may have ended meanwhile; otherwise the second one is refused.
+    let ended = child.try_wait().unwrap().is_some();
+    assert!(ended || (status == 1 && err.contains("another merge-audit works in")), "{status}: {err}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -1,7 +1,0 @@
-//! The command line.
-
-#![allow(missing_docs)]
-
-mod cli;
-mod commands;
-mod merge_audit;
