@@ -774,13 +774,15 @@ FRAZIL_NODISCARD
 frazil_status frazil_snowflake_observe(const frazil_snowflake *ids, int64_t id);
 
 /**
- * The node number: all node fields side by side.
+ * The node number: all node fields side by side. FRAZIL_FORKED in a forked child, whose parent has
+ * the number: the child leases another one with its first ID.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_node(const frazil_snowflake *ids, uint64_t *node);
 
 /**
- * The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not.
+ * The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not;
+ * FRAZIL_FORKED as frazil_snowflake_node().
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_field(const frazil_snowflake *ids, const char *name, uint64_t *value);
@@ -802,7 +804,8 @@ frazil_status frazil_snowflake_spec(const frazil_snowflake *ids, const char **sp
  * The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
  * store. FRAZIL_OK also for a number that is not leased.
  *
- * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
+ * FRAZIL_OUT_OF_RANGE for a size that no version of the struct has; FRAZIL_FORKED as
+ * frazil_snowflake_node().
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *lease, size_t size);

@@ -907,7 +907,8 @@ public:
     /// forked, closed.
     outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
 
-    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below.
+    /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below. `node`, `field` and `lease` have forked too,
+    /// in a forked child before its first ID.
     outcome<frazil::layout> layout() const { return layout_of_ids(); }
 
     /// The node number: all node fields side by side.

@@ -4,7 +4,7 @@
 use crate::convert::{SizedOut, filled, reference};
 use crate::error::{frazil_status, guard, told};
 use crate::next::handle;
-use crate::snowflake::frazil_snowflake;
+use crate::snowflake::{frazil_snowflake, own_node};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 
@@ -46,7 +46,8 @@ thread_local! {
 /// The node number and how its lease stands: `frazil_snowflake_lease(ids, &lease, sizeof lease)`. Asks no
 /// store. FRAZIL_OK also for a number that is not leased.
 ///
-/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has.
+/// FRAZIL_OUT_OF_RANGE for a size that no version of the struct has; FRAZIL_FORKED as
+/// frazil_snowflake_node().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, lease: *mut frazil_lease, size: usize) -> frazil_status {
     guard(|| {
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
         let lease = ids.ids.lease();
         let (node, bound_ms, left) = match &lease {
             Some(lease) => (lease.node, lease.bound_ms, lease.left),
-            None => (ids.ids.node(), None, None),
+            None => (own_node(&ids.ids)?, None, None),
         };
         let last_error = lease.as_ref().and_then(|lease| lease.last_error.as_ref());
         let (last_status, last_error) = told(&LAST, last_error);

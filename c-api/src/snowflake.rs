@@ -5,7 +5,7 @@ use crate::convert::{Out, max_wait, reference, string};
 use crate::error::{c_string, frazil_status, guard};
 use crate::layout::{field_of, frazil_layout};
 use crate::next::handle::{self, handle};
-use frazil_core::{ErrorKind, Id, Result, Snowflake, Spec, stay};
+use frazil_core::{Error, ErrorKind, Id, Result, Snowflake, Spec, stay};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 
@@ -124,24 +124,33 @@ pub unsafe extern "C" fn frazil_snowflake_observe(ids: *const frazil_snowflake, 
     guard(|| unsafe { reference("ids", ids)? }.ids.observe(Id::new(id)?))
 }
 
-/// The node number: all node fields side by side.
+/// Returns the node number, which a forked child lacks before its first ID.
+pub(crate) fn own_node(ids: &Snowflake) -> Result<u64> {
+    let why = "this process was forked, and has no node number yet: a generator with a store leases one with its first ID";
+    ids.node().ok_or_else(|| Error::new(ErrorKind::Forked, why))
+}
+
+/// The node number: all node fields side by side. FRAZIL_FORKED in a forked child, whose parent has
+/// the number: the child leases another one with its first ID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_node(ids: *const frazil_snowflake, node: *mut u64) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, node) = unsafe { (reference("ids", ids)?, Out::new("node", node)?) };
-        node.write(ids.ids.node());
+        node.write(own_node(&ids.ids)?);
         Ok(())
     })
 }
 
-/// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not.
+/// The value of one node field. FRAZIL_UNKNOWN_KEY for a field that the layout has not;
+/// FRAZIL_FORKED as frazil_snowflake_node().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_field(ids: *const frazil_snowflake, name: *const c_char, value: *mut u64) -> frazil_status {
     guard(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, name, value) =
             unsafe { (&reference("ids", ids)?.ids, string("name", name, ErrorKind::UnknownKey)?, Out::new("value", value)?) };
+        own_node(ids)?;
         value.write(field_of(ids.layout(), ids.fields(), name)?);
         Ok(())
     })

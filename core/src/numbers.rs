@@ -295,7 +295,7 @@ impl Numbers {
         let chain = &self.shared.chain;
         chain.drop_prepared()?;
         if let Some(ring) = &self.shared.ring
-            && ring.ids().lease().is_some()
+            && ring.ids().is_leased()
         {
             // The thread is a user of the lease, and would take another one at once.
             chain.wait_for_rest(&wait, REST)?;

@@ -70,7 +70,7 @@ fn a_number_is_leased_extended_and_given_back() {
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let before = ids.lease().unwrap();
     assert!(before.healthy && before.last_error.is_none() && before.left.is_none());
-    assert_eq!((before.node, before.namespace.as_str()), (ids.node(), "default"));
+    assert_eq!((before.node, before.namespace.as_str()), (ids.node().unwrap(), "default"));
     let begin = Instant::now();
     let mut last = ids.next_id().unwrap();
     while begin.elapsed() < Duration::from_millis(1500) {
@@ -80,7 +80,7 @@ fn a_number_is_leased_extended_and_given_back() {
         assert!(ids.layout().decode(id).unwrap().unix_ms() <= ids.lease().unwrap().bound_ms.unwrap(), "nothing above the bound");
     }
     assert!(ids.lease().unwrap().bound_ms > before.bound_ms);
-    assert!(folder.record(ids.node()).contains(" held "));
+    assert!(folder.record(ids.node().unwrap()).contains(" held "));
     ids.close();
     let word = (last.get() >> 22) << 12 | last.get() & 0xfff;
     assert!(folder.record(before.node).contains(&format!("bound={word} ")), "given back with the last word issued");
@@ -91,7 +91,7 @@ fn a_lease_costs_one_write_every_renewal() {
     let folder = Folder::new("cost");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let version = || {
-        let record = folder.record(ids.node());
+        let record = folder.record(ids.node().unwrap());
         record.split("version=").skip(1).map(|rest| rest.split(' ').next().unwrap().parse::<u64>().unwrap()).max().unwrap()
     };
     let (begin, before) = (Instant::now(), version());
@@ -106,16 +106,16 @@ fn numbers_run_out_and_come_back() {
     let folder = Folder::new("exhaustion");
     let spec = format!("{TWO} {} {QUICK} detached=true", folder.store());
     let both = [open(&spec), open(&spec)];
-    assert_ne!(both[0].node(), both[1].node());
+    assert_ne!(both[0].node().unwrap(), both[1].node().unwrap());
     let (kind, why) = refused(&spec);
     assert_eq!(kind, ErrorKind::NoFreeNode);
     assert!(why.contains("all 2 node numbers") && why.contains("may be free at") && why.contains(&std::process::id().to_string()), "{why}");
     let (kind, why) = refused(&format!("{spec} node=1"));
     assert_eq!(kind, ErrorKind::NodeInUse);
     assert!(why.contains("node number 1 is held by"), "{why}");
-    let node = both[0].node();
+    let node = both[0].node().unwrap();
     both[0].close();
-    assert_eq!(open(&spec).node(), node);
+    assert_eq!(open(&spec).node().unwrap(), node);
 }
 
 #[test]
@@ -148,11 +148,16 @@ fn a_forked_child_leases_a_number_of_its_own() {
     let mut all: HashSet<i64> = (0..100).map(|_| ids.next_id().unwrap().get()).collect();
     all.insert(mine.as_mut().unwrap().next_id().unwrap().get());
     let out = folder.0.join("child");
+    let given = open("standard node=309");
+    let unset = |ids: &Snowflake| ids.node().is_none() && ids.fields().is_empty() && ids.lease().is_none();
     let status = in_child(|| {
+        assert!(unset(&ids) && unset(&given), "these are the parent's");
         let mut theirs = vec![mine.as_mut().unwrap().next_id().unwrap().get()];
         theirs.extend((0..1000).map(|_| ids.next_id().unwrap().get()));
         theirs.extend(ids.batch(5000).unwrap().into_iter().map(i64::from));
         assert!(theirs.is_sorted_by(|a, b| a < b));
+        let node = ids.layout().decode(frazil::Id::try_from(theirs[0]).unwrap()).unwrap().field("node");
+        assert!(node == ids.node() && node == ids.lease().map(|lease| lease.node) && ids.fields() == [("node".to_owned(), node.unwrap())]);
         let text: Vec<_> = theirs.iter().map(i64::to_string).collect();
         std::fs::write(&out, text.join("\n")).unwrap();
         drop(mine.take());
@@ -164,9 +169,9 @@ fn a_forked_child_leases_a_number_of_its_own() {
     let theirs: Vec<i64> = std::fs::read_to_string(&out).unwrap().lines().map(|line| line.parse().unwrap()).collect();
     assert!(theirs.iter().all(|id| all.insert(*id)), "parent and child issued the same ID");
     let node = ids.layout().decode(frazil::Id::try_from(theirs[0]).unwrap()).unwrap().field("node").unwrap();
-    assert_ne!(node, ids.node());
+    assert_ne!(node, ids.node().unwrap());
     assert!(folder.record(node).contains(" free "), "the child gave its number back");
-    assert!(folder.record(ids.node()).contains(" held "), "and the parent's was left alone");
+    assert!(folder.record(ids.node().unwrap()).contains(" held "), "and the parent's was left alone");
 }
 
 #[test]
@@ -204,12 +209,12 @@ fn at_the_bound_with_the_store_away() {
 fn a_renewed_lease_is_taken_by_the_next_use() {
     let folder = Folder::new("renew");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
-    let (node, before) = (ids.node(), ids.next_id().unwrap());
+    let (node, before) = (ids.node().unwrap(), ids.next_id().unwrap());
     ids.renew().unwrap();
     assert!(folder.record(node).contains(" free "), "a snapshot taken now holds no lease");
     ids.renew().unwrap();
     assert!(ids.next_id().unwrap() > before);
-    assert_ne!(ids.node(), node);
+    assert_ne!(ids.node().unwrap(), node);
 }
 
 #[test]
@@ -229,10 +234,10 @@ fn disposable_numbers_are_used_once() {
     let folder = Folder::new("disposable");
     let spec = format!("{TWO} {} lease=disposable rollback=error detached=true", folder.store());
     let first = open(&spec);
-    assert_eq!((first.node(), first.lease().unwrap().left), (0, Some(1)));
+    assert_eq!((first.node().unwrap(), first.lease().unwrap().left), (0, Some(1)));
     drop(first);
     let second = open(&spec);
-    assert_eq!((second.node(), second.lease().unwrap().left, second.lease().unwrap().bound_ms), (1, Some(0), None));
+    assert_eq!((second.node().unwrap(), second.lease().unwrap().left, second.lease().unwrap().bound_ms), (1, Some(0), None));
     assert!(second.next_id().is_ok());
     let (kind, why) = refused(&spec);
     assert_eq!(kind, ErrorKind::NoFreeNode);
@@ -250,7 +255,7 @@ fn damaged_and_newer_records_are_refused() {
     let (kind, why) = refused(&format!("{spec} node=1"));
     assert_eq!(kind, ErrorKind::StoreCorrupt);
     assert!(why.contains("node number 1") && why.contains("file:"), "{why}");
-    assert_eq!(open(&spec).node(), 0, "the other number is as good as before");
+    assert_eq!(open(&spec).node().unwrap(), 0, "the other number is as good as before");
     std::fs::remove_dir_all(folder.0.join("default")).unwrap();
 }
 

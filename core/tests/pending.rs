@@ -192,7 +192,7 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_renewal_that_did_not_wait() {
     for round in 0..60 {
         let ring = frazil::Buffered::open(&format!("standard namespace=n{round} size=64 refill=100 {}", folder.store())).unwrap();
         let over = AtomicBool::new(false);
-        let before = ring.snowflake().unwrap().node();
+        let before = ring.snowflake().unwrap().node().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {

@@ -115,7 +115,7 @@ fn threads_are_counted_exactly() {
     });
     assert_eq!(issued(&ids), made.load(Ordering::Relaxed));
     let stats = ids.stats();
-    assert!(stats.lease_node == Some(ids.node()) && stats.lease_failures == Some(0) && stats.leases_lost == Some(0), "{stats:?}");
+    assert!(stats.lease_node == Some(ids.node().unwrap()) && stats.lease_failures == Some(0) && stats.leases_lost == Some(0), "{stats:?}");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_lease_is_counted() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let stats = ids.stats();
-    assert_eq!((stats.lease_failures, stats.leases_lost, stats.lease_node), (Some(0), Some(0), Some(ids.node())));
+    assert_eq!((stats.lease_failures, stats.leases_lost, stats.lease_node), (Some(0), Some(0), Some(ids.node().unwrap())));
     let left = stats.lease_seconds_left.unwrap();
     assert!(left > -60.0 && left <= 2.0 && stats.lease_bound.unwrap() > 1.7e9, "{stats:?}");
 }

@@ -136,7 +136,7 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let of = spec(&line("standard namespace=a"));
     let (_call, open) = start(LONG, move |wait| Snowflake::open_spec(of.clone(), wait));
     let ids = told(&open).0.unwrap();
-    let (before, node) = (ids.next_id().unwrap(), ids.node());
+    let (before, node) = (ids.next_id().unwrap(), ids.node().unwrap());
     let handle = ids.clone();
     let (_call, renewed) = start(LONG, move |wait| handle.try_renew(wait));
     told(&renewed).0.unwrap();
@@ -148,7 +148,7 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let (_call, closed) = start(LONG, move |wait| handle.try_close(wait));
     told(&closed).0.unwrap();
     let again = Snowflake::open(&format!("standard store=file:{} namespace=a node={node}", folder.0.display()));
-    assert_eq!(again.unwrap().node(), node, "it was given back");
+    assert_eq!(again.unwrap().node().unwrap(), node, "it was given back");
 
     let of = spec(&line("orders step=2"));
     let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of));

@@ -165,12 +165,12 @@ pub fn snowflake_layout(env: &Env, this: Unknown<'_>) -> Result<String> {
     guard(env, || Ok(self::this(env, this)?.layout().to_string()))
 }
 
-/// The node number: all node fields side by side.
+/// The node number: all node fields side by side. Always present, because Node does not fork.
 #[napi]
-pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Either<f64, BigInt>> {
+pub fn snowflake_node(env: &Env, this: Unknown<'_>) -> Result<Option<Either<f64, BigInt>>> {
     guard(env, || {
         let ids = self::this(env, this)?;
-        Ok(convert::integer(ids.node(), node_bits(ids)))
+        Ok(ids.node().map(|node| convert::integer(node, node_bits(ids))))
     })
 }
 

@@ -407,19 +407,19 @@ class Snowflake:
         """The layout."""
 
     @property
-    def node(self) -> int:
-        """The node number: all node fields side by side."""
+    def node(self) -> int | None:
+        """The node number: all node fields side by side; None in a forked child before its first ID."""
 
     @property
     def fields(self) -> dict[str, int]:
-        """The value of each node field, from the most significant."""
+        """The value of each node field, from the most significant; empty in a forked child before its first ID."""
 
     def stats(self) -> Stats:
         """Returns the counts of this process, over all handles; `issued` is exact when no call is in progress. Asks no store."""
 
     @property
     def lease(self) -> Lease | None:
-        """The leased node number and its current state; None for a fixed number without a store."""
+        """The leased node number and its current state; None for a fixed number, and in a forked child before its first ID."""
 
     @property
     def spec(self) -> str:

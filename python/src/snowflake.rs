@@ -142,7 +142,7 @@ impl Snowflake {
         guard(py, || Ok(self.0.stats().into()))
     }
 
-    /// The leased node number and how it stands; None for one that is given without a store.
+    /// The leased node number and how it stands; None for a fixed number, and in a forked child before its first ID.
     #[getter]
     fn lease(&self, py: Python<'_>) -> PyResult<Option<Lease>> {
         guard(py, || Ok(self.0.lease().map(Lease::from)))
@@ -154,13 +154,13 @@ impl Snowflake {
         guard(py, || Ok(Layout(self.0.layout().clone())))
     }
 
-    /// The node number: all node fields side by side.
+    /// The node number: all node fields side by side; None in a forked child before its first ID.
     #[getter]
-    fn node(&self, py: Python<'_>) -> PyResult<u64> {
+    fn node(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         guard(py, || Ok(self.0.node()))
     }
 
-    /// The value of each node field, from the most significant.
+    /// The value of each node field, from the most significant; empty in a forked child before its first ID.
     #[getter]
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || convert::dict(py, self.0.fields()))

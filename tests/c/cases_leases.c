@@ -12,7 +12,8 @@
 /* What a child of any kind must see; 0 when it does, else the line that it did not. */
 static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
     int64_t id;
-    uint64_t credit;
+    uint64_t credit, node;
+    frazil_lease lease;
     char text[FRAZIL_ID_TEXT_SIZE];
     frazil_snowflake *mine = NULL;
     if (frazil_snowflake_next(ids, &id) != FRAZIL_FORKED) return 1;
@@ -21,6 +22,9 @@ static int child_of(frazil_snowflake *ids, frazil_snowflake *leased) {
     if (frazil_snowflake_credit(ids, &credit) != FRAZIL_FORKED) return 4;
     if (frazil_snowflake_open("standard node=308", &mine) != FRAZIL_FORKED || mine != NULL) return 5;
     if (frazil_snowflake_next(leased, &id) != FRAZIL_FORKED) return 6;
+    if (frazil_snowflake_node(ids, &node) != FRAZIL_FORKED || frazil_snowflake_node(leased, &node) != FRAZIL_FORKED) return 10;
+    if (frazil_snowflake_field(leased, "node", &node) != FRAZIL_FORKED) return 11;
+    if (frazil_snowflake_lease(leased, &lease, sizeof lease) != FRAZIL_FORKED) return 12;
     frazil_snowflake_free(leased);
     if (frazil_snowflake_open("standard node=309", &mine) != FRAZIL_OK) return 7;
     if (frazil_snowflake_next(mine, &id) != FRAZIL_OK) return 8;

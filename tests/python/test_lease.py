@@ -386,7 +386,10 @@ for _ in range(2):
     if os.fork() == 0:
         status = 1
         try:
+            # These are the parent's.
+            assert (ids.node, ids.lease, ids.fields) == (None, None, {{}})
             minted = [ids.next() for _ in range(3000)] + ids.batch(3000)
+            assert ids.fields == {{"node": ids.node}}
             with os.fdopen(ours, "w") as out:
                 json.dump([ids.node, ids.lease.node, minted], out)
             status = 0

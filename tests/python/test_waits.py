@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -398,6 +399,33 @@ def test_a_loop_that_nobody_knows_is_refused():
     call = used_up().next_async()
     with pytest.raises(frazil.WouldBlockError, match="neither asyncio nor trio runs here"):
         call.send(None)
+
+
+def test_gevents_pool_waits(tmp_path):
+    guide = (Path(__file__).parents[2] / "docs/python.md").read_text()
+    [sample] = re.findall(r"^```py\n(from gevent import .*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    # 2 IDs in 1 s: 10 of them take 4 s, also in a child, which leases a number with its first one.
+    code = f"""
+{sample.replace('"local"', repr(f"file:{tmp_path}"))}
+import gevent, os
+ids = frazil.Snowflake("layout='time:31@1s node:10 sequence:1 epoch:2025-01-01' exhausted=wait:60s", store="file:{tmp_path}", namespace="slow", timeout=30)
+turns = 0
+
+def turn():
+    global turns
+    while True:
+        gevent.sleep(0.01)
+        turns += 1
+
+child = os.fork()
+turning = gevent.spawn(turn)
+minted = [new_id() for _ in range(10)]
+turning.kill()
+print(len(set(minted)), turns > 20, flush=True)
+if child:
+    os.waitpid(child, 0)
+"""
+    assert start(code).communicate(timeout=100)[0].splitlines() == ["10 True"] * 2
 
 
 def test_no_loop_is_imported():

@@ -106,7 +106,7 @@ impl Mint {
         let mut files = scripts.into_iter().flatten().map(sql::Writer::finish).collect::<Outcome<Vec<_>>>()?;
         // Last: where it is, all of them are.
         files.insert(0, table.finish()?);
-        Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node()), rows, files })
+        Ok(Remap { spec: self.ids.spec(), node: fields.show_node(self.ids.node().expect("this process has opened it")), rows, files })
     }
 
     /// A policy that refuses is waited for.

@@ -177,6 +177,12 @@ impl Generator {
         Err(Error::new(ErrorKind::Forked, why))
     }
 
+    /// Returns the lease, unless it is a parent's.
+    pub(crate) fn own_lease(&self) -> Option<&Lease> {
+        let lease = self.lease.get();
+        self.mark.is_still(lease.process).then_some(lease)
+    }
+
     /// The next ID, if the gate stands open: the fast path.
     #[inline]
     pub(crate) fn fast_id(&self) -> Option<Id> {

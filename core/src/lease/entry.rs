@@ -282,13 +282,14 @@ impl Entry {
         layout.tick_start_ms((self.generator.lease.get().bound() >> layout.sequence().bits()) + 1) - 1
     }
 
-    /// The lease, if there is one.
+    /// The lease, if this process has one.
     pub(crate) fn lease(&self) -> Option<Lease> {
         let leased = self.leased.as_ref()?;
+        let node = self.generator.own_lease()?.node;
         let status = leased.status.load();
         let last_error = status.trouble.as_ref().map(|(error, _)| error.clone());
         Some(Lease {
-            node: self.generator.lease.get().node,
+            node,
             bound_ms: (!leased.contract.terms.disposable).then(|| self.bound_ms()),
             store: leased.contract.address.to_string(),
             namespace: leased.contract.namespace.clone(),

@@ -319,13 +319,13 @@ impl Snowflake {
         lease::renew(&self.entry, &self.waiting(wait.into()))
     }
 
-    /// The leased node number and how it stands; `None` for one that is given without a store.
+    /// The leased node number and how it stands; `None` for one that is given without a store, and in a forked child that has leased none yet.
     ///
     /// # Example
     /// ```
     /// let ids = frazil::Snowflake::open("standard store=memory")?;
     /// let lease = ids.lease().expect("there is a store");
-    /// assert!(lease.healthy && lease.node == ids.node());
+    /// assert!(lease.healthy && Some(lease.node) == ids.node());
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn lease(&self) -> Option<Lease> {
@@ -386,16 +386,23 @@ impl Snowflake {
         &self.layout
     }
 
-    /// The node number: all node fields side by side. A leased one may change: after `renew()`, a fork
-    /// or a lost lease the next ID has another.
-    pub fn node(&self) -> u64 {
-        self.generator().lease.get().node
+    /// The node number: all node fields side by side. A leased one may change: after `renew()` or a lost lease the next ID has another. `None`
+    /// in a forked child, whose parent has the number: the child leases another one with its first ID.
+    pub fn node(&self) -> Option<u64> {
+        self.generator().own_lease().map(|lease| lease.node)
     }
 
-    /// The value of each node field, from the most significant.
+    /// The value of each node field, from the most significant; empty where [`node`](Snowflake::node) is `None`.
     pub fn fields(&self) -> Vec<(String, u64)> {
         let names = self.layout().node_fields().iter().map(|field| field.name().to_owned());
-        names.zip(self.layout().node_values(self.node())).collect()
+        let values = self.node().map(|node| self.layout().node_values(node));
+        names.zip(values.into_iter().flatten()).collect()
+    }
+
+    /// Returns whether the node number is leased from a store, also in a forked child that has leased none yet.
+    #[doc(hidden)]
+    pub fn is_leased(&self) -> bool {
+        self.entry.leased.is_some()
     }
 
     /// The canonical spec line.

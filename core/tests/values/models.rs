@@ -214,7 +214,7 @@ proptest! {
 #[test]
 fn uidgenerator_takes_a_fresh_worker_number_at_each_start() {
     let spec = "layout=\"time:41@1ms worker:3 sequence:3 epoch:1970-01-01\" store=memory namespace=fresh lease=disposable detached=true";
-    let mut seen: Vec<u64> = (0..8).map(|_| Snowflake::open(spec).unwrap().node()).collect();
+    let mut seen: Vec<u64> = (0..8).map(|_| Snowflake::open(spec).unwrap().node().unwrap()).collect();
     seen.sort_unstable();
     assert_eq!(seen, [0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(Snowflake::open(spec).unwrap_err().kind(), ErrorKind::NoFreeNode);

@@ -57,7 +57,7 @@ pub(crate) struct Leased(Vec<Weak<dyn Closes>>);
 impl Leased {
     /// Remembers what holds a leased number, so that it is given back when the environment ends.
     pub(crate) fn remember<M: Mint>(&mut self, ids: &Arc<Held<M>>) {
-        if ids.generator().is_some_and(|ids| ids.lease().is_some()) {
+        if ids.generator().is_some_and(frazil::Snowflake::is_leased) {
             let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
             self.0.retain(|ids| ids.strong_count() > 0);
             self.0.push(Arc::downgrade(&ids));

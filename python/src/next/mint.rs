@@ -54,8 +54,8 @@ macro_rules! ids {
     };
 }
 
-ids!(frazil::Snowflake, |ids| ids.lease().is_some());
-ids!(frazil::Numbers, |numbers| numbers.snowflake().is_some_and(|ids| ids.lease().is_some()));
+ids!(frazil::Snowflake, |ids| ids.is_leased());
+ids!(frazil::Numbers, |numbers| numbers.snowflake().is_some_and(frazil::Snowflake::is_leased));
 
 /// A class that hands out IDs.
 pub(crate) trait Mint: PyClass<Frozen = True> + Sync {
