@@ -22,6 +22,7 @@ sed -i "s/^\(#define FRAZIL_VERSION_MAJOR\) .*/\1 $major/; s/^\(#define FRAZIL_V
 abi() { case $1 in 0.*) echo "${1%.*}" ;; *) echo "${1%%.*}" ;; esac; }
 sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil.so.$(abi "$new")/g
     s/libfrazil\.$(abi "$old")\.dylib/libfrazil.$(abi "$new").dylib/g; s/find_package(frazil ${old%.*}\b/find_package(frazil ${new%.*}/" docs/c-cpp.md
+sed -i "s/frazil-$old-/frazil-$new-/" docs/start.md
 # The lock files are their tools' to write.
 for locked in . bench/rust; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
