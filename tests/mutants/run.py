@@ -580,7 +580,7 @@ def main() -> int:
     copy = TARGET / "source"
     shutil.rmtree(copy, ignore_errors=True)
     ignore = shutil.ignore_patterns("target", "node_modules", "*.node", "*.so")
-    for name in ["core", "python", "node", "c-api", "server"]:
+    for name in ["core", "cli", "python", "node", "c-api", "server"]:
         # Files of now: cargo takes older ones for those that it built last time.
         shutil.copytree(ROOT / name, copy / name, ignore=ignore, copy_function=shutil.copy)
     for name in ["Cargo.toml", "Cargo.lock", "README.md"]:
