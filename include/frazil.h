@@ -933,7 +933,6 @@ frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
 
 /**
  * Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
- * A range that comes later is dropped, and the next call fetches another.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_segment_try_open(const char *spec,

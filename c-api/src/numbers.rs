@@ -41,7 +41,6 @@ pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut 
 }
 
 /// Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
-/// A range that comes later is dropped, and the next call fetches another.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_try_open(
     spec: *const c_char,

@@ -87,7 +87,8 @@
 //!
 //! # The modules
 //! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
-//! generator → ID on every `next_id`.
+//! generator → ID on every `next_id`. One import goes up: a generator's `renew` has `numbers` drop what it
+//! keeps for openers.
 //!
 //! | module | idea |
 //! |---|---|

@@ -1,5 +1,9 @@
 //! The handles on numbers that are prepared ahead: [`Segment`], [`Tickets`], [`Buffered`].
 
+mod openings;
+
+pub(crate) use openings::drop_all as drop_openings;
+
 use crate::buffered;
 use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
@@ -101,17 +105,22 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
-    /// Opens a spec as one of the three, and waits for the first numbers. A call that ends before they are there leaves nothing: a later
-    /// one begins anew.
+    /// Opens a spec as one of the three, and waits for the first numbers. After `WOULD_BLOCK` the numbers are kept for 60 s for a caller
+    /// that retries.
     ///
     /// # Errors
     /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
     pub fn open<'a>(supply: Supply, spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
-        let (wait, mut begun) = (wait.into().begun(), None);
+        let (wait, mut begun) = (wait.into().begun(), openings::take(supply, &spec)?);
         let opened = Numbers::proceed(&mut begun, supply, &spec, &wait);
         if let Some(numbers) = begun {
-            // Dropping a ring waits for its store, also where an event loop has no time left.
-            drop(numbers.try_close(wait.left().min(DROP_PATIENCE)));
+            let max_wait = wait.left().min(DROP_PATIENCE);
+            if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                openings::keep(supply, numbers, max_wait)?;
+            } else {
+                // Dropping a ring waits for its store, also where an event loop has no time left.
+                drop(numbers.try_close(max_wait));
+            }
         }
         opened
     }
@@ -294,6 +303,7 @@ impl Numbers {
         let wait = wait.into().begun();
         let chain = &self.shared.chain;
         chain.drop_prepared()?;
+        openings::drop_all()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().is_leased()
         {

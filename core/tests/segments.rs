@@ -636,6 +636,30 @@ fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
     }
 }
 
+/// A copy of the machine would find the same.
+#[test]
+fn a_renewal_drops_what_is_kept_for_who_may_not_wait() {
+    let folder = Folder::new("kept");
+    let renew: [fn(&Folder); 2] = [
+        |folder| Segment::open(&format!("other store={}", folder.store())).unwrap().renew().unwrap(),
+        |folder| Snowflake::open(&format!("standard store={}", folder.store())).unwrap().renew().unwrap(),
+    ];
+    for (n, renew) in renew.into_iter().enumerate() {
+        let open = |line: &String| Numbers::open(Supply::Segment, Spec::parse(line).unwrap(), Duration::ZERO);
+        // A busy machine may stop an opener until its range is there.
+        let mut lines = (0..100).map(|tag| format!("tag-{n}-{tag} store={}", folder.store()));
+        let line = lines.find(|line| open(line).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)).unwrap();
+        renew(&folder);
+        let begin = Instant::now();
+        let numbers = std::iter::repeat_with(|| open(&line)).find_map(|opened| {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{opened:?}");
+            std::thread::sleep(Duration::from_millis(1));
+            opened.ok()
+        });
+        assert!(numbers.unwrap().next_id().unwrap().get() > 1, "the first range was dropped");
+    }
+}
+
 #[test]
 fn a_row_is_what_is_left_of_a_range() {
     let numbers = Segment::open("row store=memory step=10").unwrap();
