@@ -1,4 +1,4 @@
-//! What was not ready when an opener that may not wait had to go: it asks again, and finds it.
+//! Half-opened numbers for callers that got `WOULD_BLOCK` and will retry.
 
 use super::{Numbers, Supply};
 use crate::error::{Error, ErrorKind, Result};
@@ -8,7 +8,7 @@ use crate::spec::Spec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long it is kept for an opener who comes back ...
+/// The time for which one is kept for an opener that comes back ...
 const KEPT: Duration = Duration::from_secs(60);
 /// ... and how many are kept at once. Further ones are not kept, so that those that are get there.
 const MOST: usize = 1024;
@@ -22,7 +22,7 @@ struct Opening {
 #[derive(Default)]
 struct Openings {
     kept: Vec<Opening>,
-    /// Whether a thread drops what nobody came back for.
+    /// True while a thread drops numbers that nobody came back for.
     swept: bool,
 }
 
@@ -77,7 +77,7 @@ fn sweep() {
     }
 }
 
-/// When to come again.
+/// Returns when to come again.
 fn sweep_once() -> Option<Instant> {
     let mut openings = openings().ok()?;
     let now = Instant::now();
