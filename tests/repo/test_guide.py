@@ -62,7 +62,9 @@ def test_a_code_of_commands_can_be_looked_up(name):
 def check_texts(name, section):
     """Each text that a section names is in the code."""
     code = "".join(
-        path.read_text() for crate in ("core", "cli", "python", "node", "server") for path in sorted((ROOT / crate / "src").rglob("*.rs"))
+        path.read_text()
+        for crate in ("core", "cli", "python", "node", "c-api", "server")
+        for path in sorted((ROOT / crate / "src").rglob("*.rs"))
     )
     # A string of Rust goes on in the next line, and has its quotation marks escaped.
     code = re.sub(r"\\\n\s*", "", code).replace('\\"', '"')
