@@ -24,6 +24,9 @@ async function frazilPlugin(fastify, given) {
   }
 }
 
+// The codes of an open whose time has passed; while another holds the number, they name the holder.
+const UNANSWERED = ['WOULD_BLOCK', 'NODE_IN_USE', 'NO_FREE_NODE']
+
 // Fastify gives up on a plugin after its pluginTimeout, and says nothing of why: this ends before.
 async function openWithin(pluginTimeout, given) {
   const { options, open } = given
@@ -33,11 +36,11 @@ async function openWithin(pluginTimeout, given) {
   try {
     return await openIds({ ...given, options: { ...options, maxWaitMs: Math.floor(pluginTimeout * 0.8) } })
   } catch (error) {
-    if (error.code !== 'WOULD_BLOCK') {
+    if (!UNANSWERED.includes(error.code)) {
       throw error
     }
     const mend = `Fastify gives a plugin ${pluginTimeout} ms to start: Fastify({ pluginTimeout: 120_000 }) lets it wait for the store`
-    throw new FrazilError('WOULD_BLOCK', `${error.message}. ${mend}`, { retryAfterMs: error.retryAfterMs, cause: error })
+    throw new FrazilError(error.code, `${error.message}. ${mend}`, { retryAfterMs: error.retryAfterMs, cause: error })
   }
 }
 

@@ -110,15 +110,15 @@ for (const [version, installed] of bothVersions('fastify')) {
     const app = fastify({ pluginTimeout: 10_000 })
     app.register(frazilPlugin, { spec })
     await assert.rejects(app.ready(), error => {
-      assert.equal(error.code, 'WOULD_BLOCK', error.message)
+      assert.equal(error.code, 'NODE_IN_USE', error.message)
       assert.match(error.message, /Fastify gives a plugin 10000 ms to start: Fastify\({ pluginTimeout: 120_000 }\)/)
-      return error.cause.code === 'WOULD_BLOCK'
+      return error.cause.code === 'NODE_IN_USE'
     })
     await app.close()
 
     const own = fastify()
     own.register(frazilPlugin, { spec, options: { maxWaitMs: 5 } })
-    await assert.rejects(own.ready(), error => error.code === 'WOULD_BLOCK' && !error.message.includes('pluginTimeout'))
+    await assert.rejects(own.ready(), error => error.code === 'NODE_IN_USE' && !error.message.includes('pluginTimeout'))
     await own.close()
   })
 
