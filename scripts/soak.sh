@@ -14,7 +14,7 @@ run env PROPTEST_CASES=200000 cargo test --locked --release -p frazil --test val
 step "Broken requests to the server: a million of each kind"
 run env PROPTEST_CASES=1000000 cargo test --locked --release -p frazil-server any_
 step "Forks at any moment, and four hundred processes that open at once"
-run env FRAZIL_STORM_MS=60000 FRAZIL_CROWD=400 cargo test --locked --release -p frazil --test storm --test fresh --test keeper
+run env FRAZIL_STORM_MS=60000 FRAZIL_CROWD=400 cargo test --locked --release -p frazil --test storm --test fresh --test worker
 step "The lease's protocol in its simulation, and bugs planted into it"
 run env FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
 run tests/mutants/run.py

@@ -1,7 +1,7 @@
 //! One generator per fixed node number in a process, whoever opens it and how often.
 //!
 //! It is kept for the life of the process, handles or not: so a program that opens a new one for every
-//! ID does not repeat. Leased numbers are the keeper's ([`lease`]). The registry is read and
+//! ID does not repeat. Leased numbers are the worker's ([`lease`]). The registry is read and
 //! replaced without a lock, because a forked child inherits locks as they stood.
 
 use crate::clock::Clock;

@@ -126,7 +126,7 @@ fn close_all_waits_for_what_was_closed_before() {
     let folder = Folder::new("before");
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     let locked = folder.lock();
-    // Its keeper has begun to give the number back, and nobody has the generator any more.
+    // Its worker has begun to give the number back, and nobody has the generator any more.
     drop(ids);
     assert_eq!(frazil::close_all(Duration::from_millis(50)).expect_err("the store was not told").kind(), ErrorKind::WouldBlock);
     drop(locked);

@@ -126,7 +126,7 @@ fn the_memory_store_leases_and_takes_back() {
         std::thread::sleep(Duration::from_millis(10));
         id.ok()
     });
-    assert!(id.unwrap() > before, "the keeper goes on looking");
+    assert!(id.unwrap() > before, "the worker goes on looking");
     assert_ne!(again.node().unwrap(), node);
 }
 

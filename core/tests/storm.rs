@@ -99,7 +99,7 @@ fn no_id_is_issued_twice_whoever_forks() {
     assert!(files.len() > 3, "children were forked");
     assert_eq!(all.len(), count, "IDs that were issued twice");
     drop(ids);
-    // A keeper may write once more.
+    // A worker may write once more.
     while folder.exists() {
         drop(std::fs::remove_dir_all(&folder));
     }

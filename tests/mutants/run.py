@@ -130,9 +130,9 @@ MUTANTS = [
         ],
     ),
     (
-        "two keepers of a store, and a bound is moved on by whoever comes",
+        "two workers of a store, and a bound is moved on by whoever comes",
         [
-            ("match map.get(stores) {", "match map.get(stores).filter(|keeper| keeper.lock().seats.len() != 1) {"),
+            ("match map.get(stores) {", "match map.get(stores).filter(|worker| worker.lock().seats.len() != 1) {"),
             (
                 "Some(self.get()).filter(|lease| lease.serial == owner.serial)",
                 "Some(self.get()).filter(|lease| lease.serial >= owner.serial)",
@@ -438,7 +438,7 @@ FOUND_BY_TESTS = [
 SHORT = [
     "a slot is given back without the freeze",
     "a forked child mints with its parent's lease",
-    "two keepers of a store, and a bound is moved on by whoever comes",
+    "two workers of a store, and a bound is moved on by whoever comes",
     "timed-out write taken as success",
     "any record with our token confirms",
     "a bound is used before it is confirmed",

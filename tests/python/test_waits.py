@@ -190,7 +190,7 @@ for task in pathlib.Path("/proc/self/task").iterdir():
     print(status["Name"], *(bool(blocked >> number - 1 & 1) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGSEGV)))
 """
     said = start(code).communicate(timeout=60)[0].splitlines()
-    assert {"frazil-keeper True True False", "frazil-ahead True True False"} <= set(said), said
+    assert {"frazil-worker True True False", "frazil-ahead True True False"} <= set(said), said
     assert all(line.startswith("frazil-") == (" True True " in line) for line in said), said
 
 

@@ -1,4 +1,4 @@
-//! Prefetched ranges, and the work that refills them on its own thread or on a keeper's.
+//! Prefetched ranges, and the work that refills them on its own thread or on a worker's.
 
 use super::current::{Left, MOST, Past};
 use super::span::Span;
@@ -81,7 +81,7 @@ pub(super) struct Depot {
     ready: Condvar,
     /// There is something to do for the depot's own thread ...
     work: Condvar,
-    /// ... or for the keeper's.
+    /// ... or for the worker's.
     bell: Option<Waker>,
 }
 

@@ -1,4 +1,4 @@
-//! The work that sees to a depot, as a keeper's duty or on a thread of its own.
+//! The work that sees to a depot, as a worker's duty or on a thread of its own.
 
 use super::depot::{Depot, Fill, Next};
 use crate::error::Error;

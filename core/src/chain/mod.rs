@@ -3,7 +3,7 @@
 //!
 //! A *span* is a piece of consecutive numbers, shared by all threads; the *depot* holds the spans behind
 //! it. Taking a number is one step of a counter; only who finds the span used up goes to the
-//! depot, and only who finds that empty waits, parked. What is fetched from stores is fetched by their keeper's thread; a ring has a thread of its own.
+//! depot, and only who finds that empty waits, parked. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
 //! A forked child has its own of all of it.
 
 mod current;
@@ -39,7 +39,7 @@ pub(crate) trait Purpose: Send + Sync + 'static {
     /// What keeps it from being made.
     fn filler(&self) -> Result<Box<dyn Fill>>;
 
-    /// The stores that it asks, on the thread of their keeper; where there is none it has a thread of its own.
+    /// The stores that it asks, on the thread of their worker; where there is none it has a thread of its own.
     fn stores(&self) -> &[Address] {
         &[]
     }

@@ -317,7 +317,7 @@ impl LeasePointer {
     /// more, after the pointer has moved: both sides change that word, so either the raise is seen here,
     /// or whoever raises sees the new pointer.
     ///
-    /// One thread of a process swaps at a time: its keeper, under its lock.
+    /// One thread of a process swaps at a time: its worker, under its lock.
     pub(super) fn swap(&self, lease: Lease, sequence_bits: u32) -> Owner {
         let owner = Owner { serial: lease.serial };
         let (old, next) = self.put(lease, sequence_bits);

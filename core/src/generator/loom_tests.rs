@@ -230,9 +230,9 @@ fn loom_the_bound_moves_on_while_ids_are_minted() {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(5)));
         let owner = ids.swap(lease(1, 10 << 2));
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.lease.extend(&owner, 10 << 2 | 2));
+        let worker = thread::spawn(move || other.lease.extend(&owner, 10 << 2 | 2));
         let minted = mint(&ids, 4);
-        keeper.join().unwrap();
+        worker.join().unwrap();
         let all = [minted, mint(&ids, 4)].concat();
         assert_eq!(all.len(), 3, "every word up to the new bound, and none above: {all:?}");
         assert!(all.iter().all(|id| *id >> 2 >> 2 == 10 && *id & 3 <= 2), "{all:?}");
@@ -327,11 +327,11 @@ fn loom_an_id_is_observed_while_the_lease_is_swapped() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
+        let worker = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
         let theirs = Id::from_bits(12 << 4 | 3 << 2);
         ids.observe(theirs, 9).expect("not too far ahead");
         let mine = mint_through_a_swap(&ids, 1);
-        drop(keeper.join().unwrap());
+        drop(worker.join().unwrap());
         assert!(mine[0] > theirs.get(), "{mine:?} after {theirs}");
     });
 }
@@ -357,9 +357,9 @@ fn loom_a_swap_does_not_open_what_was_closed() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Error);
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
+        let worker = thread::spawn(move || other.swap(lease(2, UNBOUNDED)));
         ids.close();
-        drop(keeper.join().unwrap());
+        drop(worker.join().unwrap());
         assert_eq!(next_id(&ids).map_err(|error| error.kind()), Err(ErrorKind::Closed));
     });
 }
@@ -371,11 +371,11 @@ fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
         let owner = ids.swap(lease(2, 10 << 2));
         next_id(&ids).expect("the bound's own word");
         let other = Arc::clone(&ids);
-        let keeper = thread::spawn(move || other.lease.extend(&owner, UNBOUNDED));
+        let worker = thread::spawn(move || other.lease.extend(&owner, UNBOUNDED));
         if let Err(error) = next_id(&ids) {
             assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
         }
-        keeper.join().unwrap();
+        worker.join().unwrap();
     });
 }
 

@@ -1,9 +1,9 @@
-//! Duties: the work of a keeper's thread beside its leases, each piece when it is due. Tags' ranges are fetched this way.
+//! Duties: the work of a worker's thread beside its leases, each piece when it is due. Tags' ranges are fetched this way.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
-/// Work that comes due again and again. It is done without the keeper's lock, and in short pieces: leases wait meanwhile.
+/// Work that comes due again and again. It is done without the worker's lock, and in short pieces: leases wait meanwhile.
 pub(crate) trait Duty: Send {
     /// Does what is due now.
     fn attend(&mut self) -> Due;
@@ -19,7 +19,7 @@ pub(crate) enum Due {
     Over,
 }
 
-/// The duties of a keeper.
+/// The duties of a worker.
 #[derive(Default)]
 pub(super) struct Agenda {
     places: HashMap<u64, Place>,

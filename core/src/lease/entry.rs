@@ -29,12 +29,12 @@ pub(crate) struct Entry {
 /// The part that only a leased generator has.
 pub(crate) struct Leased {
     pub(crate) contract: Contract,
-    /// The outcome of the keeper's last attempt.
+    /// The outcome of the worker's last attempt.
     pub(crate) status: ArcSwap<Status>,
     pub(super) home: Arc<dyn Home>,
 }
 
-/// The keepers of the process that uses an entry: a forked child has its own.
+/// The workers of the process that uses an entry: a forked child has its own.
 pub(crate) trait Home: Send + Sync {
     /// Waits until the lease of this process has room. In a forked child it takes a new lease.
     ///
@@ -58,7 +58,7 @@ pub(crate) struct Status {
     pub(crate) counts: LeaseCounts,
 }
 
-/// The keeper's counts of a lease.
+/// The worker's counts of a lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeaseCounts {
     pub(crate) renewals: u64,
@@ -179,12 +179,12 @@ impl Entry {
         }
     }
 
-    /// Returns whether the keeper can do something about an error: the lease is another process's, or used up.
+    /// Returns whether the worker can do something about an error: the lease is another process's, or used up.
     fn can_mend(&self, error: &Error) -> bool {
         self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)
     }
 
-    /// Has the keeper see to the lease, and tries again.
+    /// Has the worker see to the lease, and tries again.
     #[cold]
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;

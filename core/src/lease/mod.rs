@@ -1,10 +1,10 @@
-//! Node numbers that are leased: the window protocol, and the keeper that drives it.
+//! Node numbers that are leased: the window protocol, and the worker that drives it.
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks. `holder` is the protocol as a state machine (see there for the terms). A `keeper` is what a process has for each store: a thread, which reaches
+//! asks. `holder` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
 //! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
 //! (`visit`) meet; and for each tag of a segment a `duty`. `process` is what differs between processes, and what a simulation
-//! replaces; `root` holds the keepers of this process. `accept` is what an operator
+//! replaces; `root` holds the workers of this process. `accept` is what an operator
 //! does after a store was replaced.
 
 #[cfg(feature = "admin")]
@@ -14,8 +14,8 @@ mod contract;
 mod duty;
 mod entry;
 mod holder;
-mod keeper;
-mod keepers;
+mod worker;
+mod workers;
 mod line;
 mod overlap;
 mod process;

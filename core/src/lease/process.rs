@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One process, as its keepers know it.
+/// One process, as its workers know it.
 pub(super) struct Process {
     pub(super) number: u64,
     pub(super) mark: Mark,
@@ -31,7 +31,7 @@ pub(super) trait Environment: Send + Sync {
     /// Returns a random source; a forked child draws other numbers than its parent.
     fn random(&self) -> fastrand::Rng;
 
-    /// Starts a keeper's thread.
+    /// Starts a worker's thread.
     fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> io::Result<()>;
 }
 
@@ -72,6 +72,6 @@ impl Environment for System {
     }
 
     fn spawn(&self, work: Box<dyn FnOnce() + Send>) -> io::Result<()> {
-        thread::spawn("frazil-keeper", work)
+        thread::spawn("frazil-worker", work)
     }
 }

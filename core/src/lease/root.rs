@@ -1,9 +1,9 @@
-//! The keepers of this process, and the calls that handles and tags make.
+//! The workers of this process, and the calls that handles and tags make.
 
 use super::contract::Contract;
 use super::duty::Duty;
 use super::entry::{Entry, Home};
-use super::keepers::Keepers;
+use super::workers::Workers;
 use super::line::Line;
 use super::process::Process;
 use super::visit;
@@ -15,25 +15,25 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-static KEEPERS: PerProcess<Arc<Keepers>> = PerProcess::new();
+static WORKERS: PerProcess<Arc<Workers>> = PerProcess::new();
 
-/// The keepers of whatever process calls.
+/// The workers of whatever process calls.
 struct ThisProcess;
 
 impl Home for ThisProcess {
     fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::ensure(&keepers()?, entry, wait)
+        visit::ensure(&workers()?, entry, wait)
     }
 
     fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&keepers()?, entry, wait)
+        visit::close(&workers()?, entry, wait)
     }
 }
 
 /// # Errors
 /// Infallible.
-fn keepers() -> Result<Arc<Keepers>> {
-    KEEPERS.get(|| Ok(Arc::new(Keepers::new(Process::this(Arc::new(ThisProcess)))))).cloned()
+fn workers() -> Result<Arc<Workers>> {
+    WORKERS.get(|| Ok(Arc::new(Workers::new(Process::this(Arc::new(ThisProcess)))))).cloned()
 }
 
 /// Opens a leased generator, or takes one more handle on it.
@@ -42,7 +42,7 @@ fn keepers() -> Result<Arc<Keepers>> {
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
     loop {
-        if let Some(entry) = visit::open(&keepers()?, contract, wait)? {
+        if let Some(entry) = visit::open(&workers()?, contract, wait)? {
             return Ok(entry);
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     if entry.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
     }
-    visit::renew(&keepers()?, entry, wait)
+    visit::renew(&workers()?, entry, wait)
 }
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at
@@ -78,7 +78,7 @@ pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn close_all(max_wait: Duration) -> Result<()> {
-    visit::close_all(&keepers()?, &Wait::from(max_wait).begun())
+    visit::close_all(&workers()?, &Wait::from(max_wait).begun())
 }
 
 /// Has a duty done on the thread of a store, or of several. It is due at once, and made with what calls it.
@@ -86,9 +86,9 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
 /// # Errors
 /// `STORE_UNREACHABLE` where no thread can be started.
 pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Duty>, T)) -> Result<T> {
-    keepers()?.with(stores, |keeper, state| {
+    workers()?.with(stores, |worker, state| {
         let number = state.number();
-        let (duty, made) = make(keeper.waker(number));
+        let (duty, made) = make(worker.waker(number));
         state.duties.add(number, duty);
         made
     })
@@ -99,8 +99,8 @@ pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn
 /// # Errors
 /// Infallible.
 pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
-    let keepers = keepers()?;
-    Ok(stores.into_iter().map(|address| keepers.line(address)).collect())
+    let workers = workers()?;
+    Ok(stores.into_iter().map(|address| workers.line(address)).collect())
 }
 
 #[cfg(all(test, not(loom)))]

@@ -6,8 +6,8 @@
 
 use super::contract::Contract;
 use super::entry::Entry;
-use super::keeper::{Keeper, State, locked};
-use super::keepers::Keepers;
+use super::worker::{Worker, State, locked};
+use super::workers::Workers;
 use super::seat::{Found, Wish};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
@@ -30,8 +30,8 @@ pub(super) enum Answer {
 
 /// One call at one seat.
 pub(super) struct Visit {
-    keepers: Arc<Keepers>,
-    keeper: Arc<Keeper>,
+    workers: Arc<Workers>,
+    worker: Arc<Worker>,
     seat: u64,
     wish: Wish,
     /// The seat's count of looks when the call came; for a renewal, its count of releases.
@@ -42,83 +42,83 @@ pub(super) struct Visit {
 
 impl Visit {
     /// # Errors
-    /// `STORE_UNREACHABLE` where the keeper's thread cannot be started.
-    pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
-        keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
-            let number = state.seat_for(contract, &keepers.process).number;
-            Visit::new(keepers, keeper, state, number, Wish::Open(Box::new(contract.clone())), wait)
+    /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
+    pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
+        workers.with(std::slice::from_ref(&contract.address), |worker, state| {
+            let number = state.seat_for(contract, &workers.process).number;
+            Visit::new(workers, worker, state, number, Wish::Open(Box::new(contract.clone())), wait)
         })
     }
 
     /// # Errors
     /// As [`open`](Visit::open); `CLOSED`.
-    pub(super) fn room(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<Self> {
+    pub(super) fn room(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<Self> {
         let contract = contract_of(entry);
-        keepers.with(std::slice::from_ref(&contract.address), |keeper, state| {
+        workers.with(std::slice::from_ref(&contract.address), |worker, state| {
             // Under the lock: whoever closes the entry comes here afterwards.
             if entry.is_given_up() {
                 return Err(Error::closed());
             }
             if state.seat_of(entry).is_none() {
-                state.add(contract, &keepers.process, Some(Arc::clone(entry)));
+                state.add(contract, &workers.process, Some(Arc::clone(entry)));
             }
             let number = state.seat_of(entry).expect("it is there, or was just made").number;
-            Ok(Visit::new(keepers, keeper, state, number, Wish::Room(Arc::clone(entry)), wait))
+            Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(entry)), wait))
         })?
     }
 
     /// Gives the lease up for another; `None` where this process has none: a forked child has not leased yet.
-    pub(super) fn renewal(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
-        keepers.drop_spares();
-        keepers.with_living(&contract_of(entry).address, |keeper, state| {
+    pub(super) fn renewal(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
+        workers.drop_spares();
+        workers.with_living(&contract_of(entry).address, |worker, state| {
             let seat = state.seat_of(entry)?;
             let number = seat.number;
-            let visit = Visit::new(keepers, keeper, state, number, Wish::Renewal, wait);
+            let visit = Visit::new(workers, worker, state, number, Wish::Renewal, wait);
             if visit.is_first {
-                state.seat(number).renew(keepers.process.environment.mono_ms());
+                state.seat(number).renew(workers.process.environment.mono_ms());
             }
             Some(visit)
         })?
     }
 
     /// Waits until the number of an entry without a handle is given back; `None` where this process has none.
-    pub(super) fn leave(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
-        keepers.with_living(&contract_of(entry).address, |keeper, state| {
+    pub(super) fn leave(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
+        workers.with_living(&contract_of(entry).address, |worker, state| {
             let number = state.seat_left_by(entry)?.number;
-            Some(Visit::new(keepers, keeper, state, number, Wish::Leave, wait))
+            Some(Visit::new(workers, worker, state, number, Wish::Leave, wait))
         })?
     }
 
     /// Leaves each seat that nobody has open any more.
-    fn leave_all(keepers: &Arc<Keepers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
+    fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
         let mut visits = Vec::new();
-        for keeper in locked(&keepers.map).values() {
-            let mut state = keeper.lock();
+        for worker in locked(&workers.map).values() {
+            let mut state = worker.lock();
             let left: Vec<_> = state.seats.iter().filter(|seat| !seat.is_open()).map(|seat| (seat.number, seat.contract.clone())).collect();
-            let visit = |(number, contract)| (Visit::new(keepers, keeper, &mut state, number, Wish::Leave, wait), contract);
+            let visit = |(number, contract)| (Visit::new(workers, worker, &mut state, number, Wish::Leave, wait), contract);
             visits.extend(left.into_iter().map(visit));
-            keeper.stir(&mut state);
+            worker.stir(&mut state);
         }
         visits
     }
 
-    fn new(keepers: &Arc<Keepers>, keeper: &Arc<Keeper>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
+    fn new(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
         let found = state.seat(seat);
-        found.enter(&wish, keepers.process.environment.mono_ms());
+        found.enter(&wish, workers.process.environment.mono_ms());
         let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
         let (count, is_first) = wait.first_found(seat, now);
-        Visit { keepers: Arc::clone(keepers), keeper: Arc::clone(keeper), seat, wish, count, is_first }
+        Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), seat, wish, count, is_first }
     }
 
     /// One look, for a simulation.
     #[cfg(all(test, not(loom)))]
     pub(super) fn look(&self) -> Option<Result<Answer>> {
-        self.look_at(&mut self.keeper.lock())
+        self.look_at(&mut self.worker.lock())
     }
 
     /// The only look of a call that may not wait: what went wrong before it came is told too.
     pub(super) fn look_once(&self) -> Option<Result<Answer>> {
-        let mut state = self.keeper.lock();
+        let mut state = self.worker.lock();
         let untold = matches!(self.wish, Wish::Open(_)).then(|| state.seat(self.seat).take_untold()).flatten();
         untold.map(Err).or_else(|| self.look_at(&mut state))
     }
@@ -139,7 +139,7 @@ impl Visit {
 
     /// Looks until there is an answer, or until the patience is over.
     fn answer(&self, patience: &Patience<'_>, contract: &Contract) -> Result<Answer> {
-        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.keeper.lock().seat(self.seat).reason())))
+        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.worker.lock().seat(self.seat).reason())))
     }
 
     /// Waits until the number is given back, and no longer than the store may take.
@@ -166,15 +166,15 @@ impl Visit {
             }
             return Ok(answer);
         }
-        while !self.keepers.are_a_parents() {
-            let mut state = self.keeper.lock();
+        while !self.workers.are_a_parents() {
+            let mut state = self.worker.lock();
             let answer = self.look_at(&mut state);
             let left = patience.left();
             if answer.is_some() || left.is_zero() {
                 return Ok(answer);
             }
             let piece = patience.wait.piece(Later::In(left))?;
-            drop(self.keeper.wait(state, piece));
+            drop(self.worker.wait(state, piece));
             patience.wait.check()?;
             self.tell(patience);
         }
@@ -184,10 +184,10 @@ impl Visit {
     /// Tells people what an opener waits for, after a while.
     fn tell(&self, patience: &Patience<'_>) {
         let Wish::Open(contract) = &self.wish else { return };
-        if patience.phase.since.elapsed() < UNEXPLAINED || self.keepers.are_a_parents() {
+        if patience.phase.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
             return;
         }
-        let reason = self.keeper.lock().seat(self.seat).notice();
+        let reason = self.worker.lock().seat(self.seat).notice();
         if let Some(reason) = reason {
             event::tell_here(Level::Warning, event::LEASE_WAITING, || {
                 let (store, namespace) = (contract.address.to_string(), contract.namespace.clone());
@@ -200,12 +200,12 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        if self.keepers.are_a_parents() {
+        if self.workers.are_a_parents() {
             return;
         }
-        let mut state = self.keeper.lock();
-        state.seat(self.seat).exit(&self.wish, self.keepers.process.environment.mono_ms());
-        self.keeper.stir(&mut state);
+        let mut state = self.worker.lock();
+        state.seat(self.seat).exit(&self.wish, self.workers.process.environment.mono_ms());
+        self.worker.stir(&mut state);
     }
 }
 
@@ -255,19 +255,19 @@ fn is_held(reason: &Error) -> bool {
     matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode)
 }
 
-/// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has keepers of its own.
+/// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has workers of its own.
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<Entry>>> {
+pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<Entry>>> {
     let patience = Patience::new(wait, contract.open_patience());
     loop {
-        match Visit::open(keepers, contract, wait)?.answer(&patience, contract)? {
+        match Visit::open(workers, contract, wait)?.answer(&patience, contract)? {
             Answer::Handle(entry) => {
                 wait.go_on();
                 return Ok(Some(entry));
             }
-            Answer::Done | Answer::Gone if keepers.are_a_parents() => return Ok(None),
+            Answer::Done | Answer::Gone if workers.are_a_parents() => return Ok(None),
             Answer::Done | Answer::Gone => {}
         }
     }
@@ -278,7 +278,7 @@ pub(super) fn open(keepers: &Arc<Keepers>, contract: &Contract, wait: &Wait<'_>)
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn ensure(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+pub(super) fn ensure(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(entry);
     // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
     let patience = match entry.generator.has_lease() {
@@ -286,8 +286,8 @@ pub(super) fn ensure(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>
         false => contract.open_patience(),
     };
     let patience = Patience::new(wait, patience);
-    while let Answer::Gone = Visit::room(keepers, entry, wait)?.answer(&patience, contract)? {
-        if keepers.are_a_parents() {
+    while let Answer::Gone = Visit::room(workers, entry, wait)?.answer(&patience, contract)? {
+        if workers.are_a_parents() {
             return Ok(());
         }
     }
@@ -298,37 +298,37 @@ pub(super) fn ensure(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>
 /// Waits until the number of an entry without a handle is given back, and no longer than the store may take: where that cannot be
 /// told, the record's bound protects what was issued.
 ///
-/// A forked child gives nothing back that is its parent's; but a keeper of its own may be looking for a number already.
+/// A forked child gives nothing back that is its parent's; but a worker of its own may be looking for a number already.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn close(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    Visit::leave(keepers, entry, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(entry), wait))
+pub(super) fn close(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+    Visit::leave(workers, entry, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(entry), wait))
 }
 
 /// Gives the lease up for another.
 ///
 /// # Errors
 /// `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(super) fn renew(keepers: &Arc<Keepers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
+pub(super) fn renew(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(entry);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
-    Visit::renewal(keepers, entry, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
+    Visit::renewal(workers, entry, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
 }
 
 /// Closes every generator, and waits until the numbers are given back.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where a store has not been told yet.
-pub(super) fn close_all(keepers: &Arc<Keepers>, wait: &Wait<'_>) -> Result<()> {
-    keepers.drop_spares();
-    keepers.entries().iter().for_each(|entry| entry.retire());
+pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
+    workers.drop_spares();
+    workers.entries().iter().for_each(|entry| entry.retire());
     // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
-    Visit::leave_all(keepers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
+    Visit::leave_all(workers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
 }
 
 fn contract_of(entry: &Entry) -> &Contract {
-    &entry.leased.as_ref().expect("only a leased number has a keeper").contract
+    &entry.leased.as_ref().expect("only a leased number has a worker").contract
 }
 
 #[cfg(all(test, not(loom)))]

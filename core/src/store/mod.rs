@@ -243,7 +243,7 @@ impl Address {
         Err(Error::new(ErrorKind::StoreNotBuilt, why))
     }
 
-    /// One spelling for one folder: a process has one keeper for each address.
+    /// One spelling for one folder: a process has one worker for each address.
     fn normal(self) -> Self {
         match self.0.expose().strip_prefix("file:") {
             Some(folder) => {

@@ -116,7 +116,7 @@ impl Seat {
         self.releases
     }
 
-    /// Ends the lease at once; the store is told when the keeper comes to it, and the next wish takes another. One that calls have waited for, and
+    /// Ends the lease at once; the store is told when the worker comes to it, and the next wish takes another. One that calls have waited for, and
     /// have not looked at yet, ends after that: else calls that renew could keep all others from an ID.
     pub(in crate::lease) fn renew(&mut self, now_ms: u64) {
         if let Stage::Serving { entry, owner, .. } = &self.stage

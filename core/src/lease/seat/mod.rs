@@ -1,7 +1,7 @@
 //! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
 //!
 //! A seat is where the protocol ([`Holder`]), the generator (an [`Entry`]) and the callers meet. All of it stands under the
-//! keeper's lock, and nothing here waits: callers leave a wish, look at the seat whenever it has changed, and go when they have
+//! worker's lock, and nothing here waits: callers leave a wish, look at the seat whenever it has changed, and go when they have
 //! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
 //!
 //! ```text
@@ -55,15 +55,15 @@ pub(super) struct Seat {
     told: usize,
     /// The number of them that would open it with the policies that it has.
     openers: usize,
-    /// The time at which the last one came or went, on the keeper's clock.
+    /// The time at which the last one came or went, on the worker's clock.
     visited_ms: u64,
-    /// True if a call that could not wait wanted a lease with room, and the keeper has come to no result since.
+    /// True if a call that could not wait wanted a lease with room, and the worker has come to no result since.
     wanted: bool,
     /// True if it is to be given up, because no caller has it open, and one would with other policies.
     unwanted: bool,
     /// True if the lease is to be given up for another.
     renewed: bool,
-    /// The number of results that the keeper has come to: a call learns only of failures after it began.
+    /// The number of results that the worker has come to: a call learns only of failures after it began.
     looks: u64,
     /// The number of leases that were given up and released.
     releases: u64,
@@ -102,7 +102,7 @@ enum Stage {
 pub(super) enum Step {
     /// A `Load` or a `Swap`.
     Ask(Do),
-    /// Nothing before this instant of the keeper's clock.
+    /// Nothing before this instant of the worker's clock.
     Rest(u64),
 }
 
@@ -147,12 +147,12 @@ impl Seat {
         }
     }
 
-    /// After a defect in its keeper: its lease is used no more, and those who look at it go elsewhere.
+    /// After a defect in its worker: its lease is used no more, and those who look at it go elsewhere.
     pub(super) fn abandon(&mut self) {
         self.give_up();
         if !self.holder.is_idle() {
             let nothing = Now { tick: 0, mono_ms: 0, next: 0 };
-            self.holder.done(Err(Error::new(ErrorKind::Internal, "its keeper has ended")), nothing);
+            self.holder.done(Err(Error::new(ErrorKind::Internal, "its worker has ended")), nothing);
         }
         self.stage = Stage::Leaving;
     }

@@ -1,9 +1,9 @@
-//! Courses of events in a process or two, step by step: the keeper, the generator and the handles as they ship, on a store that
+//! Courses of events in a process or two, step by step: the worker, the generator and the handles as they ship, on a store that
 //! answers within a millisecond, or not at all. One file, because every case needs the laboratory at its head.
 
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
-use super::super::keeper::{Call, Next};
+use super::super::worker::{Call, Next};
 use super::super::overlap::Overlap;
 use super::super::record::{Slot, Tenure};
 use super::program::{Program, Spans};
@@ -55,17 +55,17 @@ impl Lab {
             program.start_threads();
             let mut wake = end;
             for thread in (0..program.threads.len()).rev() {
-                let keeper = Arc::clone(&program.threads[thread].keeper);
-                match keeper.next(program.process()) {
+                let worker = Arc::clone(&program.threads[thread].worker);
+                match worker.next(program.process()) {
                     Next::Ask(call) => {
                         wake = self.at + 1;
                         let reply = self.ask(&call);
-                        keeper.done(&call, reply, program.process());
+                        worker.done(&call, reply, program.process());
                     }
                     Next::Rest(until) => {
                         wake = wake.min((self.at + until.saturating_sub(program.process().environment.mono_ms())).max(self.at + 1))
                     }
-                    Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
+                    Next::End if program.retire(&worker) => drop(program.threads.remove(thread)),
                     Next::End => wake = self.at + 1,
                     Next::Attend(_) => unreachable!("there are no tags"),
                 }
@@ -170,7 +170,7 @@ fn a_number_that_nobody_comes_back_for_is_given_back() {
     lab.set_clocks(&program);
     assert!(program.try_open().is_err());
     lab.drive(&mut program, 30_000);
-    assert!(program.threads.is_empty(), "its keeper has ended");
+    assert!(program.threads.is_empty(), "its worker has ended");
     assert!(lab.store.load(crate::store::Which::One(3), BEGIN_MS).slots[0].1.starts_with("1 free "));
     let mut other = lab.open(2, contract(Some(3), 4, POLITE));
     mint(&mut other).unwrap();
@@ -189,12 +189,12 @@ fn callers_who_go_leave_nothing_behind() {
     }
     assert_eq!(program.handles(), 0);
     lab.drive(&mut program, 30_000);
-    assert!(program.threads.is_empty(), "its keeper has ended");
+    assert!(program.threads.is_empty(), "its worker has ended");
 }
 
 /// The child's number is still looked for when another thread opens the same and the inherited handle is closed.
 #[test]
-fn a_forked_child_has_one_keeper_whatever_it_opens_and_closes() {
+fn a_forked_child_has_one_worker_whatever_it_opens_and_closes() {
     let mut lab = Lab::new();
     let one = || contract(None, 1, POLITE);
     let parent = lab.open(1, one());
@@ -229,7 +229,7 @@ fn nothing_is_leased_for_what_was_closed() {
     let mut parent = lab.open(1, contract(None, 4, POLITE));
     let mut child = parent.fork(2);
     lab.set_clocks(&child);
-    // A call of the child that began before the last handle was closed comes to the keeper afterwards.
+    // A call of the child that began before the last handle was closed comes to the worker afterwards.
     let entry = child.entry(0);
     child.close(0);
     assert_eq!(Program::room(&child, &entry).unwrap_err().kind(), ErrorKind::Closed);
@@ -286,18 +286,18 @@ fn an_opener_waits_for_as_long_as_a_killed_holder_may_keep_it() {
 }
 
 #[test]
-fn a_keeper_whose_thread_is_about_to_end_is_used_again() {
+fn a_worker_whose_thread_is_about_to_end_is_used_again() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     program.close(0);
     lab.drive(&mut program, 500);
-    let keeper = Arc::clone(&program.threads[0].keeper);
+    let worker = Arc::clone(&program.threads[0].worker);
     lab.at += 5_000;
     lab.set_clocks(&program);
-    assert!(matches!(keeper.next(program.process()), Next::End));
+    assert!(matches!(worker.next(program.process()), Next::End));
     // Somebody comes before the thread has told that it ends.
     program.open(Some(u64::MAX));
-    assert!(!program.retire(&keeper));
+    assert!(!program.retire(&worker));
     lab.drive(&mut program, 50);
     program.look(lab.at);
     assert_eq!((program.handles(), program.threads.len()), (1, 1));
@@ -475,7 +475,7 @@ fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
     assert!(!program.is_opening() && program.handles() == 0, "the number is held");
     other.close(0);
     lab.drive(&mut other, 20);
-    // Before the keeper has looked at its seats again.
+    // Before the worker has looked at its seats again.
     program.open(Some(u64::MAX));
     lab.drive(&mut program, 2_000);
     program.look(lab.at);
@@ -515,11 +515,11 @@ fn since_when_attempts_fail_is_kept_until_one_succeeds() {
 }
 
 #[test]
-fn the_leases_of_a_keeper_that_broke_are_used_no_more() {
+fn the_leases_of_a_worker_that_broke_are_used_no_more() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     mint(&mut program).unwrap();
-    program.threads[0].keeper.abandon();
+    program.threads[0].worker.abandon();
     assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
 }
 

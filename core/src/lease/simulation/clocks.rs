@@ -34,7 +34,7 @@ impl Clocks {
     }
 }
 
-/// The environment of a simulated process; the world runs its keepers, so that no thread is started.
+/// The environment of a simulated process; the world runs its workers, so that no thread is started.
 pub(super) struct Simulated {
     pub(super) clocks: Clocks,
     pub(super) seeds: AtomicU64,

@@ -481,7 +481,7 @@ fn a_release_that_arrives_twice_frees_nobody_elses_number() {
 }
 
 /// A machine is copied after its number was given back, and both copies have the same name. What they draw differs only because
-/// the keeper lets a holder draw from the system's entropy before each step that may take a number.
+/// the worker lets a holder draw from the system's entropy before each step that may take a number.
 #[test]
 fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
     let mut store = SimStore::new(Kind::Clocked, false);

@@ -1,10 +1,10 @@
-//! A process as it ships, on simulated clocks: its keepers, handles and the calls under way.
+//! A process as it ships, on simulated clocks: its workers, handles and the calls under way.
 
 use super::super::contract::Contract;
 use super::super::entry::{Entry, Home};
 use super::super::holder::Grant;
-use super::super::keeper::{Call, Keeper, locked};
-use super::super::keepers::Keepers;
+use super::super::worker::{Call, Worker, locked};
+use super::super::workers::Workers;
 use super::super::process::Process;
 use super::super::visit::{self, Answer, Visit};
 use super::{Clocks, Simulated};
@@ -20,9 +20,9 @@ use std::time::Duration;
 /// The words that one process may have issued under one lease, from the first to the last.
 pub(super) type Spans = HashMap<(u64, u64, usize), (u64, u64)>;
 
-/// A keeper's thread, and the call of the store that it is in.
+/// A worker's thread, and the call of the store that it is in.
 pub(super) struct Thread {
-    pub(super) keeper: Arc<Keeper>,
+    pub(super) worker: Arc<Worker>,
     pub(super) call: Option<(u64, Call)>,
 }
 
@@ -56,34 +56,34 @@ pub(super) struct Program {
     last: HashMap<*const Entry, (Arc<Entry>, u64)>,
     /// The tokens, and the bounds up to which a copy of this machine mints the same.
     repeats: Vec<(u64, u64)>,
-    keepers: Arc<Keepers>,
+    workers: Arc<Workers>,
 }
 
-/// The keepers of a simulated process, which lives as long as its handles are used.
-struct Keep(Weak<Keepers>);
+/// The workers of a simulated process, which lives as long as its handles are used.
+struct Keep(Weak<Workers>);
 
 impl Keep {
-    fn keepers(&self) -> Arc<Keepers> {
+    fn workers(&self) -> Arc<Workers> {
         self.0.upgrade().expect("a simulated process lives as long as its handles are used")
     }
 }
 
 impl Home for Keep {
     fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::ensure(&self.keepers(), entry, wait)
+        visit::ensure(&self.workers(), entry, wait)
     }
 
     fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&self.keepers(), entry, wait)
+        visit::close(&self.workers(), entry, wait)
     }
 }
 
-fn process(id: usize, seed: u64, clocks: &Clocks, keepers: &Weak<Keepers>) -> Process {
+fn process(id: usize, seed: u64, clocks: &Clocks, workers: &Weak<Workers>) -> Process {
     Process {
         number: id as u64,
         mark: Mark::simulated(id as u64),
         holder: format!("sim:{id}"),
-        home: Arc::new(Keep(keepers.clone())),
+        home: Arc::new(Keep(workers.clone())),
         environment: Box::new(Simulated { clocks: clocks.clone(), seeds: seed.into() }),
     }
 }
@@ -96,7 +96,7 @@ fn forever() -> Wait<'static> {
 impl Program {
     pub(super) fn new(id: usize, contract: Contract, seed: u64, offset_ms: i64) -> Self {
         let clocks = Clocks::default();
-        let keepers = Arc::new_cyclic(|weak| Keepers::new(process(id, seed, &clocks, weak)));
+        let workers = Arc::new_cyclic(|weak| Workers::new(process(id, seed, &clocks, weak)));
         Program {
             id,
             contract,
@@ -114,7 +114,7 @@ impl Program {
             tokens: HashMap::new(),
             last: HashMap::new(),
             repeats: Vec::new(),
-            keepers,
+            workers,
         }
     }
 
@@ -123,7 +123,7 @@ impl Program {
         let child = Program::new(id, self.contract.clone(), self.seed, self.offset_ms);
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
-        let handles = self.handles.iter().map(|entry| copies.of(&child.keepers.process, entry)).collect();
+        let handles = self.handles.iter().map(|entry| copies.of(&child.workers.process, entry)).collect();
         Program { handles, tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
     }
 
@@ -132,7 +132,7 @@ impl Program {
         for seat in self
             .threads
             .iter()
-            .flat_map(|thread| thread.keeper.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
+            .flat_map(|thread| thread.worker.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
         {
             let in_use = seat.0.and_then(|(serial, token)| {
                 Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?))
@@ -143,19 +143,19 @@ impl Program {
         let clocks = Clocks::default();
         clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
-        let keepers = Arc::new_cyclic(|weak| {
+        let workers = Arc::new_cyclic(|weak| {
             // The process is the same one, with the same number, on another machine.
             let process = Process {
-                number: self.keepers.process.number,
-                mark: Mark::simulated(self.keepers.process.number),
+                number: self.workers.process.number,
+                mark: Mark::simulated(self.workers.process.number),
                 ..process(id, id as u64, &clocks, weak)
             };
-            self.keepers.copy(process, |process, entry| copies.of(process, entry))
+            self.workers.copy(process, |process, entry| copies.of(process, entry))
         });
-        let handles = self.handles.iter().map(|entry| copies.of(&keepers.process, entry)).collect();
+        let handles = self.handles.iter().map(|entry| copies.of(&workers.process, entry)).collect();
         Program {
             handles,
-            keepers,
+            workers,
             clocks,
             tokens: self.tokens.clone(),
             repeats: self.repeats.clone(),
@@ -169,20 +169,20 @@ impl Program {
     }
 
     pub(super) fn process(&self) -> &Process {
-        &self.keepers.process
+        &self.workers.process
     }
 
     pub(super) fn start_threads(&mut self) {
-        for keeper in locked(&self.keepers.map).values() {
-            if self.threads.iter().all(|thread| !Arc::ptr_eq(&thread.keeper, keeper)) {
-                self.threads.push(Thread { keeper: Arc::clone(keeper), call: None });
+        for worker in locked(&self.workers.map).values() {
+            if self.threads.iter().all(|thread| !Arc::ptr_eq(&thread.worker, worker)) {
+                self.threads.push(Thread { worker: Arc::clone(worker), call: None });
             }
         }
     }
 
     /// A thread that has nothing to do any more, if its process agrees.
-    pub(super) fn retire(&self, keeper: &Arc<Keeper>) -> bool {
-        self.keepers.retire(keeper)
+    pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
+        self.workers.retire(worker)
     }
 
     /// A thread opens a handle, and waits for it until an instant; or looks only once.
@@ -190,7 +190,7 @@ impl Program {
         match until {
             None => drop(self.try_open()),
             Some(until) => {
-                let visit = Visit::open(&self.keepers, &self.contract, &forever()).expect("threads can be started");
+                let visit = Visit::open(&self.workers, &self.contract, &forever()).expect("threads can be started");
                 self.callers.push(Caller { visit, until });
             }
         }
@@ -198,7 +198,7 @@ impl Program {
 
     /// A thread that may not wait opens a handle.
     pub(super) fn try_open(&mut self) -> Result<()> {
-        let opened = visit::open(&self.keepers, &self.contract, &Wait::from(Duration::ZERO))?;
+        let opened = visit::open(&self.workers, &self.contract, &Wait::from(Duration::ZERO))?;
         self.handles.push(opened.expect("a simulated process keeps its number"));
         Ok(())
     }
@@ -207,21 +207,21 @@ impl Program {
         Arc::clone(&self.handles[at])
     }
 
-    /// A call comes to the keeper to see that an entry has room.
+    /// A call comes to the worker to see that an entry has room.
     pub(super) fn room(&self, entry: &Arc<Entry>) -> Result<()> {
-        Visit::room(&self.keepers, entry, &forever()).map(drop)
+        Visit::room(&self.workers, entry, &forever()).map(drop)
     }
 
     /// A thread gives the number up for another.
     pub(super) fn renew(&mut self, at: usize, until: u64) {
         let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::renewal(&self.keepers, entry, &forever()).map(|visit| Caller { visit, until }));
+        self.callers.extend(Visit::renewal(&self.workers, entry, &forever()).map(|visit| Caller { visit, until }));
     }
 
     /// A thread waits for room.
     pub(super) fn ensure(&mut self, at: usize, until: u64) {
         let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::room(&self.keepers, entry, &forever()).ok().map(|visit| Caller { visit, until }));
+        self.callers.extend(Visit::room(&self.workers, entry, &forever()).ok().map(|visit| Caller { visit, until }));
     }
 
     /// Everyone who waits has a look; whose time is over goes.
@@ -285,7 +285,7 @@ impl Program {
     /// Remembers which lease was made for which grant.
     pub(super) fn note_tokens(&mut self) {
         for thread in &self.threads {
-            self.tokens.extend(thread.keeper.lock().seats.iter().filter_map(|seat| seat.in_use()));
+            self.tokens.extend(thread.worker.lock().seats.iter().filter_map(|seat| seat.in_use()));
         }
     }
 
@@ -322,29 +322,29 @@ impl Program {
     }
 
     pub(super) fn grants(&self) -> Vec<Grant> {
-        let of = |thread: &Thread| thread.keeper.lock().seats.iter().filter_map(|seat| seat.grant()).collect::<Vec<_>>();
+        let of = |thread: &Thread| thread.worker.lock().seats.iter().filter_map(|seat| seat.grant()).collect::<Vec<_>>();
         self.threads.iter().flat_map(of).collect()
     }
 
     /// Returns whether one of its leases is of the incarnation that this record names.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
-        let knows = |thread: &Thread| thread.keeper.lock().seats.iter().any(|seat| seat.grant().is_some() && seat.incarnation() == meta);
+        let knows = |thread: &Thread| thread.worker.lock().seats.iter().any(|seat| seat.grant().is_some() && seat.incarnation() == meta);
         self.threads.iter().any(knows)
     }
 
     pub(super) fn seats(&self) -> usize {
-        self.threads.iter().map(|thread| thread.keeper.lock().seats.len()).sum()
+        self.threads.iter().map(|thread| thread.worker.lock().seats.len()).sum()
     }
 
     pub(super) fn trouble(&self) -> Option<Error> {
-        self.threads.iter().find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
+        self.threads.iter().find_map(|thread| thread.worker.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
     }
 
     /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
         self.threads
             .iter()
-            .find_map(|thread| thread.keeper.lock().seats.iter().find_map(|seat| seat.reason()).map(|reason| reason.to_string()))
+            .find_map(|thread| thread.worker.lock().seats.iter().find_map(|seat| seat.reason()).map(|reason| reason.to_string()))
     }
 
     pub(super) fn is_asking(&self) -> bool {

@@ -7,7 +7,7 @@ mod judge;
 
 use super::super::contract::{Contract, Times};
 use super::super::holder::{Do, Reply};
-use super::super::keeper::{Call, Next};
+use super::super::worker::{Call, Next};
 use super::super::record::Slot;
 use super::program::{Program, Spans};
 use super::store::{Kind, Saved, SimStore};
@@ -38,7 +38,7 @@ const REFUSALS: &[ErrorKind] = &[
 ];
 
 enum Event {
-    /// The keepers' threads look at their seats.
+    /// The workers' threads look at their seats.
     Wake(usize, u64),
     /// The program does something with its handles.
     Act(usize),
@@ -236,11 +236,11 @@ impl World {
             if program.threads[thread].call.is_some() {
                 continue;
             }
-            let keeper = Arc::clone(&program.threads[thread].keeper);
-            match keeper.next(program.process()) {
+            let worker = Arc::clone(&program.threads[thread].worker);
+            match worker.next(program.process()) {
                 Next::Ask(call) => self.send(at, thread, call),
                 Next::Rest(until) => wake = wake.min(until),
-                Next::End if program.retire(&keeper) => drop(program.threads.remove(thread)),
+                Next::End if program.retire(&worker) => drop(program.threads.remove(thread)),
                 Next::End => wake = 0,
                 Next::Attend(_) => unreachable!("there are no tags"),
             }
@@ -320,9 +320,9 @@ impl World {
         self.set_clocks(from);
         let told = self.log.is_some().then(|| format!("{reply:?}"));
         let program = &mut self.processes[from];
-        let keeper = Arc::clone(&program.threads[thread].keeper);
+        let worker = Arc::clone(&program.threads[thread].worker);
         let (_, asked) = program.threads[thread].call.take().expect("just found");
-        keeper.done(&asked, reply, program.process());
+        worker.done(&asked, reply, program.process());
         program.note_tokens();
         if let Some(reply) = told {
             let told = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());

@@ -1,8 +1,8 @@
-//! The keeper of a store: one for each store and process, with the one thread that asks the store.
+//! The worker of a store: one for each store and process, with the one thread that asks the store.
 //!
 //! It holds the [`Seat`]s of all leases of the store, and the duties of its tags, under one lock, which nobody holds while the
-//! store is asked. Tags that are kept in several stores have a keeper for just these stores: one that hangs must not hold up
-//! another one's leases. Its thread is a loop of a few lines over [`Keeper::next`] and [`Keeper::done`], which the simulation
+//! store is asked. Tags that are kept in several stores have a worker for just these stores: one that hangs must not hold up
+//! another one's leases. Its thread is a loop of a few lines over [`Worker::next`] and [`Worker::done`], which the simulation
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
 use super::contract::Contract;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// The time for which an idle keeper stays: a program may open a handle for each piece of work.
+/// The time for which an idle worker stays: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
-pub(crate) struct Keeper {
+pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
     state: Mutex<State>,
     /// Something has changed for those who look at a seat.
@@ -50,9 +50,9 @@ pub(super) struct State {
 pub(super) enum Next {
     Ask(Call),
     Attend(Attendance),
-    /// Nothing before this instant of the keeper's clock, unless it is woken.
+    /// Nothing before this instant of the worker's clock, unless it is woken.
     Rest(u64),
-    /// To end, if [`retire`](super::keepers::Keepers::retire) agrees.
+    /// To end, if [`retire`](super::workers::Workers::retire) agrees.
     End,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Attendance {
 
 /// Calls a duty.
 struct Ring {
-    keeper: Arc<Keeper>,
+    worker: Arc<Worker>,
     duty: u64,
 }
 
@@ -82,9 +82,9 @@ impl Wake for Ring {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut state = self.keeper.lock();
+        let mut state = self.worker.lock();
         state.duties.call(self.duty);
-        self.keeper.stir(&mut state);
+        self.worker.stir(&mut state);
     }
 }
 
@@ -93,21 +93,21 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Keeper {
+impl Worker {
     pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
         let duties = Agenda::default();
         let state = State { seats: Vec::new(), duties, numbers: 0, duty_first: false, turn: 0, stirred: false, empty_since: now_ms };
-        Keeper { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
+        Worker { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
 
-    /// Returns what has the thread look at a duty. It may be woken under any lock that the duty takes: a keeper holds none of
+    /// Returns what has the thread look at a duty. It may be woken under any lock that the duty takes: a worker holds none of
     /// its own while it attends to one.
     pub(super) fn waker(self: &Arc<Self>, duty: u64) -> Waker {
-        Waker::from(Arc::new(Ring { keeper: Arc::clone(self), duty }))
+        Waker::from(Arc::new(Ring { worker: Arc::clone(self), duty }))
     }
 
     /// Has the thread look at the seats and the duties.
@@ -162,7 +162,7 @@ impl Keeper {
         self.lock().seats.iter().map(|seat| seat.contract.call_timeout()).min()
     }
 
-    /// Parks the thread until an instant of the keeper's clock, or until somebody comes or goes.
+    /// Parks the thread until an instant of the worker's clock, or until somebody comes or goes.
     pub(super) fn park(&self, process: &Process, until: u64) {
         let mut state = self.lock();
         while !state.stirred {

@@ -1,4 +1,4 @@
-//! Leases in one process: handles, forks, renewals, the keeper's beginning and end.
+//! Leases in one process: handles, forks, renewals, the worker's beginning and end.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -16,7 +16,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("frazil-keeper-{name}-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("frazil-worker-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         Folder(folder)
     }
@@ -255,19 +255,19 @@ fn spec(line: &str) -> Spec {
     Spec::parse(line).unwrap()
 }
 
-/// The keepers' threads of this process.
+/// The workers' threads of this process.
 #[cfg(target_os = "linux")]
-fn keepers() -> usize {
+fn workers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let name = |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default();
-    tasks.map(name).filter(|name| name.trim() == "frazil-keeper").count()
+    tasks.map(name).filter(|name| name.trim() == "frazil-worker").count()
 }
 
 /// The child's number is still looked for when another thread opens the same spec and the inherited handle is closed.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_forked_child_has_one_keeper_for_each_store() {
-    let folder = Folder::new("one-keeper");
+fn a_forked_child_has_one_worker_for_each_store() {
+    let folder = Folder::new("one-worker");
     let one = format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' {} window=4s renew=1s", folder.store());
     let (ids, other) = (open(&one), open(&format!("{one} detached=true")));
     let child = fork(|| {
@@ -280,7 +280,7 @@ fn a_forked_child_has_one_keeper_for_each_store() {
             ids.close();
             let most = (0..100).map(|_| {
                 std::thread::sleep(Duration::from_millis(5));
-                keepers()
+                workers()
             });
             let most = most.max().unwrap();
             let told = [waits.join().unwrap(), opens.join().unwrap()];
@@ -355,7 +355,7 @@ fn calls_that_may_not_wait_cost_no_memory() {
     let folder = Folder::new("memory");
     let ids = open(&format!("standard {} window=18s renew=6s rollback=error exhausted=wait", folder.store()));
     ids.renew().unwrap();
-    // The keeper is in one call of the store all the time.
+    // The worker is in one call of the store all the time.
     let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
     lock.lock().unwrap();
     let child = fork_for(120, || {
@@ -586,7 +586,7 @@ fn a_layout_that_has_expired_is_told_at_once() {
 }
 
 #[test]
-fn a_folder_has_one_keeper_however_it_is_spelled() {
+fn a_folder_has_one_worker_however_it_is_spelled() {
     let folder = Folder::new("spelling");
     let line = |end| format!("standard node=1 {}{end} {QUICK}", folder.store());
     let first = open(&line(""));

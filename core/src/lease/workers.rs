@@ -1,0 +1,159 @@
+//! The workers of a process, and their threads.
+//!
+//! **One worker for each store.** A worker is looked up, made and forgotten under the lock of the map that it stands in. It is
+//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the worker's lock before
+//! the map's is free again. So nobody talks to a worker that has ended, and no second one is made beside a living one. A forked
+//! child has a map of its own, and never touches its parent's.
+
+#[cfg(all(test, not(loom)))]
+mod copy;
+
+use super::entry::Entry;
+use super::worker::{Worker, Next, State, locked};
+use super::line::Line;
+use super::process::Process;
+use super::seat::Seat;
+use crate::error::{Error, ErrorKind, Result};
+use crate::store::Address;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// All workers of a process.
+pub(crate) struct Workers {
+    pub(super) process: Process,
+    pub(super) map: Mutex<HashMap<Vec<Address>, Arc<Worker>>>,
+    lines: Mutex<HashMap<Address, Weak<Line>>>,
+}
+
+/// The thread of a worker.
+struct Thread {
+    workers: Arc<Workers>,
+    worker: Arc<Worker>,
+}
+
+impl Workers {
+    pub(super) fn new(process: Process) -> Self {
+        Workers { process, map: Mutex::default(), lines: Mutex::default() }
+    }
+
+    /// Does something with the worker of a store, or of several, which is made for it. Before the worker's lock is free again, it
+    /// has a seat or a duty.
+    ///
+    /// # Errors
+    /// `STORE_UNREACHABLE` where no thread can be started.
+    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], seat: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
+        let mut map = locked(&self.map);
+        let worker = match map.get(stores) {
+            Some(worker) => Arc::clone(worker),
+            None => {
+                let worker = Arc::new(Worker::new(stores.to_vec(), self.process.environment.mono_ms()));
+                self.staff(&worker)?;
+                map.insert(stores.to_vec(), Arc::clone(&worker));
+                worker
+            }
+        };
+        let mut state = worker.lock();
+        drop(map);
+        let seated = seat(&worker, &mut state);
+        worker.stir(&mut state);
+        Ok(seated)
+    }
+
+    /// Does something with the worker of a store, where there is one.
+    pub(super) fn with_living<T>(&self, address: &Address, seat: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
+        let map = locked(&self.map);
+        let worker = Arc::clone(map.get(std::slice::from_ref(address))?);
+        let mut state = worker.lock();
+        drop(map);
+        let seated = seat(&worker, &mut state);
+        worker.stir(&mut state);
+        Some(seated)
+    }
+
+    /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
+    pub(super) fn drop_spares(&self) {
+        for worker in locked(&self.map).values() {
+            let mut state = worker.lock();
+            state.seats.iter_mut().for_each(Seat::drop_spare);
+            worker.stir(&mut state);
+        }
+    }
+
+    /// All generators of this process that have a seat.
+    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
+        let of = |worker: &Arc<Worker>| worker.lock().seats.iter().filter_map(|seat| seat.entry().cloned()).collect::<Vec<_>>();
+        locked(&self.map).values().flat_map(of).collect()
+    }
+
+    /// Returns whether this process is a forked child of theirs: a caller's callback may have forked. Takes none of their locks, which may be
+    /// held by a thread that it does not have.
+    pub(super) fn are_a_parents(&self) -> bool {
+        !self.process.mark.is_still(self.process.number)
+    }
+
+    /// The connection to a store, for whoever uses it in this process.
+    pub(super) fn line(&self, address: &Address) -> Arc<Line> {
+        let mut lines = locked(&self.lines);
+        if let Some(line) = lines.get(address).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Arc::new(Line::new(address.clone()));
+        lines.retain(|_, line| line.strong_count() > 0);
+        lines.insert(address.clone(), Arc::downgrade(&line));
+        line
+    }
+
+    /// Forgets a worker, if it still has nothing to keep: then its thread is to end.
+    pub(super) fn retire(&self, worker: &Arc<Worker>) -> bool {
+        let mut map = locked(&self.map);
+        let idle = worker.lock().is_empty();
+        if idle {
+            map.remove(&worker.stores);
+        }
+        idle
+    }
+
+    /// Starts a worker's thread.
+    fn staff(self: &Arc<Self>, worker: &Arc<Worker>) -> Result<()> {
+        let (workers, kept) = (Arc::clone(self), Arc::clone(worker));
+        let work = move || Thread { workers, worker: kept }.run();
+        self.process.environment.spawn(Box::new(work)).map_err(|error| {
+            let stores: Vec<_> = worker.stores.iter().map(Address::to_string).collect();
+            let why = format!("store={}: no thread can be started that asks it: {error}", stores.join(" "));
+            Error::new(ErrorKind::StoreUnreachable, why)
+        })
+    }
+}
+
+impl Thread {
+    fn run(self) {
+        // Leases have one store.
+        let line = self.workers.line(&self.worker.stores[0]);
+        let Workers { process, .. } = &*self.workers;
+        loop {
+            let next = self.worker.next(process);
+            if self.worker.stores.len() == 1 {
+                line.keep_free(self.worker.shortest_call());
+            }
+            match next {
+                Next::Ask(call) => {
+                    let reply = call.make(&line);
+                    self.worker.done(&call, reply, process);
+                }
+                Next::Attend(attendance) => self.worker.attend(attendance, process),
+                Next::Rest(until) => self.worker.park(process, until),
+                Next::End if self.workers.retire(&self.worker) => return,
+                Next::End => {}
+            }
+        }
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            locked(&self.workers.map).remove(&self.worker.stores);
+            self.worker.abandon();
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Copies for the simulation.
+
+use super::{Worker, Workers, locked};
+use crate::lease::entry::Entry;
+use crate::lease::process::Process;
+use crate::lease::seat::Seat;
+use std::sync::Arc;
+
+impl Workers {
+    /// The workers of a machine that was copied while it ran.
+    pub(in crate::lease) fn copy(&self, process: Process, mut entry_of: impl FnMut(&Process, &Arc<Entry>) -> Arc<Entry>) -> Self {
+        let workers = Workers::new(process);
+        for (stores, worker) in locked(&self.map).iter() {
+            let copied = Worker::new(stores.clone(), workers.process.environment.mono_ms());
+            let (from, mut to) = (worker.lock(), copied.lock());
+            let copy = |seat: &Seat| seat.copy(&workers.process, &mut |entry| entry_of(&workers.process, entry));
+            to.seats = from.seats.iter().map(copy).collect();
+            to.numbers = from.numbers;
+            drop(to);
+            let copied = Arc::new(copied);
+            locked(&workers.map).insert(stores.clone(), copied);
+        }
+        workers
+    }
+}
