@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The pause after a failure while a caller waits.
 const URGENT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Above the numbers of seats, which are waited for too.
+/// Above the numbers of lease tasks, which are waited for too.
 static NAMES: AtomicU64 = AtomicU64::new(1 << 63);
 
 /// The amount that is prefetched, in numbers, without the range being used.

@@ -1,8 +1,8 @@
-//! The work that sees to a depot, as a worker's duty or on a thread of its own.
+//! The work that sees to a depot, as a worker's task or on a thread of its own.
 
 use super::depot::{Depot, Fill, Next};
 use crate::error::Error;
-use crate::lease::{Due, Duty};
+use crate::lease::{Due, Task};
 use crate::sync::Arc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
@@ -13,7 +13,7 @@ pub(super) struct Filling {
     pub(super) filler: Box<dyn Fill>,
 }
 
-impl Duty for Filling {
+impl Task for Filling {
     fn attend(&mut self) -> Due {
         let need = match self.depot.next() {
             Next::Rest(due) => return due,

@@ -2,8 +2,8 @@
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `holder` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
-//! the store by its `line`, and a `seat` for each lease, where the holder, the generator (`entry`) and the calls that wait
-//! (`visit`) meet; and for each tag of a segment a `duty`. `process` is what differs between processes, and what a simulation
+//! the store by its `line`, and a `lease_task` for each lease, where the holder, the generator (`entry`) and the calls that wait
+//! (`visit`) meet; and for each tag of a segment a `task`. `process` is what differs between processes, and what a simulation
 //! replaces; `root` holds the workers of this process. `accept` is what an operator
 //! does after a store was replaced.
 
@@ -11,7 +11,7 @@
 mod accept;
 mod candidates;
 mod contract;
-mod duty;
+mod tasks;
 mod entry;
 mod holder;
 mod worker;
@@ -21,7 +21,7 @@ mod overlap;
 mod process;
 mod record;
 mod root;
-mod seat;
+mod lease_task;
 #[cfg(test)]
 mod simulation;
 mod visit;
@@ -32,7 +32,7 @@ pub use contract::Contract;
 #[cfg(feature = "admin")]
 pub use contract::Purpose;
 pub(crate) use contract::Times;
-pub(crate) use duty::{Due, Duty};
+pub(crate) use tasks::{Due, Task};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
 pub(crate) use holder::nodes_command;

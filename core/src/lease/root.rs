@@ -1,7 +1,7 @@
 //! The workers of this process, and the calls that handles and tags make.
 
 use super::contract::Contract;
-use super::duty::Duty;
+use super::tasks::Task;
 use super::entry::{Entry, Home};
 use super::workers::Workers;
 use super::line::Line;
@@ -81,15 +81,15 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
     visit::close_all(&workers()?, &Wait::from(max_wait).begun())
 }
 
-/// Has a duty done on the thread of a store, or of several. It is due at once, and made with what calls it.
+/// Has a task done on the thread of a store, or of several. It is due at once, and made with what calls it.
 ///
 /// # Errors
 /// `STORE_UNREACHABLE` where no thread can be started.
-pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Duty>, T)) -> Result<T> {
+pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
     workers()?.with(stores, |worker, state| {
         let number = state.number();
-        let (duty, made) = make(worker.waker(number));
-        state.duties.add(number, duty);
+        let (task, made) = make(worker.waker(number));
+        state.tasks.add(number, task);
         made
     })
 }

@@ -1,4 +1,4 @@
-//! A call that waits for a lease: it looks at a seat whenever that has changed, until it is answered or its time is over.
+//! A call that waits for a lease: it looks at a lease task whenever that has changed, until it is answered or its time is over.
 //!
 //! A visit leaves nothing behind but flags, and a number that was found for it is kept for a moment: a caller that may not wait
 //! asks again, and finds it then. `open`, `ensure`, `close` and `renew` are what handles call; a simulation
@@ -8,7 +8,7 @@ use super::contract::Contract;
 use super::entry::Entry;
 use super::worker::{Worker, State, locked};
 use super::workers::Workers;
-use super::seat::{Found, Wish};
+use super::lease_task::{Found, Wish};
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
 use crate::wait::{Later, Phase, Wait};
@@ -24,17 +24,17 @@ const SOON: Duration = Duration::from_millis(10);
 pub(super) enum Answer {
     Handle(Arc<Entry>),
     Done,
-    /// Its seat is no more, or its parent's; whoever still wants something makes another one.
+    /// Its lease task is no more, or its parent's; whoever still wants something makes another one.
     Gone,
 }
 
-/// One call at one seat.
+/// One call at one lease task.
 pub(super) struct Visit {
     workers: Arc<Workers>,
     worker: Arc<Worker>,
-    seat: u64,
+    lease_task: u64,
     wish: Wish,
-    /// The seat's count of looks when the call came; for a renewal, its count of releases.
+    /// The lease task's count of looks when the call came; for a renewal, its count of releases.
     count: u64,
     /// True if the call comes for the first time.
     is_first: bool,
@@ -45,7 +45,7 @@ impl Visit {
     /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
     pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
         workers.with(std::slice::from_ref(&contract.address), |worker, state| {
-            let number = state.seat_for(contract, &workers.process).number;
+            let number = state.lease_task_for(contract, &workers.process).number;
             Visit::new(workers, worker, state, number, Wish::Open(Box::new(contract.clone())), wait)
         })
     }
@@ -59,10 +59,10 @@ impl Visit {
             if entry.is_given_up() {
                 return Err(Error::closed());
             }
-            if state.seat_of(entry).is_none() {
+            if state.lease_task_of(entry).is_none() {
                 state.add(contract, &workers.process, Some(Arc::clone(entry)));
             }
-            let number = state.seat_of(entry).expect("it is there, or was just made").number;
+            let number = state.lease_task_of(entry).expect("it is there, or was just made").number;
             Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(entry)), wait))
         })?
     }
@@ -71,11 +71,11 @@ impl Visit {
     pub(super) fn renewal(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
         workers.drop_spares();
         workers.with_living(&contract_of(entry).address, |worker, state| {
-            let seat = state.seat_of(entry)?;
-            let number = seat.number;
+            let lease_task = state.lease_task_of(entry)?;
+            let number = lease_task.number;
             let visit = Visit::new(workers, worker, state, number, Wish::Renewal, wait);
             if visit.is_first {
-                state.seat(number).renew(workers.process.environment.mono_ms());
+                state.lease_task(number).renew(workers.process.environment.mono_ms());
             }
             Some(visit)
         })?
@@ -84,17 +84,17 @@ impl Visit {
     /// Waits until the number of an entry without a handle is given back; `None` where this process has none.
     pub(super) fn leave(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
         workers.with_living(&contract_of(entry).address, |worker, state| {
-            let number = state.seat_left_by(entry)?.number;
+            let number = state.lease_task_left_by(entry)?.number;
             Some(Visit::new(workers, worker, state, number, Wish::Leave, wait))
         })?
     }
 
-    /// Leaves each seat that nobody has open any more.
+    /// Leaves each lease task that nobody has open any more.
     fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
         let mut visits = Vec::new();
         for worker in locked(&workers.map).values() {
             let mut state = worker.lock();
-            let left: Vec<_> = state.seats.iter().filter(|seat| !seat.is_open()).map(|seat| (seat.number, seat.contract.clone())).collect();
+            let left: Vec<_> = state.lease_tasks.iter().filter(|lease_task| !lease_task.is_open()).map(|lease_task| (lease_task.number, lease_task.contract.clone())).collect();
             let visit = |(number, contract)| (Visit::new(workers, worker, &mut state, number, Wish::Leave, wait), contract);
             visits.extend(left.into_iter().map(visit));
             worker.stir(&mut state);
@@ -102,12 +102,12 @@ impl Visit {
         visits
     }
 
-    fn new(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, seat: u64, wish: Wish, wait: &Wait<'_>) -> Self {
-        let found = state.seat(seat);
+    fn new(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, lease_task: u64, wish: Wish, wait: &Wait<'_>) -> Self {
+        let found = state.lease_task(lease_task);
         found.enter(&wish, workers.process.environment.mono_ms());
         let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
-        let (count, is_first) = wait.first_found(seat, now);
-        Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), seat, wish, count, is_first }
+        let (count, is_first) = wait.first_found(lease_task, now);
+        Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task, wish, count, is_first }
     }
 
     /// One look, for a simulation.
@@ -119,27 +119,27 @@ impl Visit {
     /// The only look of a call that may not wait: what went wrong before it came is told too.
     pub(super) fn look_once(&self) -> Option<Result<Answer>> {
         let mut state = self.worker.lock();
-        let untold = matches!(self.wish, Wish::Open(_)).then(|| state.seat(self.seat).take_untold()).flatten();
+        let untold = matches!(self.wish, Wish::Open(_)).then(|| state.lease_task(self.lease_task).take_untold()).flatten();
         untold.map(Err).or_else(|| self.look_at(&mut state))
     }
 
     fn look_at(&self, state: &mut State) -> Option<Result<Answer>> {
-        let seat = state.seat(self.seat);
+        let lease_task = state.lease_task(self.lease_task);
         match &self.wish {
-            Wish::Open(contract) => Some(seat.handle(contract, self.count)?.map(|found| match found {
+            Wish::Open(contract) => Some(lease_task.handle(contract, self.count)?.map(|found| match found {
                 Found::Handle(entry) => Answer::Handle(entry),
                 Found::Gone => Answer::Gone,
             })),
-            Wish::Room(entry) if seat.is_leaving() && !entry.is_given_up() => Some(Ok(Answer::Gone)),
-            Wish::Room(_) => Some(seat.room(self.count)?.map(|()| Answer::Done)),
-            Wish::Renewal => Some(seat.renewal(self.count)?.map(|()| Answer::Done)),
-            Wish::Leave => seat.has_left().then_some(Ok(Answer::Done)),
+            Wish::Room(entry) if lease_task.is_leaving() && !entry.is_given_up() => Some(Ok(Answer::Gone)),
+            Wish::Room(_) => Some(lease_task.room(self.count)?.map(|()| Answer::Done)),
+            Wish::Renewal => Some(lease_task.renewal(self.count)?.map(|()| Answer::Done)),
+            Wish::Leave => lease_task.has_left().then_some(Ok(Answer::Done)),
         }
     }
 
     /// Looks until there is an answer, or until the patience is over.
     fn answer(&self, patience: &Patience<'_>, contract: &Contract) -> Result<Answer> {
-        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.worker.lock().seat(self.seat).reason())))
+        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.worker.lock().lease_task(self.lease_task).reason())))
     }
 
     /// Waits until the number is given back, and no longer than the store may take.
@@ -187,7 +187,7 @@ impl Visit {
         if patience.phase.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
             return;
         }
-        let reason = self.worker.lock().seat(self.seat).notice();
+        let reason = self.worker.lock().lease_task(self.lease_task).notice();
         if let Some(reason) = reason {
             event::tell_here(Level::Warning, event::LEASE_WAITING, || {
                 let (store, namespace) = (contract.address.to_string(), contract.namespace.clone());
@@ -204,7 +204,7 @@ impl Drop for Visit {
             return;
         }
         let mut state = self.worker.lock();
-        state.seat(self.seat).exit(&self.wish, self.workers.process.environment.mono_ms());
+        state.lease_task(self.lease_task).exit(&self.wish, self.workers.process.environment.mono_ms());
         self.worker.stir(&mut state);
     }
 }

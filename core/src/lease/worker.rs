@@ -1,17 +1,17 @@
 //! The worker of a store: one for each store and process, with the one thread that asks the store.
 //!
-//! It holds the [`Seat`]s of all leases of the store, and the duties of its tags, under one lock, which nobody holds while the
+//! It holds the [`LeaseTask`]s of all leases of the store, and the tasks of its tags, under one lock, which nobody holds while the
 //! store is asked. Tags that are kept in several stores have a worker for just these stores: one that hangs must not hold up
 //! another one's leases. Its thread is a loop of a few lines over [`Worker::next`] and [`Worker::done`], which the simulation
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
 use super::contract::Contract;
-use super::duty::{Agenda, Duty};
+use super::tasks::{Tasks, Task};
 use super::entry::Entry;
 use super::holder::{Do, Reply};
 use super::line::Line;
 use super::process::Process;
-use super::seat::{Seat, Step};
+use super::lease_task::{LeaseTask, Step};
 use crate::error::Result;
 use crate::store::{Address, Store};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -25,24 +25,24 @@ const LINGER_MS: u64 = 1_000;
 pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
     state: Mutex<State>,
-    /// Something has changed for those who look at a seat.
+    /// Something has changed for those who look at a lease task.
     changed: Condvar,
     /// There may be something to do for the thread.
     work: Condvar,
 }
 
 pub(super) struct State {
-    pub(super) seats: Vec<Seat>,
-    pub(super) duties: Agenda,
-    /// The last number of a seat or a duty.
+    pub(super) lease_tasks: Vec<LeaseTask>,
+    pub(super) tasks: Tasks,
+    /// The last number of a lease task or a task.
     pub(super) numbers: u64,
-    /// True if a duty comes before the next lease, so that neither starves.
-    duty_first: bool,
-    /// The seat that comes first: each has its turn.
+    /// True if a task comes before the next lease, so that neither starves.
+    task_first: bool,
+    /// The lease task that comes first: each has its turn.
     turn: usize,
     /// True if a caller came or went since the thread looked last.
     stirred: bool,
-    /// Since when there is neither a seat nor a duty.
+    /// Since when there is neither a lease task nor a task.
     empty_since: u64,
 }
 
@@ -58,22 +58,22 @@ pub(super) enum Next {
 
 /// One call of the store.
 pub(super) struct Call {
-    seat: u64,
+    lease_task: u64,
     pub(super) namespace: String,
     pub(super) what: Do,
     pub(super) timeout: Duration,
 }
 
-/// A duty that is due.
+/// A task that is due.
 pub(super) struct Attendance {
     number: u64,
-    duty: Box<dyn Duty>,
+    task: Box<dyn Task>,
 }
 
-/// Calls a duty.
+/// Calls a task.
 struct Ring {
     worker: Arc<Worker>,
-    duty: u64,
+    task: u64,
 }
 
 impl Wake for Ring {
@@ -83,7 +83,7 @@ impl Wake for Ring {
 
     fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.worker.lock();
-        state.duties.call(self.duty);
+        state.tasks.call(self.task);
         self.worker.stir(&mut state);
     }
 }
@@ -95,8 +95,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Worker {
     pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
-        let duties = Agenda::default();
-        let state = State { seats: Vec::new(), duties, numbers: 0, duty_first: false, turn: 0, stirred: false, empty_since: now_ms };
+        let tasks = Tasks::default();
+        let state = State { lease_tasks: Vec::new(), tasks, numbers: 0, task_first: false, turn: 0, stirred: false, empty_since: now_ms };
         Worker { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
     }
 
@@ -104,13 +104,13 @@ impl Worker {
         locked(&self.state)
     }
 
-    /// Returns what has the thread look at a duty. It may be woken under any lock that the duty takes: a worker holds none of
+    /// Returns what has the thread look at a task. It may be woken under any lock that the task takes: a worker holds none of
     /// its own while it attends to one.
-    pub(super) fn waker(self: &Arc<Self>, duty: u64) -> Waker {
-        Waker::from(Arc::new(Ring { worker: Arc::clone(self), duty }))
+    pub(super) fn waker(self: &Arc<Self>, task: u64) -> Waker {
+        Waker::from(Arc::new(Ring { worker: Arc::clone(self), task }))
     }
 
-    /// Has the thread look at the seats and the duties.
+    /// Has the thread look at the lease tasks and the tasks.
     pub(super) fn stir(&self, state: &mut State) {
         state.stirred = true;
         self.work.notify_one();
@@ -126,7 +126,7 @@ impl Worker {
         let mut state = self.lock();
         state.stirred = false;
         let next = state.next(process);
-        state.forget_seats(process.environment.mono_ms());
+        state.forget_lease_tasks(process.environment.mono_ms());
         drop(state);
         self.changed.notify_all();
         next
@@ -135,11 +135,11 @@ impl Worker {
     /// Takes in what came of a call.
     pub(super) fn done(&self, call: &Call, reply: Result<Reply>, process: &Process) {
         let mut state = self.lock();
-        let seat = state.seats.iter_mut().find(|seat| seat.number == call.seat);
-        let seat = seat.expect("a seat is removed by the thread that asks for it, and between two calls");
+        let lease_task = state.lease_tasks.iter_mut().find(|lease_task| lease_task.number == call.lease_task);
+        let lease_task = lease_task.expect("a lease_task is removed by the thread that asks for it, and between two calls");
         match call.what {
-            Do::Note(_) => seat.noted(reply.is_ok(), process),
-            _ => seat.done(reply, process),
+            Do::Note(_) => lease_task.noted(reply.is_ok(), process),
+            _ => lease_task.done(reply, process),
         }
         drop(state);
         self.changed.notify_all();
@@ -147,9 +147,9 @@ impl Worker {
 
     /// Does what is due.
     pub(super) fn attend(&self, mut attendance: Attendance, process: &Process) {
-        let due = attendance.duty.attend();
+        let due = attendance.task.attend();
         let mut state = self.lock();
-        let over = state.duties.put_back(attendance.number, attendance.duty, due);
+        let over = state.tasks.put_back(attendance.number, attendance.task, due);
         if over.is_some() {
             state.note_empty(process.environment.mono_ms());
         }
@@ -159,7 +159,7 @@ impl Worker {
 
     /// The shortest time that a call for a lease may take.
     pub(super) fn shortest_call(&self) -> Option<Duration> {
-        self.lock().seats.iter().map(|seat| seat.contract.call_timeout()).min()
+        self.lock().lease_tasks.iter().map(|lease_task| lease_task.contract.call_timeout()).min()
     }
 
     /// Parks the thread until an instant of the worker's clock, or until somebody comes or goes.
@@ -175,13 +175,13 @@ impl Worker {
         }
     }
 
-    /// Cleans up after a panic of the thread: no caller waits for it any more, and no lease of its seats is used any more.
+    /// Cleans up after a panic of the thread: no caller waits for it any more, and no lease of its lease tasks is used any more.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
-        state.seats.iter_mut().for_each(Seat::abandon);
-        let duties = state.duties.clear();
+        state.lease_tasks.iter_mut().for_each(LeaseTask::abandon);
+        let tasks = state.tasks.clear();
         drop(state);
-        drop(duties);
+        drop(tasks);
         self.changed.notify_all();
     }
 }
@@ -190,74 +190,74 @@ impl Worker {
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
 impl State {
-    /// The seat that keeps an entry.
-    pub(super) fn seat_of(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
-        self.seats.iter_mut().find(|seat| seat.keeps(entry))
+    /// The lease task that keeps an entry.
+    pub(super) fn lease_task_of(&mut self, entry: &Arc<Entry>) -> Option<&mut LeaseTask> {
+        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(entry))
     }
 
-    /// The seat that gives an entry's number back, or is about to.
-    pub(super) fn seat_left_by(&mut self, entry: &Arc<Entry>) -> Option<&mut Seat> {
-        self.seats.iter_mut().find(|seat| seat.keeps(entry) || seat.was_left_by(entry))
+    /// The lease task that gives an entry's number back, or is about to.
+    pub(super) fn lease_task_left_by(&mut self, entry: &Arc<Entry>) -> Option<&mut LeaseTask> {
+        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(entry) || lease_task.was_left_by(entry))
     }
 
-    /// The seat of a lease that a spec may share, or a new one.
-    pub(super) fn seat_for(&mut self, contract: &Contract, process: &Process) -> &mut Seat {
-        match self.seats.iter().position(|seat| seat.may_serve(contract)) {
-            Some(at) => &mut self.seats[at],
+    /// The lease task of a lease that a spec may share, or a new one.
+    pub(super) fn lease_task_for(&mut self, contract: &Contract, process: &Process) -> &mut LeaseTask {
+        match self.lease_tasks.iter().position(|lease_task| lease_task.may_serve(contract)) {
+            Some(at) => &mut self.lease_tasks[at],
             None => self.add(contract, process, None),
         }
     }
 
-    pub(super) fn seat(&mut self, number: u64) -> &mut Seat {
-        self.seats.iter_mut().find(|seat| seat.number == number).expect("a seat stays while somebody looks at it")
+    pub(super) fn lease_task(&mut self, number: u64) -> &mut LeaseTask {
+        self.lease_tasks.iter_mut().find(|lease_task| lease_task.number == number).expect("a lease_task stays while somebody looks at it")
     }
 
-    pub(super) fn add(&mut self, contract: &Contract, process: &Process, entry: Option<Arc<Entry>>) -> &mut Seat {
+    pub(super) fn add(&mut self, contract: &Contract, process: &Process, entry: Option<Arc<Entry>>) -> &mut LeaseTask {
         let number = self.number();
-        self.seats.push(Seat::new(number, contract.clone(), process, entry));
-        self.seats.last_mut().expect("just added")
+        self.lease_tasks.push(LeaseTask::new(number, contract.clone(), process, entry));
+        self.lease_tasks.last_mut().expect("just added")
     }
 
-    /// A number that no seat and no duty has had.
+    /// A number that no lease task and no task has had.
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.seats.is_empty() && self.duties.is_empty()
+        self.lease_tasks.is_empty() && self.tasks.is_empty()
     }
 
-    /// A duty that is due; a lease comes after it.
+    /// A task that is due; a lease comes after it.
     fn attendance(&mut self) -> Option<Next> {
-        self.duty_first = false;
-        self.duties.take(Instant::now()).map(|(number, duty)| Next::Attend(Attendance { number, duty }))
+        self.task_first = false;
+        self.tasks.take(Instant::now()).map(|(number, task)| Next::Attend(Attendance { number, task }))
     }
 
     fn next(&mut self, process: &Process) -> Next {
-        if self.duty_first
+        if self.task_first
             && let Some(attend) = self.attendance()
         {
             return attend;
         }
         let (mut wake, now_ms) = (u64::MAX, process.environment.mono_ms());
-        let count = self.seats.len();
+        let count = self.lease_tasks.len();
         let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
         // What is given back comes first: who opens it again looks for the same number, which may be the only one.
-        let (open, ending): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| self.seats[*at].is_open());
+        let (open, ending): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| self.lease_tasks[*at].is_open());
         for at in ending.into_iter().chain(open) {
-            if let Some(until) = self.seats[at].rests(now_ms) {
+            if let Some(until) = self.lease_tasks[at].rests(now_ms) {
                 wake = wake.min(until);
                 continue;
             }
-            let seat = &mut self.seats[at];
-            match seat.next(process) {
+            let lease_task = &mut self.lease_tasks[at];
+            match lease_task.next(process) {
                 Step::Rest(until) => wake = wake.min(until),
                 Step::Ask(what) => {
-                    let (namespace, timeout) = (seat.contract.namespace.clone(), seat.contract.call_timeout());
-                    let call = Call { seat: seat.number, namespace, what, timeout };
+                    let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
+                    let call = Call { lease_task: lease_task.number, namespace, what, timeout };
                     self.turn = at + 1;
-                    self.duty_first = true;
+                    self.task_first = true;
                     return Next::Ask(call);
                 }
             }
@@ -265,26 +265,26 @@ impl State {
         if let Some(attend) = self.attendance() {
             return attend;
         }
-        if let Some(due) = self.duties.next() {
+        if let Some(due) = self.tasks.next() {
             let left = due.saturating_duration_since(Instant::now());
             wake = wake.min(now_ms + left.as_millis() as u64 + 1);
         }
-        if !self.seats.iter().all(Seat::is_over) || !self.duties.is_empty() {
+        if !self.lease_tasks.iter().all(LeaseTask::is_over) || !self.tasks.is_empty() {
             return Next::Rest(wake);
         }
         let end = self.empty_since + LINGER_MS;
-        if self.seats.is_empty() && now_ms >= end { Next::End } else { Next::Rest(end.max(now_ms + 1)) }
+        if self.lease_tasks.is_empty() && now_ms >= end { Next::End } else { Next::Rest(end.max(now_ms + 1)) }
     }
 
-    fn forget_seats(&mut self, now_ms: u64) {
-        let had_seats = !self.seats.is_empty();
-        self.seats.retain(|seat| !seat.is_over());
-        if had_seats {
+    fn forget_lease_tasks(&mut self, now_ms: u64) {
+        let had_lease_tasks = !self.lease_tasks.is_empty();
+        self.lease_tasks.retain(|lease_task| !lease_task.is_over());
+        if had_lease_tasks {
             self.note_empty(now_ms);
         }
     }
 
-    /// After a seat or a duty has gone.
+    /// After a lease task or a task has gone.
     fn note_empty(&mut self, now_ms: u64) {
         if self.is_empty() {
             self.empty_since = now_ms;

@@ -1,7 +1,7 @@
 //! The workers of a process, and their threads.
 //!
 //! **One worker for each store.** A worker is looked up, made and forgotten under the lock of the map that it stands in. It is
-//! forgotten only by its own thread, when it has neither seat nor duty; and whoever looked it up holds the worker's lock before
+//! forgotten only by its own thread, when it has neither lease task nor task; and whoever looked it up holds the worker's lock before
 //! the map's is free again. So nobody talks to a worker that has ended, and no second one is made beside a living one. A forked
 //! child has a map of its own, and never touches its parent's.
 
@@ -12,7 +12,7 @@ use super::entry::Entry;
 use super::worker::{Worker, Next, State, locked};
 use super::line::Line;
 use super::process::Process;
-use super::seat::Seat;
+use super::lease_task::LeaseTask;
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
 use std::collections::HashMap;
@@ -37,11 +37,11 @@ impl Workers {
     }
 
     /// Does something with the worker of a store, or of several, which is made for it. Before the worker's lock is free again, it
-    /// has a seat or a duty.
+    /// has a lease task or a task.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where no thread can be started.
-    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], seat: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
+    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], lease_task: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
         let mut map = locked(&self.map);
         let worker = match map.get(stores) {
             Some(worker) => Arc::clone(worker),
@@ -54,34 +54,34 @@ impl Workers {
         };
         let mut state = worker.lock();
         drop(map);
-        let seated = seat(&worker, &mut state);
+        let result = lease_task(&worker, &mut state);
         worker.stir(&mut state);
-        Ok(seated)
+        Ok(result)
     }
 
     /// Does something with the worker of a store, where there is one.
-    pub(super) fn with_living<T>(&self, address: &Address, seat: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
+    pub(super) fn with_living<T>(&self, address: &Address, lease_task: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
         let map = locked(&self.map);
         let worker = Arc::clone(map.get(std::slice::from_ref(address))?);
         let mut state = worker.lock();
         drop(map);
-        let seated = seat(&worker, &mut state);
+        let result = lease_task(&worker, &mut state);
         worker.stir(&mut state);
-        Some(seated)
+        Some(result)
     }
 
     /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
     pub(super) fn drop_spares(&self) {
         for worker in locked(&self.map).values() {
             let mut state = worker.lock();
-            state.seats.iter_mut().for_each(Seat::drop_spare);
+            state.lease_tasks.iter_mut().for_each(LeaseTask::drop_spare);
             worker.stir(&mut state);
         }
     }
 
-    /// All generators of this process that have a seat.
+    /// All generators of this process that have a lease task.
     pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
-        let of = |worker: &Arc<Worker>| worker.lock().seats.iter().filter_map(|seat| seat.entry().cloned()).collect::<Vec<_>>();
+        let of = |worker: &Arc<Worker>| worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.entry().cloned()).collect::<Vec<_>>();
         locked(&self.map).values().flat_map(of).collect()
     }
 

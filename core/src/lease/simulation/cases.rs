@@ -235,7 +235,7 @@ fn nothing_is_leased_for_what_was_closed() {
     assert_eq!(Program::room(&child, &entry).unwrap_err().kind(), ErrorKind::Closed);
     lab.drive(&mut child, 5_000);
     assert!(child.grants().is_empty() && child.threads.is_empty());
-    // As in the parent, where the seat is there.
+    // As in the parent, where the lease task is there.
     let entry = parent.entry(0);
     parent.close(0);
     assert_eq!(Program::room(&parent, &entry).unwrap_err().kind(), ErrorKind::Closed);
@@ -475,7 +475,7 @@ fn who_comes_after_a_failure_was_told_makes_a_new_attempt() {
     assert!(!program.is_opening() && program.handles() == 0, "the number is held");
     other.close(0);
     lab.drive(&mut other, 20);
-    // Before the worker has looked at its seats again.
+    // Before the worker has looked at its lease tasks again.
     program.open(Some(u64::MAX));
     lab.drive(&mut program, 2_000);
     program.look(lab.at);
@@ -562,7 +562,7 @@ fn a_removed_record_is_noted_also_by_a_process_that_closes() {
         lab.store.reachable = reachable;
         lab.drive(&mut program, 10 * RENEW_MS);
         assert_eq!(noted(&lab).len(), usize::from(reachable));
-        assert_eq!(program.seats(), 0, "one attempt is enough where nobody is left");
+        assert_eq!(program.lease_tasks(), 0, "one attempt is enough where nobody is left");
     }
 }
 

@@ -129,16 +129,16 @@ impl Program {
 
     /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
     pub(super) fn copy(&mut self, id: usize) -> Self {
-        for seat in self
+        for lease_task in self
             .threads
             .iter()
-            .flat_map(|thread| thread.worker.lock().seats.iter().map(|seat| (seat.in_use(), seat.grant())).collect::<Vec<_>>())
+            .flat_map(|thread| thread.worker.lock().lease_tasks.iter().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>())
         {
-            let in_use = seat.0.and_then(|(serial, token)| {
+            let in_use = lease_task.0.and_then(|(serial, token)| {
                 Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?))
             });
             self.repeats.extend(in_use.map(|(token, entry)| (token, entry.generator.lease.get().bound())));
-            self.repeats.extend(seat.1.map(|grant| (grant.token, grant.bound)));
+            self.repeats.extend(lease_task.1.map(|grant| (grant.token, grant.bound)));
         }
         let clocks = Clocks::default();
         clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
@@ -285,7 +285,7 @@ impl Program {
     /// Remembers which lease was made for which grant.
     pub(super) fn note_tokens(&mut self) {
         for thread in &self.threads {
-            self.tokens.extend(thread.worker.lock().seats.iter().filter_map(|seat| seat.in_use()));
+            self.tokens.extend(thread.worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.in_use()));
         }
     }
 
@@ -322,29 +322,29 @@ impl Program {
     }
 
     pub(super) fn grants(&self) -> Vec<Grant> {
-        let of = |thread: &Thread| thread.worker.lock().seats.iter().filter_map(|seat| seat.grant()).collect::<Vec<_>>();
+        let of = |thread: &Thread| thread.worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.grant()).collect::<Vec<_>>();
         self.threads.iter().flat_map(of).collect()
     }
 
     /// Returns whether one of its leases is of the incarnation that this record names.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
-        let knows = |thread: &Thread| thread.worker.lock().seats.iter().any(|seat| seat.grant().is_some() && seat.incarnation() == meta);
+        let knows = |thread: &Thread| thread.worker.lock().lease_tasks.iter().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta);
         self.threads.iter().any(knows)
     }
 
-    pub(super) fn seats(&self) -> usize {
-        self.threads.iter().map(|thread| thread.worker.lock().seats.len()).sum()
+    pub(super) fn lease_tasks(&self) -> usize {
+        self.threads.iter().map(|thread| thread.worker.lock().lease_tasks.len()).sum()
     }
 
     pub(super) fn trouble(&self) -> Option<Error> {
-        self.threads.iter().find_map(|thread| thread.worker.lock().seats.iter().find_map(|seat| seat.last_trouble().cloned()))
+        self.threads.iter().find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.last_trouble().cloned()))
     }
 
     /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
         self.threads
             .iter()
-            .find_map(|thread| thread.worker.lock().seats.iter().find_map(|seat| seat.reason()).map(|reason| reason.to_string()))
+            .find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string()))
     }
 
     pub(super) fn is_asking(&self) -> bool {

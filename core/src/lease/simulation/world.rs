@@ -38,7 +38,7 @@ const REFUSALS: &[ErrorKind] = &[
 ];
 
 enum Event {
-    /// The workers' threads look at their seats.
+    /// The workers' threads look at their lease tasks.
     Wake(usize, u64),
     /// The program does something with its handles.
     Act(usize),

@@ -3,7 +3,7 @@
 use super::{Worker, Workers, locked};
 use crate::lease::entry::Entry;
 use crate::lease::process::Process;
-use crate::lease::seat::Seat;
+use crate::lease::lease_task::LeaseTask;
 use std::sync::Arc;
 
 impl Workers {
@@ -13,8 +13,8 @@ impl Workers {
         for (stores, worker) in locked(&self.map).iter() {
             let copied = Worker::new(stores.clone(), workers.process.environment.mono_ms());
             let (from, mut to) = (worker.lock(), copied.lock());
-            let copy = |seat: &Seat| seat.copy(&workers.process, &mut |entry| entry_of(&workers.process, entry));
-            to.seats = from.seats.iter().map(copy).collect();
+            let copy = |lease_task: &LeaseTask| lease_task.copy(&workers.process, &mut |entry| entry_of(&workers.process, entry));
+            to.lease_tasks = from.lease_tasks.iter().map(copy).collect();
             to.numbers = from.numbers;
             drop(to);
             let copied = Arc::new(copied);

@@ -78,7 +78,7 @@ impl World {
         for process in &self.processes {
             let renewals = self.measure_ms / process.contract.terms.renew_ms;
             let leases = process.grants().len() as u64;
-            let seekers = process.seats() as u64 - leases;
+            let seekers = process.lease_tasks() as u64 - leases;
             // A caller that finds the bound reached has it moved on at once, where a tick is longer than R.
             let (tick_ms, renew_ms) = (process.contract.terms.layout.tick_ms(), process.contract.terms.renew_ms);
             let hurried = if tick_ms > renew_ms { self.measure_ms.div_ceil(tick_ms) } else { 0 };

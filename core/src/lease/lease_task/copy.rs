@@ -1,13 +1,13 @@
-//! The simulation's view of a seat, and its copies.
+//! The simulation's view of a lease task, and its copies.
 
-use super::{Seat, Stage};
+use super::{LeaseTask, Stage};
 use crate::error::Error;
 use crate::lease::entry::Entry;
 use crate::lease::holder::Grant;
 use crate::lease::process::Process;
 use std::sync::{Arc, Weak};
 
-impl Seat {
+impl LeaseTask {
     pub(in crate::lease) fn grant(&self) -> Option<Grant> {
         self.holder.grant()
     }
@@ -28,7 +28,7 @@ impl Seat {
         }
     }
 
-    /// The seat of a machine that was copied while it ran, without those who look at it.
+    /// The lease task of a machine that was copied while it ran, without those who look at it.
     pub(in crate::lease) fn copy(&self, process: &Process, entry_of: &mut dyn FnMut(&Arc<Entry>) -> Arc<Entry>) -> Self {
         let stage = match &self.stage {
             Stage::Opening => Stage::Opening,
@@ -38,7 +38,7 @@ impl Seat {
             }
             Stage::Leaving => Stage::Leaving,
         };
-        Seat {
+        LeaseTask {
             contract: self.contract.clone(),
             note: self.note.clone(),
             holder: self.holder.copy(process.environment.random(), process.holder.clone()),

@@ -1,13 +1,13 @@
 //! The end of a lease whose record no longer stands: what it means for its IDs, reported at once and noted in the store.
 
-use super::{Seat, Stage};
+use super::{LeaseTask, Stage};
 use crate::event::{self, Level};
 use crate::lease::holder::Loss;
 use crate::lease::overlap::Overlap;
 use crate::lease::process::Process;
 use crate::time::show_instant;
 
-impl Seat {
+impl LeaseTask {
     /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
     pub(super) fn lose(&mut self, loss: &Loss) {
         let next = match &self.stage {

@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
 
 /// Work that comes due again and again. It is done without the worker's lock, and in short pieces: leases wait meanwhile.
-pub(crate) trait Duty: Send {
+pub(crate) trait Task: Send {
     /// Does what is due now.
     fn attend(&mut self) -> Due;
 }
 
-/// The time at which a duty has something to do next.
+/// The time at which a task has something to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     At(Instant),
@@ -19,9 +19,9 @@ pub(crate) enum Due {
     Over,
 }
 
-/// The duties of a worker.
+/// The tasks of a worker.
 #[derive(Default)]
-pub(super) struct Agenda {
+pub(super) struct Tasks {
     places: HashMap<u64, Place>,
     /// Those that are not attended to now, and have a time: whoever was called first comes first.
     queue: BTreeSet<(Instant, u64)>,
@@ -29,28 +29,28 @@ pub(super) struct Agenda {
 
 struct Place {
     /// `None` while it is attended to.
-    duty: Option<Box<dyn Duty>>,
+    task: Option<Box<dyn Task>>,
     due: Option<Instant>,
     /// True if it was called while it was attended to.
     called: bool,
 }
 
-impl Agenda {
+impl Tasks {
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// A duty, which is due at once.
-    pub(super) fn add(&mut self, number: u64, duty: Box<dyn Duty>) {
-        self.places.insert(number, Place { duty: Some(duty), due: None, called: false });
+    /// A task, which is due at once.
+    pub(super) fn add(&mut self, number: u64, task: Box<dyn Task>) {
+        self.places.insert(number, Place { task: Some(task), due: None, called: false });
         self.call(number);
     }
 
-    /// Makes a duty due now, unless it is already; nothing where it is over.
+    /// Makes a task due now, unless it is already; nothing where it is over.
     pub(super) fn call(&mut self, number: u64) {
         let Some(place) = self.places.get_mut(&number) else { return };
         let now = Instant::now();
-        if place.duty.is_none() {
+        if place.task.is_none() {
             place.called = true;
         } else if place.due.is_none_or(|due| due > now) {
             place.due.map(|due| self.queue.remove(&(due, number)));
@@ -64,29 +64,29 @@ impl Agenda {
         self.queue.first().map(|(due, _)| *due)
     }
 
-    /// A duty that is due.
-    pub(super) fn take(&mut self, now: Instant) -> Option<(u64, Box<dyn Duty>)> {
+    /// A task that is due.
+    pub(super) fn take(&mut self, now: Instant) -> Option<(u64, Box<dyn Task>)> {
         let (_, number) = *self.queue.first().filter(|(due, _)| *due <= now)?;
         self.queue.pop_first();
         let place = self.places.get_mut(&number).expect("what is queued has a place");
         place.due = None;
         place.called = false;
-        place.duty.take().map(|duty| (number, duty))
+        place.task.take().map(|task| (number, task))
     }
 
     /// After it was attended to. What is over is handed back, for who holds no lock to drop.
-    pub(super) fn put_back(&mut self, number: u64, duty: Box<dyn Duty>, due: Due) -> Option<Box<dyn Duty>> {
-        let place = self.places.get_mut(&number).expect("a duty that is attended to has a place");
+    pub(super) fn put_back(&mut self, number: u64, task: Box<dyn Task>, due: Due) -> Option<Box<dyn Task>> {
+        let place = self.places.get_mut(&number).expect("a task that is attended to has a place");
         let due = match due {
             Due::Over => {
                 self.places.remove(&number);
-                return Some(duty);
+                return Some(task);
             }
             _ if place.called => Some(Instant::now()),
             Due::At(due) => Some(due),
             Due::Called => None,
         };
-        place.duty = Some(duty);
+        place.task = Some(task);
         place.due = due;
         self.queue.extend(due.map(|due| (due, number)));
         None
@@ -105,7 +105,7 @@ mod tests {
 
     struct Nothing;
 
-    impl Duty for Nothing {
+    impl Task for Nothing {
         fn attend(&mut self) -> Due {
             Due::Called
         }
@@ -117,36 +117,36 @@ mod tests {
 
     #[test]
     fn whoever_was_called_first_comes_first() {
-        let mut agenda = Agenda::default();
-        (1..=3).for_each(|number| agenda.add(number, Box::new(Nothing)));
+        let mut tasks = Tasks::default();
+        (1..=3).for_each(|number| tasks.add(number, Box::new(Nothing)));
         // It is due already, and stays where it is.
-        agenda.call(1);
-        let (first, duty) = agenda.take(later(0)).unwrap();
+        tasks.call(1);
+        let (first, task) = tasks.take(later(0)).unwrap();
         assert_eq!(first, 1);
-        assert!(agenda.put_back(first, duty, Due::At(Instant::now())).is_none());
-        let order: Vec<_> = std::iter::from_fn(|| agenda.take(later(0)).map(|(number, _)| number)).collect();
+        assert!(tasks.put_back(first, task, Due::At(Instant::now())).is_none());
+        let order: Vec<_> = std::iter::from_fn(|| tasks.take(later(0)).map(|(number, _)| number)).collect();
         assert_eq!(order, [2, 3, 1]);
     }
 
     #[test]
     fn a_call_while_it_is_attended_to_is_not_lost() {
-        let mut agenda = Agenda::default();
-        agenda.add(7, Box::new(Nothing));
-        let (number, duty) = agenda.take(later(0)).unwrap();
-        assert!(agenda.take(later(0)).is_none());
-        agenda.call(7);
-        agenda.put_back(number, duty, Due::Called);
-        let (number, duty) = agenda.take(later(0)).expect("it was called");
-        agenda.put_back(number, duty, Due::At(later(60_000)));
-        assert!(agenda.take(later(0)).is_none());
-        agenda.call(7);
-        let (number, duty) = agenda.take(later(0)).expect("it was called");
-        agenda.put_back(number, duty, Due::Called);
-        assert_eq!(agenda.next(), None);
-        agenda.call(7);
-        let (number, duty) = agenda.take(later(0)).expect("it was called");
-        assert!(agenda.put_back(number, duty, Due::Over).is_some());
-        agenda.call(7);
-        assert!(agenda.is_empty() && agenda.next().is_none());
+        let mut tasks = Tasks::default();
+        tasks.add(7, Box::new(Nothing));
+        let (number, task) = tasks.take(later(0)).unwrap();
+        assert!(tasks.take(later(0)).is_none());
+        tasks.call(7);
+        tasks.put_back(number, task, Due::Called);
+        let (number, task) = tasks.take(later(0)).expect("it was called");
+        tasks.put_back(number, task, Due::At(later(60_000)));
+        assert!(tasks.take(later(0)).is_none());
+        tasks.call(7);
+        let (number, task) = tasks.take(later(0)).expect("it was called");
+        tasks.put_back(number, task, Due::Called);
+        assert_eq!(tasks.next(), None);
+        tasks.call(7);
+        let (number, task) = tasks.take(later(0)).expect("it was called");
+        assert!(tasks.put_back(number, task, Due::Over).is_some());
+        tasks.call(7);
+        assert!(tasks.is_empty() && tasks.next().is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
 //!
-//! A seat is where the protocol ([`Holder`]), the generator (an [`Entry`]) and the callers meet. All of it stands under the
-//! worker's lock, and nothing here waits: callers leave a wish, look at the seat whenever it has changed, and go when they have
+//! A lease task is where the protocol ([`Holder`]), the generator (an [`Entry`]) and the callers meet. All of it stands under the
+//! worker's lock, and nothing here waits: callers leave a wish, look at the lease task whenever it has changed, and go when they have
 //! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
 //!
 //! ```text
@@ -39,16 +39,16 @@ const KEPT_MS: u64 = 10_000;
 /// A grant that begins later is looked at this often: the clock may be set meanwhile.
 const LOOK_MS: u64 = 1_000;
 
-pub(super) struct Seat {
+pub(super) struct LeaseTask {
     pub(super) number: u64,
     pub(super) contract: Contract,
     holder: Holder,
     stage: Stage,
-    /// The entry whose number is being released: a caller that closed it and comes back finds this seat by it.
+    /// The entry whose number is being released: a caller that closed it and comes back finds this lease task by it.
     left_by: Weak<Entry>,
     /// The time until which it rests, unless a caller comes or goes.
     rests_until: u64,
-    /// The number of calls that look at this seat; it stays until they are gone.
+    /// The number of calls that look at this lease task; it stays until they are gone.
     visits: usize,
     /// The number of them that wait for a lease with room, and of those that will find the reason for its lack when they look.
     seekers: usize,
@@ -106,14 +106,14 @@ pub(super) enum Step {
     Rest(u64),
 }
 
-impl Seat {
+impl LeaseTask {
     pub(super) fn new(number: u64, contract: Contract, process: &Process, entry: Option<Arc<Entry>>) -> Self {
         let mut terms = contract.terms.clone();
         terms.holder = process.holder.clone();
         if let Some(inherited) = entry.as_ref().filter(|entry| !entry.generator.same_process()) {
             inherited.begin_anew();
         }
-        Seat {
+        LeaseTask {
             number,
             contract,
             holder: Holder::new(terms, process.environment.random()),
@@ -386,8 +386,8 @@ impl Seat {
                 (entry, owner, true)
             }
         };
-        self.tell(Level::Info, event::LEASE_TAKEN, |seat| {
-            let (node, until) = (grant.node, seat.until(grant.bound));
+        self.tell(Level::Info, event::LEASE_TAKEN, |lease_task| {
+            let (node, until) = (grant.node, lease_task.until(grant.bound));
             let text = until.as_ref().map_or_else(String::new, |until| format!(", and covers IDs up to {until} until it is extended"));
             let fields = std::iter::once(("node", node.to_string())).chain(until.map(|until| ("until", until)));
             (format!("node number {node} is leased{text}"), fields.collect())
@@ -444,14 +444,14 @@ impl Seat {
     fn tell_of_trouble(&self, entry: &Entry, before: &Status, trouble: Option<&(Error, i64)>) {
         let node = entry.generator.lease.get().node;
         match (&before.trouble, trouble) {
-            (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |seat| {
+            (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |lease_task| {
                 let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
                 let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
                 // A forked child finds its parent's number, which is not its own.
                 if !entry.generator.has_lease() {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
-                let until = seat.until(entry.generator.lease.get().bound());
+                let until = lease_task.until(entry.generator.lease.get().bound());
                 let text = until.as_ref().map_or_else(String::new, |until| format!("; it covers IDs up to {until}"));
                 let text = format!("the lease of node number {node} cannot be extended{text}: {error}");
                 let fields = std::iter::once(("node", node.to_string())).chain(failed);

@@ -1,6 +1,6 @@
-//! The calls' view of a seat.
+//! The calls' view of a lease task.
 
-use super::{Seat, Stage};
+use super::{LeaseTask, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::contract::Contract;
 use crate::lease::entry::Entry;
@@ -28,11 +28,11 @@ impl Wish {
 /// The answer to an opener.
 pub(in crate::lease) enum Found {
     Handle(Arc<Entry>),
-    /// The last handle was closed meanwhile: another seat has to be made.
+    /// The last handle was closed meanwhile: another lease task has to be made.
     Gone,
 }
 
-impl Seat {
+impl LeaseTask {
     pub(in crate::lease) fn keeps(&self, entry: &Arc<Entry>) -> bool {
         self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
     }
@@ -166,7 +166,7 @@ impl Seat {
         Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
     }
 
-    /// Returns whether the generator of this seat has room, for a call that came at this count of `looks`.
+    /// Returns whether the generator of this lease task has room, for a call that came at this count of `looks`.
     pub(in crate::lease) fn room(&self, looks: u64) -> Option<Result<()>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
