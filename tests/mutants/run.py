@@ -116,8 +116,8 @@ MUTANTS = [
     ),
     (
         "a slot is given back as if nothing had been issued",
-        "self.holder.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
-        "self.holder.release(frozen.and(None).unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
+        "self.protocol.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
+        "self.protocol.release(frozen.and(None).unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));",
     ),
     (
         "a forked child mints with its parent's lease",
@@ -423,8 +423,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a lease is used whose record a store without a clock has lost",
-        "error.kind() == ErrorKind::StoreChanged && Holder::found",
-        "error.kind() == ErrorKind::Internal && Holder::found",
+        "error.kind() == ErrorKind::StoreChanged && Protocol::found",
+        "error.kind() == ErrorKind::Internal && Protocol::found",
         "cases::a_lease_that_a_store_without_a_clock_has_lost",
     ),
     (

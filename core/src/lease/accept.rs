@@ -1,7 +1,7 @@
 //! An operator's statement: that nothing was issued yet; or, after a store was restored, wiped or replaced, that it counts from now on.
 
 use super::contract::{Contract, Purpose};
-use super::holder::{BEGINNING_MS, Holder};
+use super::protocol::{BEGINNING_MS, Protocol};
 use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
@@ -41,13 +41,13 @@ pub fn begin(contract: &Contract, loaded: &Loaded) -> Result<Option<Swap>> {
             "it was begun before, and IDs of it may have been issued: its first leases begin when it says so, or use another namespace";
         return Err(Error::new(ErrorKind::Conflict, why));
     }
-    Holder::beginning(contract.terms.clone(), loaded)
+    Protocol::beginning(contract.terms.clone(), loaded)
 }
 
 /// The time for which the first start of a namespace waits, because the store may have forgotten what was issued in it; `None` where none
 /// waits.
 pub fn first_wait(contract: &Contract, loaded: &Loaded) -> Option<Duration> {
-    let first = Holder::first(contract.terms.clone(), loaded).ok().flatten().filter(|_| loaded.meta.is_none())?;
+    let first = Protocol::first(contract.terms.clone(), loaded).ok().flatten().filter(|_| loaded.meta.is_none())?;
     let begins_ms = Meta::parse(&first.new).ok()?.begins_ms()?;
     u64::try_from(begins_ms - loaded.time_ms?).ok().map(Duration::from_millis)
 }

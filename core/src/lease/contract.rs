@@ -1,7 +1,7 @@
 //! The contract of a lease: what a spec asks of a store.
 
 use super::candidates::Candidates;
-use super::holder::Terms;
+use super::protocol::Terms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction};

@@ -1,7 +1,7 @@
 //! Node numbers that are leased: the window protocol, and the worker that drives it.
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks. `holder` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
+//! asks. `protocol` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
 //! the store by its `line`, and a `lease_task` for each lease, where the holder, the generator (`entry`) and the calls that wait
 //! (`visit`) meet; and for each tag of a segment a `task`. `process` is what differs between processes, and what a simulation
 //! replaces; `root` holds the workers of this process. `accept` is what an operator
@@ -11,20 +11,20 @@
 mod accept;
 mod candidates;
 mod contract;
-mod tasks;
 mod entry;
-mod holder;
-mod worker;
-mod workers;
+mod lease_task;
 mod line;
 mod overlap;
 mod process;
+mod protocol;
 mod record;
 mod root;
-mod lease_task;
 #[cfg(test)]
 mod simulation;
+mod tasks;
 mod visit;
+mod worker;
+mod workers;
 
 #[cfg(feature = "admin")]
 pub use accept::{accept, begin, first_wait, set_back};
@@ -32,14 +32,14 @@ pub use contract::Contract;
 #[cfg(feature = "admin")]
 pub use contract::Purpose;
 pub(crate) use contract::Times;
-pub(crate) use tasks::{Due, Task};
 pub(crate) use entry::Entry;
 pub use entry::Lease;
-pub(crate) use holder::nodes_command;
 pub(crate) use line::Line;
 #[cfg(feature = "admin")]
 pub use overlap::Overlap;
+pub(crate) use protocol::nodes_command;
 #[cfg(feature = "admin")]
 pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
 pub(crate) use root::{engage, lines, open, renew};
+pub(crate) use tasks::{Due, Task};

@@ -1,12 +1,12 @@
 //! The workers of this process, and the calls that handles and tags make.
 
 use super::contract::Contract;
-use super::tasks::Task;
 use super::entry::{Entry, Home};
-use super::workers::Workers;
 use super::line::Line;
 use super::process::Process;
+use super::tasks::Task;
 use super::visit;
+use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::PerProcess;
 use crate::store::Address;

@@ -6,9 +6,9 @@
 
 use super::contract::Contract;
 use super::entry::Entry;
-use super::worker::{Worker, State, locked};
-use super::workers::Workers;
 use super::lease_task::{Found, Wish};
+use super::worker::{State, Worker, locked};
+use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
 use crate::wait::{Later, Phase, Wait};
@@ -94,7 +94,12 @@ impl Visit {
         let mut visits = Vec::new();
         for worker in locked(&workers.map).values() {
             let mut state = worker.lock();
-            let left: Vec<_> = state.lease_tasks.iter().filter(|lease_task| !lease_task.is_open()).map(|lease_task| (lease_task.number, lease_task.contract.clone())).collect();
+            let left: Vec<_> = state
+                .lease_tasks
+                .iter()
+                .filter(|lease_task| !lease_task.is_open())
+                .map(|lease_task| (lease_task.number, lease_task.contract.clone()))
+                .collect();
             let visit = |(number, contract)| (Visit::new(workers, worker, &mut state, number, Wish::Leave, wait), contract);
             visits.extend(left.into_iter().map(visit));
             worker.stir(&mut state);

@@ -6,12 +6,12 @@
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
 use super::contract::Contract;
-use super::tasks::{Tasks, Task};
 use super::entry::Entry;
-use super::holder::{Do, Reply};
+use super::lease_task::{LeaseTask, Step};
 use super::line::Line;
 use super::process::Process;
-use super::lease_task::{LeaseTask, Step};
+use super::protocol::{Do, Reply};
+use super::tasks::{Task, Tasks};
 use crate::error::Result;
 use crate::store::{Address, Store};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -9,10 +9,10 @@
 mod copy;
 
 use super::entry::Entry;
-use super::worker::{Worker, Next, State, locked};
+use super::lease_task::LeaseTask;
 use super::line::Line;
 use super::process::Process;
-use super::lease_task::LeaseTask;
+use super::worker::{Next, State, Worker, locked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
 use std::collections::HashMap;
@@ -81,7 +81,9 @@ impl Workers {
 
     /// All generators of this process that have a lease task.
     pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
-        let of = |worker: &Arc<Worker>| worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.entry().cloned()).collect::<Vec<_>>();
+        let of = |worker: &Arc<Worker>| {
+            worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.entry().cloned()).collect::<Vec<_>>()
+        };
         locked(&self.map).values().flat_map(of).collect()
     }
 

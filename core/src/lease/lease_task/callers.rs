@@ -102,7 +102,7 @@ impl LeaseTask {
     pub(super) fn is_awaited(&self, now_ms: u64) -> bool {
         let is_coming = match &self.stage {
             Stage::Serving { entry, .. } => entry.generator.has_room(),
-            _ => self.holder.is_asking(now_ms),
+            _ => self.protocol.is_asking(now_ms),
         };
         is_coming && self.seekers > self.told
     }
@@ -126,7 +126,7 @@ impl LeaseTask {
         }
         // A grant that waits for its time is given up too, and no wish of a call that is over takes another: a copy of this
         // machine would use the same.
-        self.renewed = !self.holder.is_idle();
+        self.renewed = !self.protocol.is_idle();
         self.wanted = false;
     }
 
@@ -186,12 +186,12 @@ impl LeaseTask {
 
     /// Returns whether the number is released, and nothing is left to note.
     pub(in crate::lease) fn has_left(&self) -> bool {
-        self.is_leaving() && self.holder.is_idle() && self.note.is_none()
+        self.is_leaving() && self.protocol.is_idle() && self.note.is_none()
     }
 
     /// Returns the reason for which a call waits, as far as that is known.
     pub(in crate::lease) fn reason(&self) -> Option<Error> {
-        self.reason.as_ref().or_else(|| self.holder.awaits()).cloned()
+        self.reason.as_ref().or_else(|| self.protocol.awaits()).cloned()
     }
 
     /// Returns the reason once: for people who look at a program that does not start.

@@ -3,21 +3,21 @@
 use super::{LeaseTask, Stage};
 use crate::error::Error;
 use crate::lease::entry::Entry;
-use crate::lease::holder::Grant;
 use crate::lease::process::Process;
+use crate::lease::protocol::Grant;
 use std::sync::{Arc, Weak};
 
 impl LeaseTask {
     pub(in crate::lease) fn grant(&self) -> Option<Grant> {
-        self.holder.grant()
+        self.protocol.grant()
     }
 
     pub(in crate::lease) fn last_trouble(&self) -> Option<&Error> {
-        self.holder.trouble()
+        self.protocol.trouble()
     }
 
     pub(in crate::lease) fn incarnation(&self) -> Option<&String> {
-        self.holder.incarnation()
+        self.protocol.incarnation()
     }
 
     /// The generator's current lease, by its serial, and the token of the grant that it was made for.
@@ -41,7 +41,7 @@ impl LeaseTask {
         LeaseTask {
             contract: self.contract.clone(),
             note: self.note.clone(),
-            holder: self.holder.copy(process.environment.random(), process.holder.clone()),
+            protocol: self.protocol.copy(process.environment.random(), process.holder.clone()),
             stage,
             left_by: Weak::new(),
             rests_until: 0,

@@ -2,9 +2,9 @@
 
 use super::{LeaseTask, Stage};
 use crate::event::{self, Level};
-use crate::lease::holder::Loss;
 use crate::lease::overlap::Overlap;
 use crate::lease::process::Process;
+use crate::lease::protocol::Loss;
 use crate::time::show_instant;
 
 impl LeaseTask {
@@ -37,7 +37,7 @@ impl LeaseTask {
                 let text = format!("IDs of {from} to {to} may have been issued twice");
                 fields.extend([("from", from), ("to", to)]);
                 let (other, by) = loss.by.as_ref().map_or((0, String::new()), |slot| (slot.token, slot.holder.clone()));
-                let holder = self.holder.name().to_owned();
+                let holder = self.protocol.name().to_owned();
                 self.note = Some((Overlap { node, token, other, from_ms, to_ms, holder, by }, 0));
                 text
             }

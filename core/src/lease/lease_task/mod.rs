@@ -1,6 +1,6 @@
 //! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
 //!
-//! A lease task is where the protocol ([`Holder`]), the generator (an [`Entry`]) and the callers meet. All of it stands under the
+//! A lease task is where the [`Protocol`], the generator (an [`Entry`]) and the callers meet. All of it stands under the
 //! worker's lock, and nothing here waits: callers leave a wish, look at the lease task whenever it has changed, and go when they have
 //! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
 //!
@@ -21,10 +21,10 @@ pub(super) use callers::{Found, Wish};
 
 use super::contract::Contract;
 use super::entry::{Entry, LeaseCounts, Leased, Status};
-use super::holder::{Do, Grant, Holder, Now, Reply};
 use super::line::is_busy;
 use super::overlap::Overlap;
 use super::process::Process;
+use super::protocol::{Do, Grant, Now, Protocol, Reply};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
@@ -42,7 +42,7 @@ const LOOK_MS: u64 = 1_000;
 pub(super) struct LeaseTask {
     pub(super) number: u64,
     pub(super) contract: Contract,
-    holder: Holder,
+    protocol: Protocol,
     stage: Stage,
     /// The entry whose number is being released: a caller that closed it and comes back finds this lease task by it.
     left_by: Weak<Entry>,
@@ -116,7 +116,7 @@ impl LeaseTask {
         LeaseTask {
             number,
             contract,
-            holder: Holder::new(terms, process.environment.random()),
+            protocol: Protocol::new(terms, process.environment.random()),
             stage: entry.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
             rests_until: 0,
@@ -150,9 +150,9 @@ impl LeaseTask {
     /// After a defect in its worker: its lease is used no more, and those who look at it go elsewhere.
     pub(super) fn abandon(&mut self) {
         self.give_up();
-        if !self.holder.is_idle() {
+        if !self.protocol.is_idle() {
             let nothing = Now { tick: 0, mono_ms: 0, next: 0 };
-            self.holder.done(Err(Error::new(ErrorKind::Internal, "its worker has ended")), nothing);
+            self.protocol.done(Err(Error::new(ErrorKind::Internal, "its worker has ended")), nothing);
         }
         self.stage = Stage::Leaving;
     }
@@ -192,11 +192,11 @@ impl LeaseTask {
                 return Step::Rest(self.kept_until());
             }
         };
-        if self.holder.grant().is_none() {
+        if self.protocol.grant().is_none() {
             // What is drawn for a lease must differ from what a copy of this machine draws for it.
-            self.holder.reseed(process.environment.random());
+            self.protocol.reseed(process.environment.random());
         }
-        match self.holder.step(now) {
+        match self.protocol.step(now) {
             Do::Rest(until) => {
                 let ready = self.settle(now, process);
                 self.conclude(process);
@@ -210,11 +210,11 @@ impl LeaseTask {
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
-        let store = self.holder.store();
-        self.holder.done(reply, now);
+        let store = self.protocol.store();
+        self.protocol.done(reply, now);
         self.note(store);
         // Before anybody can use what was confirmed.
-        if self.holder.grant().is_some() && self.holder.trouble().is_none() {
+        if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
             self.report(None, process);
         }
         self.settle(now, process);
@@ -237,16 +237,16 @@ impl LeaseTask {
                 self.stage = Stage::Unleased(entry);
             }
         }
-        if self.releasing && self.holder.is_idle() {
+        if self.releasing && self.protocol.is_idle() {
             self.releasing = false;
             self.releases += 1;
         }
         match &self.stage {
-            Stage::Unleased(_) if self.is_wanted() => self.holder.seek(),
+            Stage::Unleased(_) if self.is_wanted() => self.protocol.seek(),
             Stage::Serving { entry, token, .. } if self.is_wanted() && !entry.generator.has_room() => {
                 // Nothing is gained by hurrying with a lease that begins later.
-                if self.holder.grant().is_none_or(|grant| grant.token == *token) {
-                    self.holder.hurry();
+                if self.protocol.grant().is_none_or(|grant| grant.token == *token) {
+                    self.protocol.hurry();
                 }
             }
             Stage::Serving { .. } => self.wanted = false,
@@ -257,9 +257,9 @@ impl LeaseTask {
     /// Returns whether there is nothing to do before a caller wants something.
     fn is_idle(&self) -> bool {
         match &self.stage {
-            Stage::Opening | Stage::Unleased(_) => !self.is_wanted() && !self.releasing && self.holder.grant().is_none(),
+            Stage::Opening | Stage::Unleased(_) => !self.is_wanted() && !self.releasing && self.protocol.grant().is_none(),
             Stage::Serving { .. } => false,
-            Stage::Leaving => self.holder.is_idle(),
+            Stage::Leaving => self.protocol.is_idle(),
         }
     }
 
@@ -280,7 +280,7 @@ impl LeaseTask {
 
     /// Ends the lease, and has the number given back with the last word that was issued under it.
     fn give_up(&mut self) {
-        let grant = self.holder.grant();
+        let grant = self.protocol.grant();
         let frozen = match &self.stage {
             Stage::Serving { entry, owner, token, .. } => {
                 let next = entry.generator.lease.freeze(owner);
@@ -290,7 +290,7 @@ impl LeaseTask {
             _ => None,
         };
         // A grant that the generator does not use yet has issued nothing.
-        self.holder.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));
+        self.protocol.release(frozen.unwrap_or_else(|| grant.map_or(0, |grant| grant.first)));
         self.releasing = true;
     }
 
@@ -308,7 +308,7 @@ impl LeaseTask {
     /// Passes on what the holder has come to; returns when a grant will be ready.
     fn settle(&mut self, now: Now, process: &Process) -> u64 {
         let mut ready_at = u64::MAX;
-        if let Some(grant) = self.holder.grant().filter(|_| !self.is_leaving()) {
+        if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
             let in_use = match &self.stage {
                 Stage::Serving { entry, owner, token, .. } if *token == grant.token => {
                     entry.generator.lease.extend(owner, grant.bound);
@@ -341,7 +341,7 @@ impl LeaseTask {
     fn conclude(&mut self, process: &Process) {
         let trouble = self.trouble();
         // Who still looks for a number is not well again.
-        if trouble.is_some() || self.holder.grant().is_some() {
+        if trouble.is_some() || self.protocol.grant().is_some() {
             self.report(trouble.as_ref(), process);
         }
         match trouble {
@@ -398,7 +398,7 @@ impl LeaseTask {
 
     /// Why the last attempt failed, and where.
     fn trouble(&self) -> Option<Error> {
-        let error = self.holder.trouble()?;
+        let error = self.protocol.trouble()?;
         let text = error.to_string();
         let (address, namespace) = (&self.contract.address, &self.contract.namespace);
         // What comes from the store names it; what the protocol finds does not.
@@ -410,13 +410,13 @@ impl LeaseTask {
 
     /// Counts what came of a call, and tells of what it changed.
     fn note(&mut self, store: Option<(u64, String)>) {
-        self.counts.renewals = self.holder.renewals();
-        self.counts.failures += u64::from(self.holder.trouble().is_some());
-        if let Some(loss) = self.holder.take_loss() {
+        self.counts.renewals = self.protocol.renewals();
+        self.counts.failures += u64::from(self.protocol.trouble().is_some());
+        if let Some(loss) = self.protocol.take_loss() {
             self.counts.lost += 1;
             self.lose(&loss);
         }
-        if store.is_some() && store != self.holder.store() {
+        if store.is_some() && store != self.protocol.store() {
             self.tell(Level::Warning, event::STORE_CHANGED, |_| {
                 ("the store is another one, or has lost writes: leases are confirmed anew".to_owned(), vec![])
             });
@@ -460,7 +460,7 @@ impl LeaseTask {
             (Some((_, since_ms)), None) => self.tell(Level::Info, event::LEASE_MENDED, |_| {
                 let since = show_instant(*since_ms);
                 // One that was just leased is not in use yet.
-                let node = self.holder.grant().map_or(node, |grant| grant.node);
+                let node = self.protocol.grant().map_or(node, |grant| grant.node);
                 let text = format!("the store answers again for the lease of node number {node}, which it did not since {since}");
                 (text, vec![("node", node.to_string()), ("since", since)])
             }),
@@ -474,7 +474,7 @@ impl LeaseTask {
         let before = leased.status.load();
         let since_ms = before.trouble.as_ref().map_or_else(|| process.environment.unix_ms(), |(_, since_ms)| *since_ms);
         let trouble = trouble.map(|error| (error.clone(), since_ms));
-        let left = self.holder.grant().map_or(before.left, |grant| grant.left);
+        let left = self.protocol.grant().map_or(before.left, |grant| grant.left);
         self.tell_of_trouble(entry, &before, trouble.as_ref());
         let counts = self.counts;
         if before.trouble != trouble || before.left != left || before.counts != counts {

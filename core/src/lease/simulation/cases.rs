@@ -2,10 +2,10 @@
 //! answers within a millisecond, or not at all. One file, because every case needs the laboratory at its head.
 
 use super::super::contract::{Contract, Times};
-use super::super::holder::{Do, Reply};
-use super::super::worker::{Call, Next};
 use super::super::overlap::Overlap;
+use super::super::protocol::{Do, Reply};
 use super::super::record::{Slot, Tenure};
+use super::super::worker::{Call, Next};
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};

@@ -2,7 +2,7 @@
 //! holders by the helpers at its head.
 
 use super::super::candidates::Candidates;
-use super::super::holder::{Do, Holder, Now, Reply, Terms};
+use super::super::protocol::{Do, Now, Protocol, Reply, Terms};
 use super::super::record::CLOCK_ERROR_MS;
 use super::super::record::Meta;
 use super::store::{Kind, SimStore};
@@ -19,28 +19,28 @@ fn terms(disposable: bool) -> Terms {
     Terms { window_ms: WINDOW_MS, renew_ms: RENEW_MS, allowance_ms: ALLOWANCE_MS, ..terms }
 }
 
-fn holder(seed: u64, disposable: bool) -> Holder {
-    Holder::new(terms(disposable), fastrand::Rng::with_seed(seed))
+fn protocol(seed: u64, disposable: bool) -> Protocol {
+    Protocol::new(terms(disposable), fastrand::Rng::with_seed(seed))
 }
 
 /// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
-fn drive(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
-    drive_ahead(holder, store, at, until, None)
+fn drive(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
+    drive_ahead(protocol, store, at, until, None)
 }
 
 /// Terms of a process whose words lie this many ticks ahead of its clock.
-fn drive_ahead(holder: &mut Holder, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
-    drive_off(holder, store, at, until, ahead, 0)
+fn drive_ahead(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
+    drive_off(protocol, store, at, until, ahead, 0)
 }
 
 /// A step on a machine whose clock is off.
-fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
+fn drive_off(protocol: &mut Protocol, store: &mut SimStore, mut at: u64, until: u64, ahead: Option<u64>, off_ms: i64) -> Vec<ErrorKind> {
     let mut troubles = Vec::new();
     while at < until {
         let true_ms = BEGIN_MS + at as i64;
         let tick = terms(false).layout.tick_of(true_ms + off_ms).unwrap();
         let now = Now { tick, mono_ms: at, next: ahead.map_or(0, |ahead| (tick + ahead) << 4) };
-        let reply = match holder.step(now) {
+        let reply = match protocol.step(now) {
             Do::Rest(wake) => {
                 at = wake.max(at + 1);
                 continue;
@@ -49,9 +49,9 @@ fn drive_off(holder: &mut Holder, store: &mut SimStore, mut at: u64, until: u64,
             Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(store.swap(&swap, true_ms)),
             Do::Note(_) => unreachable!("a holder writes no notes"),
         };
-        holder.done(Ok(reply), now);
+        protocol.done(Ok(reply), now);
         at += 1;
-        troubles.extend(holder.trouble().map(crate::Error::kind));
+        troubles.extend(protocol.trouble().map(crate::Error::kind));
     }
     troubles
 }
@@ -69,22 +69,22 @@ fn meta(store: &SimStore) -> Meta {
 }
 
 /// The grant's first word lies in a tick after the floor of an incarnation that began at `since`.
-fn above_floor(holder: &Holder, since: u64) -> bool {
+fn above_floor(protocol: &Protocol, since: u64) -> bool {
     let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
-    holder.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
+    protocol.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
 }
 
 #[test]
 fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
     let mut store = SimStore::new(Kind::Clockless, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     assert!(drive(&mut first, &mut store, 0, 5_000).is_empty());
     store.wipe();
     let troubles = drive(&mut first, &mut store, 5_000, 9_000);
     assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
     assert!(first.grant().is_none(), "another process may take the number at any time");
     // Another process cannot know, and begins anew; the first does not follow.
-    let mut second = holder(2, false);
+    let mut second = protocol(2, false);
     assert!(drive(&mut second, &mut store, 9_000, 12_000).is_empty());
     let troubles = drive(&mut first, &mut store, 12_000, 16_000);
     assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
@@ -94,13 +94,13 @@ fn a_store_without_a_clock_that_was_wiped_is_refused_by_who_knew_it() {
 #[test]
 fn a_restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
     let mut store = SimStore::new(Kind::Clockless, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 5_000);
     let held = first.grant().unwrap();
     let saved = store.save();
     drive(&mut first, &mut store, 5_000, 8_000);
     store.restore(saved, 0);
-    let (mut known, mut fresh) = (drive(&mut first, &mut store, 8_000, 12_000), holder(2, false));
+    let (mut known, mut fresh) = (drive(&mut first, &mut store, 8_000, 12_000), protocol(2, false));
     known.extend(drive(&mut fresh, &mut store, 8_000, 12_000));
     assert!(known.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{known:?}");
     accept(&mut store, 12_000);
@@ -114,7 +114,7 @@ fn a_restored_store_without_a_clock_is_used_again_once_it_is_accepted() {
 #[test]
 fn the_wait_for_the_floor_is_no_trouble() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     assert_eq!(drive(&mut first, &mut store, 0, 12_000), []);
     assert!(above_floor(&first, 0));
     store.wipe();
@@ -127,11 +127,11 @@ fn the_wait_for_the_floor_is_no_trouble() {
 #[test]
 fn disposable_numbers_end_with_the_store_that_counted_them() {
     let mut store = SimStore::new(Kind::Promoted, false);
-    let mut first = holder(1, true);
+    let mut first = protocol(1, true);
     drive(&mut first, &mut store, 0, 1_000);
     assert_eq!(first.grant().unwrap().left, Some(3));
     store.restart_without(0, 0);
-    let mut second = holder(2, true);
+    let mut second = protocol(2, true);
     let troubles = drive(&mut second, &mut store, 1_000, 5_000);
     assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
     assert!(second.grant().is_none());
@@ -140,7 +140,7 @@ fn disposable_numbers_end_with_the_store_that_counted_them() {
 #[test]
 fn a_clock_that_jumps_is_held_against_the_others_also_after_an_error() {
     let mut store = SimStore::new(Kind::Clockless, false);
-    let (mut first, mut second) = (holder(1, false), holder(2, false));
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     drive(&mut first, &mut store, 0, 3_000);
     drive(&mut second, &mut store, 0, 3_000);
     let now =
@@ -161,7 +161,7 @@ fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let one_of = |seed, node| {
         let terms = Terms { candidates: Candidates::new(vec![(Some(node), 2)]), clock: false, ..terms(false) };
-        Holder::new(terms, fastrand::Rng::with_seed(seed))
+        Protocol::new(terms, fastrand::Rng::with_seed(seed))
     };
     for node in [1, 2] {
         let mut ended = one_of(node, node);
@@ -176,7 +176,7 @@ fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
 #[test]
 fn after_a_loss_one_of_two_copies_goes_on() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".to_owned());
@@ -192,13 +192,13 @@ fn after_a_loss_one_of_two_copies_goes_on() {
 #[test]
 fn an_incarnation_with_an_equal_nonce_is_another() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     let saved = store.save();
     store.restore(saved, 0);
     // A process that draws what the first one drew, as a fork does, begins the next incarnation.
-    drive(&mut holder(1, false), &mut store, 20_000, 20_010);
+    drive(&mut protocol(1, false), &mut store, 20_000, 20_010);
     drive(&mut first, &mut store, 60_000, 62_000);
     let goes_on = first.grant().is_some_and(|grant| grant.token == held.token);
     assert!(!goes_on, "duplicate on node {}: a lease goes on long after its bound, and after a loss", held.node);
@@ -211,7 +211,7 @@ fn nothing_is_taken_before_the_floor() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let one = |seed| {
         let terms = Terms { candidates: Candidates::new(vec![(None, 1)]), allowance_ms: 10_000, ahead_ticks: 9_000, ..terms(false) };
-        Holder::new(terms, fastrand::Rng::with_seed(seed))
+        Protocol::new(terms, fastrand::Rng::with_seed(seed))
     };
     let (mut first, mut between) = (one(1), one(2));
     drive(&mut first, &mut store, 0, 20_000);
@@ -229,12 +229,12 @@ fn nothing_is_taken_before_the_floor() {
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
 
-fn one_of(seed: u64, node: u64) -> Holder {
-    Holder::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
+fn one_of(seed: u64, node: u64) -> Protocol {
+    Protocol::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
 }
 
 /// A holder of one number, or of none.
-fn only(seed: u64) -> Holder {
+fn only(seed: u64) -> Protocol {
     one_of(seed, 1)
 }
 
@@ -254,7 +254,7 @@ fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
         let held = first.grant().unwrap();
         assert!(store.go_back());
         drive(&mut first, &mut store, 60_000, 62_000);
-        let mut late = holder(2, false);
+        let mut late = protocol(2, false);
         let mut rival = only(3);
         drive(&mut late, &mut store, 62_000, 80_000);
         assert!(above_floor(&late, 60_000), "{kind:?}: duplicate: a number is taken before the floor");
@@ -271,7 +271,7 @@ fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
 #[test]
 fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let (mut first, mut second) = (holder(1, false), holder(2, false));
+    let (mut first, mut second) = (protocol(1, false), protocol(2, false));
     drive(&mut first, &mut store, 0, 20_000);
     drive(&mut second, &mut store, 0, 20_000);
     store.promote(0, 0);
@@ -296,13 +296,13 @@ fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
 #[test]
 fn servers_that_take_turns_are_a_loss_each_time() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let wide = |seed| Holder::new(Terms { window_ms: 10_000, ..terms(false) }, fastrand::Rng::with_seed(seed));
+    let wide = |seed| Protocol::new(Terms { window_ms: 10_000, ..terms(false) }, fastrand::Rng::with_seed(seed));
     let (mut first, mut second) = (wide(1), wide(2));
     drive(&mut first, &mut store, 0, 20_000);
     drive(&mut second, &mut store, 0, 20_000);
     store.promote(0, 0);
     drive(&mut first, &mut store, 20_000, 21_800);
-    let held = [&first, &second].map(|holder| holder.grant().unwrap().token);
+    let held = [&first, &second].map(|protocol| protocol.grant().unwrap().token);
     for turn in 0..10 {
         let at = 21_800 + turn * 1_700;
         store.go_back();
@@ -313,7 +313,7 @@ fn servers_that_take_turns_are_a_loss_each_time() {
         drive(&mut second, &mut store, at + 100, at + 1_700);
         assert_eq!(meta(&store), begun, "turn {turn}: who finds it begun follows");
     }
-    assert_eq!([&first, &second].map(|holder| holder.grant().unwrap().token), held);
+    assert_eq!([&first, &second].map(|protocol| protocol.grant().unwrap().token), held);
     assert!(first.trouble().is_none() && second.trouble().is_none());
 }
 
@@ -321,7 +321,7 @@ fn servers_that_take_turns_are_a_loss_each_time() {
 #[test]
 fn a_holder_whose_record_is_gone_goes_on_while_its_bound_lies_ahead() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     // Twice in a row, the second time before the floor of the first.
@@ -361,7 +361,7 @@ fn a_holder_whose_record_is_older_than_its_taking_goes_on() {
 fn a_holder_whose_bound_is_near_does_not_go_on() {
     for (late, goes_on) in [(1_400, true), (2_800, false), (30_000, false)] {
         let mut store = SimStore::new(Kind::Lossy, false);
-        let mut first = holder(1, false);
+        let mut first = protocol(1, false);
         drive(&mut first, &mut store, 0, 20_000);
         let held = first.grant().unwrap();
         let end_ms = terms(false).layout.tick_start_ms((held.bound >> 4) + 1) - BEGIN_MS;
@@ -376,7 +376,7 @@ fn a_holder_whose_bound_is_near_does_not_go_on() {
 #[test]
 fn of_two_copies_whose_records_are_gone_one_goes_on() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     // Not even the name tells them apart.
@@ -384,7 +384,7 @@ fn of_two_copies_whose_records_are_gone_one_goes_on() {
     store.wipe();
     drive(&mut first, &mut store, 20_000, 22_000);
     drive(&mut copy, &mut store, 20_001, 22_001);
-    let further = |holder: &Holder| holder.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
+    let further = |protocol: &Protocol| protocol.grant().is_some_and(|grant| grant.token == held.token && grant.bound > held.bound);
     assert!(further(&first) && !further(&copy), "duplicate on node {}: both go on", held.node);
     // Nor after the next loss.
     store.wipe();
@@ -446,10 +446,10 @@ fn a_clock_that_is_behind_is_told_so() {
 #[test]
 fn a_process_that_knows_of_a_longer_window_says_so() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 12_000);
     let saved = store.save();
-    let mut long = Holder::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, fastrand::Rng::with_seed(2));
+    let mut long = Protocol::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, fastrand::Rng::with_seed(2));
     drive(&mut long, &mut store, 12_000, 14_000);
     let longest = meta(&store);
     assert_eq!((longest.window_ms, longest.allowance_ms), (60_001, 9_000));
@@ -485,7 +485,7 @@ fn a_release_that_arrives_twice_frees_nobody_elses_number() {
 #[test]
 fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
     let mut store = SimStore::new(Kind::Clocked, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 100);
     first.release(first.grant().unwrap().first + 1);
     drive(&mut first, &mut store, 100, 10_000);
@@ -494,12 +494,12 @@ fn copies_that_lease_at_the_same_time_have_not_the_same_lease() {
     let true_ms = BEGIN_MS + 10_000;
     let now = Now { tick: terms(false).layout.tick_of(true_ms).unwrap(), mono_ms: 10_000, next: 0 };
     let mut swaps = Vec::new();
-    for (holder, entropy) in [(&mut first, 1), (&mut second, 2)] {
-        holder.seek();
-        holder.reseed(fastrand::Rng::with_seed(entropy));
-        let Do::Load(which) = holder.step(now) else { panic!("it reads first") };
-        holder.done(Ok(Reply::Loaded(store.load(which, true_ms))), now);
-        let Do::Swap(swap) = holder.step(now) else { panic!("it takes a number") };
+    for (protocol, entropy) in [(&mut first, 1), (&mut second, 2)] {
+        protocol.seek();
+        protocol.reseed(fastrand::Rng::with_seed(entropy));
+        let Do::Load(which) = protocol.step(now) else { panic!("it reads first") };
+        protocol.done(Ok(Reply::Loaded(store.load(which, true_ms))), now);
+        let Do::Swap(swap) = protocol.step(now) else { panic!("it takes a number") };
         swaps.push(swap);
     }
     let done = store.swap(&swaps[0], true_ms);
@@ -547,7 +547,7 @@ fn instant(at: u64) -> Now {
 /// Four attempts fit into the time between two renewals.
 #[test]
 fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     assert!(matches!(first.step(instant(500)), Do::Load(_)));
     first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(500));
     let again = 500 + RENEW_MS / 4;
@@ -560,7 +560,7 @@ fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {
 #[test]
 fn a_lease_is_extended_as_soon_as_that_is_due() {
     let mut store = SimStore::new(Kind::Clocked, false);
-    let mut first = holder(1, false);
+    let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 100);
     let Do::Rest(due) = first.step(instant(100)) else { panic!("it was taken just now") };
     assert!((RENEW_MS..RENEW_MS + 100).contains(&due), "{due}");

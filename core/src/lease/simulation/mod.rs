@@ -1,7 +1,7 @@
 //! The window protocol under everything that can go wrong, in simulated time: one run per seed.
 //!
 //! `store` is a store that keeps its word only as far as its kind does, `process` a process with clocks,
-//! a [`Holder`](super::holder::Holder) and a generator, `world` the course of events. A run ends with a
+//! a [`Protocol`](super::protocol::Protocol) and a generator, `world` the course of events. A run ends with a
 //! look at every lease that anybody minted under: no two of one node number may have a word in common.
 //! Then the faults stop, and everyone has to find a lease again, without asking the store all the time.
 //! `directed` holds what has to happen step by step.

@@ -2,11 +2,11 @@
 
 use super::super::contract::Contract;
 use super::super::entry::{Entry, Home};
-use super::super::holder::Grant;
+use super::super::process::Process;
+use super::super::protocol::Grant;
+use super::super::visit::{self, Answer, Visit};
 use super::super::worker::{Call, Worker, locked};
 use super::super::workers::Workers;
-use super::super::process::Process;
-use super::super::visit::{self, Answer, Visit};
 use super::{Clocks, Simulated};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::Mark;
@@ -129,11 +129,9 @@ impl Program {
 
     /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
     pub(super) fn copy(&mut self, id: usize) -> Self {
-        for lease_task in self
-            .threads
-            .iter()
-            .flat_map(|thread| thread.worker.lock().lease_tasks.iter().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>())
-        {
+        for lease_task in self.threads.iter().flat_map(|thread| {
+            thread.worker.lock().lease_tasks.iter().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>()
+        }) {
             let in_use = lease_task.0.and_then(|(serial, token)| {
                 Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?))
             });
@@ -328,7 +326,9 @@ impl Program {
 
     /// Returns whether one of its leases is of the incarnation that this record names.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
-        let knows = |thread: &Thread| thread.worker.lock().lease_tasks.iter().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta);
+        let knows = |thread: &Thread| {
+            thread.worker.lock().lease_tasks.iter().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta)
+        };
         self.threads.iter().any(knows)
     }
 
@@ -337,14 +337,16 @@ impl Program {
     }
 
     pub(super) fn trouble(&self) -> Option<Error> {
-        self.threads.iter().find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.last_trouble().cloned()))
+        self.threads
+            .iter()
+            .find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.last_trouble().cloned()))
     }
 
     /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
-        self.threads
-            .iter()
-            .find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string()))
+        self.threads.iter().find_map(|thread| {
+            thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string())
+        })
     }
 
     pub(super) fn is_asking(&self) -> bool {

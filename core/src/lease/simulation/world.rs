@@ -6,9 +6,9 @@ mod faults;
 mod judge;
 
 use super::super::contract::{Contract, Times};
-use super::super::holder::{Do, Reply};
-use super::super::worker::{Call, Next};
+use super::super::protocol::{Do, Reply};
 use super::super::record::Slot;
+use super::super::worker::{Call, Next};
 use super::program::{Program, Spans};
 use super::store::{Kind, Saved, SimStore};
 use crate::error::{Error, ErrorKind};

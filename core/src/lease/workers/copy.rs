@@ -2,8 +2,8 @@
 
 use super::{Worker, Workers, locked};
 use crate::lease::entry::Entry;
-use crate::lease::process::Process;
 use crate::lease::lease_task::LeaseTask;
+use crate::lease::process::Process;
 use std::sync::Arc;
 
 impl Workers {

@@ -1,7 +1,7 @@
 //! Which slot: one that is free, or whose bound has passed; else whose records move on.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
-use super::{Holder, Now, State};
+use super::{Now, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Loaded;
 use crate::time::{show_duration, show_instant};
@@ -24,7 +24,7 @@ fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a
     holders
 }
 
-impl Holder {
+impl Protocol {
     /// Picks a slot: one that is free, or whose bound has passed; else watches who is alive.
     pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         if self.terms.disposable {

@@ -7,7 +7,7 @@
 //! incarnation began. A process that knows neither cannot tell, and may take a slot before the others have looked.
 
 use super::super::record::Meta;
-use super::{BEGINNING_MS, Holder};
+use super::{BEGINNING_MS, Protocol};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::{show_duration, show_instant};
@@ -21,7 +21,7 @@ pub(super) struct Incarnation {
     pub(super) clock: bool,
 }
 
-impl Holder {
+impl Protocol {
     /// Holds the meta record against what is known; `Some` is what has to be written first.
     pub(super) fn establish(&mut self, loaded: &Loaded) -> Result<Option<Swap>> {
         // Of most addresses that is known before; what a server lends shows only here.
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn a_bound_ends_with_its_tick() {
         let terms = Terms::of_a_test("time:31@1h node:2 sequence:4 epoch:2025-01-01", false);
-        let holder = Holder::new(terms, fastrand::Rng::with_seed(1));
+        let protocol = Protocol::new(terms, fastrand::Rng::with_seed(1));
         let (epoch_ms, hour_ms) = (1_735_689_600_000, 3_600_000);
         // The first and the last word of tick 5.
-        assert_eq!([5 << 4, (5 << 4) + 15].map(|bound| holder.end_ms(bound)), [epoch_ms + 6 * hour_ms; 2]);
+        assert_eq!([5 << 4, (5 << 4) + 15].map(|bound| protocol.end_ms(bound)), [epoch_ms + 6 * hour_ms; 2]);
     }
 }

@@ -2,13 +2,13 @@
 
 use super::super::record::{Slot, Tenure};
 use super::choice::Watch;
-use super::{Holder, Now};
+use super::{Now, Protocol};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Loaded;
 use crate::time::show_instant;
 use std::collections::HashMap;
 
-impl Holder {
+impl Protocol {
     /// The check of a store without a clock: is this machine's clock far ahead of everyone alive?
     /// `Ok(true)` means that it has to watch for a while.
     pub(super) fn skewed(&mut self, loaded: &Loaded, now: Now) -> Result<bool> {

@@ -9,7 +9,7 @@
 //! incarnation the floor must lie above the bound.
 
 use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
-use super::{Held, Holder, Now, State};
+use super::{Held, Now, Protocol, State};
 use crate::error::{Error, ErrorKind};
 use crate::store::Loaded;
 
@@ -29,7 +29,7 @@ pub(crate) struct Loss {
     pub(crate) orderly: bool,
 }
 
-impl Holder {
+impl Protocol {
     /// The record that stands where the lease's own should.
     fn found<'a>(held: &Held, loaded: &'a Loaded) -> Option<&'a String> {
         loaded.slots.iter().find(|(node, _)| *node == held.grant.node).map(|(_, text)| text)
@@ -38,20 +38,20 @@ impl Holder {
     /// True where the record names another holder, who came later.
     pub(super) fn is_replaced(&self, loaded: &Loaded) -> bool {
         let Some(held) = &self.held else { return false };
-        let slot = Holder::found(held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+        let slot = Protocol::found(held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
     /// True where a store without a clock has lost the record: no floor keeps the next process above the bound.
     pub(super) fn is_forgotten(&self, loaded: &Loaded, error: &Error) -> bool {
         let Some(held) = &self.held else { return false };
-        error.kind() == ErrorKind::StoreChanged && Holder::found(held, loaded).is_none()
+        error.kind() == ErrorKind::StoreChanged && Protocol::found(held, loaded).is_none()
     }
 
     /// Ends the lease, because its record was replaced by another one or is gone; returns the next state.
     pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
-            let by = Holder::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+            let by = Protocol::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
             let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
             let orderly = passed && by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
             self.end(held, by, orderly);

@@ -1,7 +1,7 @@
 //! The window protocol, for one lease: a state machine without I/O, clock or randomness of its own.
 //!
-//! It says what to do next ([`Holder::step`]), is told what came of it ([`Holder::done`]), and holds
-//! what was confirmed ([`Holder::grant`]). TiKV PD's timestamp oracle is the model: a *bound* is
+//! It says what to do next ([`Protocol::step`]), is told what came of it ([`Protocol::done`]), and holds
+//! what was confirmed ([`Protocol::grant`]). TiKV PD's timestamp oracle is the model: a *bound* is
 //! written down before anything up to it is used.
 //!
 //! **The invariant.** The words that two owners of a slot may issue are disjoint, whatever any clock
@@ -63,7 +63,7 @@ const REMEMBERED: usize = 32;
 
 /// One lease.
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Holder {
+pub(crate) struct Protocol {
     terms: Terms,
     random: fastrand::Rng,
     state: State,
@@ -114,10 +114,10 @@ enum State {
     Release(Swap),
 }
 
-impl Holder {
+impl Protocol {
     /// A holder that looks for a slot.
     pub(crate) fn new(terms: Terms, random: fastrand::Rng) -> Self {
-        Holder {
+        Protocol {
             terms,
             random,
             state: State::Seek,
@@ -147,7 +147,7 @@ impl Holder {
     #[cfg(all(test, not(loom)))]
     pub(super) fn copy(&self, random: fastrand::Rng, holder: String) -> Self {
         let terms = Terms { holder, ..self.terms.clone() };
-        Holder { terms, random, ..self.clone() }
+        Protocol { terms, random, ..self.clone() }
     }
 
     /// Draws from another source from now on.
@@ -187,13 +187,13 @@ impl Holder {
     /// The write that begins a namespace in which no ID was ever issued: an operator says so.
     #[cfg(feature = "admin")]
     pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
-        Holder::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
+        Protocol::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
     /// The write that a process makes which finds the namespace like this.
     #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
-        Holder::new(terms, fastrand::Rng::new()).establish(loaded)
+        Protocol::new(terms, fastrand::Rng::new()).establish(loaded)
     }
 
     /// Returns whether no slot is wanted.

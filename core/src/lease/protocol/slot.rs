@@ -4,7 +4,7 @@
 //! the new incarnation, while the store's clock shows less than end(b) - e (end: when the bound's tick is over), and goes on
 //! without a gap. For nobody has taken the slot since X did. Say Y had, at an instant of its own:
 //! - over a record that knew of X's bound as it was then: the store's clock had passed that, for a slot is
-//!   taken only once its bound has passed by the store's clock ([`Holder::taking`]);
+//!   taken only once its bound has passed by the store's clock ([`Protocol::taking`]);
 //! - or over one that did not (older, another owner's, none): then b was confirmed before the loss after which Y's incarnation
 //!   began, so end(b) is at most W + A + e after that loss (the cap), which is below its floor, and nothing is taken before the floor.
 //!
@@ -33,7 +33,7 @@
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::incarnation::changed;
-use super::{BEGINNING_MS, Grant, Holder, Now, State};
+use super::{BEGINNING_MS, Grant, Now, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::show_instant;
@@ -93,7 +93,7 @@ fn version_after(old: Option<&Slot>, random: &mut fastrand::Rng) -> u64 {
     old.map_or_else(|| random.u64(..FIRST_VERSIONS), |slot| slot.version % (u64::MAX / 2)) + 1
 }
 
-impl Holder {
+impl Protocol {
     /// The write that takes a slot.
     pub(super) fn taking(&mut self, node: u64, old: Option<(&Slot, &str)>, now: Now) -> Result<Taking> {
         let layout = &self.terms.layout;
@@ -274,21 +274,21 @@ mod tests {
             let record = format!("1 {tenure} token=7 version={} bound=1 holder=x:1", u64::MAX - 1);
             let slots = (0..4).map(|node| (node, record.clone())).collect();
             let mut loaded = Loaded { time_ms: Some(1_735_689_600_000), slots, ..Loaded::default() };
-            let mut holder = Holder::new(terms, fastrand::Rng::with_seed(1));
+            let mut protocol = Protocol::new(terms, fastrand::Rng::with_seed(1));
             for second in 0..10 {
                 let now = Now { tick: 1_000 * second, mono_ms: 1_000 * second, next: 0 };
-                match holder.step(now) {
-                    Do::Load(_) => holder.done(Ok(Reply::Loaded(loaded.clone())), now),
+                match protocol.step(now) {
+                    Do::Load(_) => protocol.done(Ok(Reply::Loaded(loaded.clone())), now),
                     Do::Swap(swap) => {
                         if swap.key == Key::Meta {
                             loaded.meta = Some(swap.new);
                         }
-                        holder.done(Ok(Reply::Swapped(Swapped::Done)), now);
+                        protocol.done(Ok(Reply::Swapped(Swapped::Done)), now);
                     }
                     Do::Rest(_) | Do::Release(_) | Do::Note(_) => {}
                 }
             }
-            assert!(holder.grant().is_some() && (disposable || holder.renewals() > 2), "{tenure}: {:?}", holder.trouble());
+            assert!(protocol.grant().is_some() && (disposable || protocol.renewals() > 2), "{tenure}: {:?}", protocol.trouble());
         }
     }
 }
