@@ -2,7 +2,7 @@
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `protocol` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
-//! the store by its `line`, and a `lease_task` for each lease, where the holder, the generator (`entry`) and the calls that wait
+//! the store by its `connection`, and a `lease_task` for each lease, where the holder, the generator (`entry`) and the calls that wait
 //! (`visit`) meet; and for each tag of a segment a `task`. `process` is what differs between processes, and what a simulation
 //! replaces; `root` holds the workers of this process. `accept` is what an operator
 //! does after a store was replaced.
@@ -10,10 +10,10 @@
 #[cfg(feature = "admin")]
 mod accept;
 mod candidates;
+mod connection;
 mod contract;
 mod entry;
 mod lease_task;
-mod line;
 mod overlap;
 mod process;
 mod protocol;
@@ -28,18 +28,18 @@ mod workers;
 
 #[cfg(feature = "admin")]
 pub use accept::{accept, begin, first_wait, set_back};
+pub(crate) use connection::Connection;
 pub use contract::Contract;
 #[cfg(feature = "admin")]
 pub use contract::Purpose;
 pub(crate) use contract::Times;
 pub(crate) use entry::Entry;
 pub use entry::Lease;
-pub(crate) use line::Line;
 #[cfg(feature = "admin")]
 pub use overlap::Overlap;
 pub(crate) use protocol::nodes_command;
 #[cfg(feature = "admin")]
 pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
-pub(crate) use root::{engage, lines, open, renew};
+pub(crate) use root::{connections, engage, open, renew};
 pub(crate) use tasks::{Due, Task};

@@ -1,8 +1,8 @@
 //! The workers of this process, and the calls that handles and tags make.
 
+use super::connection::Connection;
 use super::contract::Contract;
 use super::entry::{Entry, Home};
-use super::line::Line;
 use super::process::Process;
 use super::tasks::Task;
 use super::visit;
@@ -98,9 +98,9 @@ pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn
 ///
 /// # Errors
 /// Infallible.
-pub(crate) fn lines<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Line>>> {
+pub(crate) fn connections<'a>(stores: impl IntoIterator<Item = &'a Address>) -> Result<Vec<Arc<Connection>>> {
     let workers = workers()?;
-    Ok(stores.into_iter().map(|address| workers.line(address)).collect())
+    Ok(stores.into_iter().map(|address| workers.connection(address)).collect())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_process_has_one_line_to_each_store() {
-        let line = |store: &str| lines([&Address::parse(store).unwrap()]).unwrap().remove(0);
-        let (one, other) = (line("file:/one"), line("file:/other"));
-        assert!(Arc::ptr_eq(&one, &line("file:/one")) && !Arc::ptr_eq(&one, &other));
+        let connection = |store: &str| connections([&Address::parse(store).unwrap()]).unwrap().remove(0);
+        let (one, other) = (connection("file:/one"), connection("file:/other"));
+        assert!(Arc::ptr_eq(&one, &connection("file:/one")) && !Arc::ptr_eq(&one, &other));
     }
 }

@@ -5,10 +5,10 @@
 //! another one's leases. Its thread is a loop of a few lines over [`Worker::next`] and [`Worker::done`], which the simulation
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
+use super::connection::Connection;
 use super::contract::Contract;
 use super::entry::Entry;
 use super::lease_task::{LeaseTask, Step};
-use super::line::Line;
 use super::process::Process;
 use super::protocol::{Do, Reply};
 use super::tasks::{Task, Tasks};
@@ -293,7 +293,7 @@ impl State {
 }
 
 impl Call {
-    pub(super) fn make(&self, line: &Line) -> Result<Reply> {
+    pub(super) fn make(&self, connection: &Connection) -> Result<Reply> {
         let ask = |store: &mut dyn Store| match &self.what {
             Do::Load(which) => store.load(&self.namespace, *which).map(Reply::Loaded),
             Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
@@ -301,8 +301,8 @@ impl Call {
             Do::Rest(_) => unreachable!("a rest is no call"),
         };
         match self.what {
-            Do::Release(_) | Do::Note(_) => line.call_repeatable(self.timeout, ask),
-            _ => line.call(self.timeout, ask),
+            Do::Release(_) | Do::Note(_) => connection.call_repeatable(self.timeout, ask),
+            _ => connection.call(self.timeout, ask),
         }
     }
 }

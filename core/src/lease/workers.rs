@@ -8,9 +8,9 @@
 #[cfg(all(test, not(loom)))]
 mod copy;
 
+use super::connection::Connection;
 use super::entry::Entry;
 use super::lease_task::LeaseTask;
-use super::line::Line;
 use super::process::Process;
 use super::worker::{Next, State, Worker, locked};
 use crate::error::{Error, ErrorKind, Result};
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, Weak};
 pub(crate) struct Workers {
     pub(super) process: Process,
     pub(super) map: Mutex<HashMap<Vec<Address>, Arc<Worker>>>,
-    lines: Mutex<HashMap<Address, Weak<Line>>>,
+    connections: Mutex<HashMap<Address, Weak<Connection>>>,
 }
 
 /// The thread of a worker.
@@ -33,7 +33,7 @@ struct Thread {
 
 impl Workers {
     pub(super) fn new(process: Process) -> Self {
-        Workers { process, map: Mutex::default(), lines: Mutex::default() }
+        Workers { process, map: Mutex::default(), connections: Mutex::default() }
     }
 
     /// Does something with the worker of a store, or of several, which is made for it. Before the worker's lock is free again, it
@@ -94,15 +94,15 @@ impl Workers {
     }
 
     /// The connection to a store, for whoever uses it in this process.
-    pub(super) fn line(&self, address: &Address) -> Arc<Line> {
-        let mut lines = locked(&self.lines);
-        if let Some(line) = lines.get(address).and_then(Weak::upgrade) {
-            return line;
+    pub(super) fn connection(&self, address: &Address) -> Arc<Connection> {
+        let mut connections = locked(&self.connections);
+        if let Some(connection) = connections.get(address).and_then(Weak::upgrade) {
+            return connection;
         }
-        let line = Arc::new(Line::new(address.clone()));
-        lines.retain(|_, line| line.strong_count() > 0);
-        lines.insert(address.clone(), Arc::downgrade(&line));
-        line
+        let connection = Arc::new(Connection::new(address.clone()));
+        connections.retain(|_, connection| connection.strong_count() > 0);
+        connections.insert(address.clone(), Arc::downgrade(&connection));
+        connection
     }
 
     /// Forgets a worker, if it still has nothing to keep: then its thread is to end.
@@ -130,16 +130,16 @@ impl Workers {
 impl Thread {
     fn run(self) {
         // Leases have one store.
-        let line = self.workers.line(&self.worker.stores[0]);
+        let connection = self.workers.connection(&self.worker.stores[0]);
         let Workers { process, .. } = &*self.workers;
         loop {
             let next = self.worker.next(process);
             if self.worker.stores.len() == 1 {
-                line.keep_free(self.worker.shortest_call());
+                connection.keep_free(self.worker.shortest_call());
             }
             match next {
                 Next::Ask(call) => {
-                    let reply = call.make(&line);
+                    let reply = call.make(&connection);
                     self.worker.done(&call, reply, process);
                 }
                 Next::Attend(attendance) => self.worker.attend(attendance, process),

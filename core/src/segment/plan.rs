@@ -101,13 +101,13 @@ impl Plan {
     /// # Errors
     /// What keeps this process from having connections.
     fn sources(&self) -> Result<Vec<Box<dyn Source>>> {
-        let lines = lease::lines(&self.stores)?;
+        let connections = lease::connections(&self.stores)?;
         let (namespace, lattices, start) = match &self.record {
             Kept::Own { namespace, lattices, start } => (namespace, lattices, *start),
-            Kept::Foreign { table } => return Ok(table::sources(lines, *table, &self.tag, CALL)),
+            Kept::Foreign { table } => return Ok(table::sources(connections, *table, &self.tag, CALL)),
         };
-        let tagged = |(line, lattice)| Tagged {
-            line,
+        let tagged = |(connection, lattice)| Tagged {
+            connection,
             namespace: namespace.clone(),
             tag: self.tag.clone(),
             lattice,
@@ -115,7 +115,7 @@ impl Plan {
             timeout: CALL,
             contest: Contest::default(),
         };
-        Ok(lines.into_iter().zip(lattices.iter().copied()).map(|store| Box::new(tagged(store)) as _).collect())
+        Ok(connections.into_iter().zip(lattices.iter().copied()).map(|store| Box::new(tagged(store)) as _).collect())
     }
 }
 

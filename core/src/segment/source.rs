@@ -4,7 +4,7 @@ use super::record::{LAST, Lattice, Origin, Record};
 use super::seen::{Known, Seen};
 use crate::error::{Error, ErrorKind, Result, login_hint, shell_word};
 use crate::fork;
-use crate::lease::Line;
+use crate::lease::Connection;
 use crate::store::{Loaded, Swapped, Which};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub(crate) trait Source: Send {
 /// refused by everyone who knows better: by another server than the record names, by a `next` below one that was
 /// seen, and by a history that began anew and for which no operator vouches.
 pub(crate) struct Tagged {
-    pub(crate) line: Arc<Line>,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) namespace: String,
     pub(crate) tag: String,
     pub(crate) lattice: Lattice,
@@ -141,7 +141,7 @@ impl Source for Tagged {
 impl Tagged {
     fn swap(&self, record: &Record, found: Loaded) -> Result<Swapped> {
         let swap = record.replaces(found);
-        self.line.call_for_tag(&self.place(), self.timeout, |store| store.swap(&self.place(), &swap))
+        self.connection.call_for_tag(&self.place(), self.timeout, |store| store.swap(&self.place(), &swap))
     }
 
     fn place(&self) -> String {
@@ -149,13 +149,13 @@ impl Tagged {
     }
 
     fn seen(&self) -> Seen {
-        Seen::of(self.line.address(), &self.place())
+        Seen::of(self.connection.address(), &self.place())
     }
 
     /// Loads the record, and parses it; `None` where there is none.
     fn load(&self) -> Result<(Loaded, Option<Record>)> {
         let known = self.seen().known();
-        let loaded = self.line.call_for_tag(&self.place(), self.timeout, |store| store.load(&self.place(), Which::One(0)))?;
+        let loaded = self.connection.call_for_tag(&self.place(), self.timeout, |store| store.load(&self.place(), Which::One(0)))?;
         let record = self.check(&loaded, known)?;
         Ok((loaded, record))
     }
@@ -210,8 +210,8 @@ impl Tagged {
 
     /// Returns the operator's command.
     fn command(&self) -> String {
-        let Tagged { line, namespace, tag, lattice, .. } = self;
-        let (address, shown) = (line.address().to_string(), lattice.to_string().replace(' ', " --"));
+        let Tagged { connection, namespace, tag, lattice, .. } = self;
+        let (address, shown) = (connection.address().to_string(), lattice.to_string().replace(' ', " --"));
         let login = login_hint(&address);
         // What begins with a dash would be taken for an option.
         let end = if tag.starts_with('-') { "-- " } else { "" };
@@ -219,7 +219,7 @@ impl Tagged {
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
-        Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.line.address(), self.namespace, self.tag))
+        Error::new(kind, format!("store={} namespace={} tag={}: {why}", self.connection.address(), self.namespace, self.tag))
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
 
     fn tagged(tag: &str) -> Tagged {
         Tagged {
-            line: Arc::new(Line::new(Address::parse("memory").expect("the memory"))),
+            connection: Arc::new(Connection::new(Address::parse("memory").expect("the memory"))),
             namespace: "source".to_owned(),
             tag: tag.to_owned(),
             lattice: Lattice { increment: 1, offset: 0 },
@@ -244,7 +244,7 @@ mod tests {
     /// Changes the record behind everybody's back.
     fn change(tag: &str, change: impl Fn(Record) -> Record) {
         let tagged = tagged(tag);
-        let mut store = tagged.line.address().connect(tagged.timeout).expect("the memory");
+        let mut store = tagged.connection.address().connect(tagged.timeout).expect("the memory");
         let loaded = store.load(&tagged.place(), Which::One(0)).expect("the memory");
         let record = change(Record::parse(loaded.meta.as_deref().expect("the memory")).expect("the memory"));
         assert_eq!(store.swap(&tagged.place(), &record.replaces(loaded)).expect("the memory"), Swapped::Done);
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn the_operators_command() {
         let tagged = |address: &str, tag: &str| Tagged {
-            line: Arc::new(Line::new(Address::parse(address).expect("an address"))),
+            connection: Arc::new(Connection::new(Address::parse(address).expect("an address"))),
             namespace: "shop".to_owned(),
             tag: tag.to_owned(),
             lattice: Lattice { increment: 2, offset: 1 },

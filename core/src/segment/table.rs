@@ -15,7 +15,7 @@ use super::record::LAST;
 use super::seen::Seen;
 use super::source::{Contest, Outcome, Piece, Source};
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::lease::Line;
+use crate::lease::Connection;
 use crate::store::{Address, Rest, Row, Table};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const HISTORY: u64 = 0;
 
 /// A row of another system's table.
 pub(super) struct Foreign {
-    line: Arc<Line>,
+    connection: Arc<Connection>,
     table: Table,
     tag: String,
     timeout: Duration,
@@ -43,14 +43,14 @@ struct Peers {
 }
 
 /// One for each database.
-pub(super) fn sources(lines: Vec<Arc<Line>>, table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
-    let addresses: Vec<_> = lines.iter().map(|line| line.address().clone()).collect();
+pub(super) fn sources(connections: Vec<Arc<Connection>>, table: Table, tag: &str, timeout: Duration) -> Vec<Box<dyn Source>> {
+    let addresses: Vec<_> = connections.iter().map(|connection| connection.address().clone()).collect();
     let peers = Arc::new(Peers { rests: Mutex::new(vec![None; addresses.len()]), addresses });
-    let source = |(at, line)| {
+    let source = |(at, connection)| {
         let (tag, peers) = (tag.to_owned(), Arc::clone(&peers));
-        Box::new(Foreign { line, table, tag, timeout, contest: Contest::default(), at, peers }) as Box<dyn Source>
+        Box::new(Foreign { connection, table, tag, timeout, contest: Contest::default(), at, peers }) as Box<dyn Source>
     };
-    lines.into_iter().enumerate().map(source).collect()
+    connections.into_iter().enumerate().map(source).collect()
 }
 
 impl Source for Foreign {
@@ -66,7 +66,7 @@ impl Source for Foreign {
         let Some((piece, max_id)) = range(&row, count) else {
             return Err(self.error(ErrorKind::SegmentExhausted, &format!("no numbers are left below 2^63: {row}")));
         };
-        if self.line.call_table(&self.tag, self.table, self.timeout, |rows| rows.advance(&self.tag, &row, max_id))? {
+        if self.connection.call_table(&self.tag, self.table, self.timeout, |rows| rows.advance(&self.tag, &row, max_id))? {
             self.seen().reached(HISTORY, max_id.unsigned_abs());
             self.contest.is_over();
             return Ok(Outcome::Taken(piece));
@@ -82,7 +82,7 @@ impl Foreign {
     /// The row, if it is one to go on from.
     fn read(&self) -> Result<Option<Row>> {
         let known = self.seen().known().reached;
-        let row = self.line.call_table(&self.tag, self.table, self.timeout, |rows| rows.read(&self.tag))?;
+        let row = self.connection.call_table(&self.tag, self.table, self.timeout, |rows| rows.read(&self.tag))?;
         if let Some(row) = &row {
             self.check(row, known.map_or(0, |(_, max_id)| max_id))?;
             self.seen().reached(HISTORY, row.max_id.unsigned_abs());
@@ -92,7 +92,7 @@ impl Foreign {
 
     /// The highest number of the row that this process has seen. No key of frazil's own record has a `/`.
     fn seen(&self) -> Seen {
-        Seen::of(self.line.address(), &format!("{}/{}", self.table.name(), self.tag))
+        Seen::of(self.connection.address(), &format!("{}/{}", self.table.name(), self.tag))
     }
 
     fn check(&self, row: &Row, seen: u64) -> Result<()> {
@@ -127,7 +127,7 @@ impl Foreign {
         let mut rests = self.peers.rests.lock().unwrap_or_else(PoisonError::into_inner);
         rests[self.at] = Some(rest);
         for (address, theirs) in self.peers.addresses.iter().zip(&*rests) {
-            let Some(theirs) = theirs.filter(|theirs| address != self.line.address() && theirs.meets(&rest)) else { continue };
+            let Some(theirs) = theirs.filter(|theirs| address != self.connection.address() && theirs.meets(&rest)) else { continue };
             let why = format!(
                 "delta={} remainder={}, and the store {address} has delta={} remainder={}: both would hand out the same numbers",
                 rest.delta, rest.remainder, theirs.delta, theirs.remainder
@@ -138,7 +138,7 @@ impl Foreign {
     }
 
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
-        Error::new(kind, format!("store={} table {} tag {}: {why}", self.line.address(), self.table.name(), shown(&self.tag)))
+        Error::new(kind, format!("store={} table {} tag {}: {why}", self.connection.address(), self.table.name(), shown(&self.tag)))
     }
 }
 

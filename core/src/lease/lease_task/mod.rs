@@ -19,9 +19,9 @@ mod loss;
 
 pub(super) use callers::{Found, Wish};
 
+use super::connection::is_busy;
 use super::contract::Contract;
 use super::entry::{Entry, LeaseCounts, Leased, Status};
-use super::line::is_busy;
 use super::overlap::Overlap;
 use super::process::Process;
 use super::protocol::{Do, Grant, Now, Protocol, Reply};

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 ///
 /// **A lease is never kept waiting for long.** A call for a tag takes at most half of what a call for a lease may, and what tags
 /// met is no reason not to ask for a lease.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     address: Address,
     /// The time limit of a call for a tag, in us.
     limit_us: AtomicU64,
@@ -133,9 +133,9 @@ impl<C: ?Sized> Link<C> {
     }
 }
 
-impl Line {
+impl Connection {
     pub(crate) fn new(address: Address) -> Self {
-        Line { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::default(), tables: Mutex::default() }
+        Connection { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::default(), tables: Mutex::default() }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -233,8 +233,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const HOUR: Duration = Duration::from_secs(3_600);
 
-    fn line() -> Line {
-        Line::new(Address::parse("memory").expect("the memory"))
+    fn connection() -> Connection {
+        Connection::new(Address::parse("memory").expect("the memory"))
     }
 
     fn fail(_: &mut dyn Store) -> Result<()> {
@@ -243,13 +243,13 @@ mod tests {
 
     #[test]
     fn a_panic_in_a_store_is_an_error_like_any_other() {
-        let line = line();
-        assert!(line.call(SECOND, |_| Ok(())).is_ok());
-        let error = line.call(SECOND, |_| -> Result<()> { panic!("no such row") }).unwrap_err();
+        let connection = connection();
+        assert!(connection.call(SECOND, |_| Ok(())).is_ok());
+        let error = connection.call(SECOND, |_| -> Result<()> { panic!("no such row") }).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Internal);
         assert!(error.to_string().starts_with("store=memory: ") && error.to_string().contains("no such row"), "{error}");
-        assert!(line.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
-        assert!(line.call(SECOND, |_| Ok(())).is_ok());
+        assert!(connection.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
+        assert!(connection.call(SECOND, |_| Ok(())).is_ok());
     }
 
     /// Makes a repeatable call, where the first attempts fail after so long; returns the time that each attempt and each new
@@ -304,26 +304,26 @@ mod tests {
 
     #[test]
     fn what_tags_met_keeps_no_lease_from_asking() {
-        let line = line();
-        assert!(line.call_for_tag("a", SECOND, fail).is_err());
-        assert!(line.call_for_tag("b", SECOND, |_| Ok(())).is_ok(), "the store answers others");
-        assert!(line.call_for_tag("a", SECOND, fail).is_err());
-        assert!(line.call_for_tag("a", SECOND, fail).is_err());
-        assert!(line.call_for_tag("b", SECOND, fail).is_err());
-        assert!(line.call_for_tag("c", SECOND, |_| Ok(())).is_err(), "many tags would wait in turn");
-        assert!(line.call(SECOND, |_| Ok(())).is_ok());
-        assert!(line.call(SECOND, fail).is_err());
-        assert!(line.call(SECOND, |_| Ok(())).is_err());
+        let connection = connection();
+        assert!(connection.call_for_tag("a", SECOND, fail).is_err());
+        assert!(connection.call_for_tag("b", SECOND, |_| Ok(())).is_ok(), "the store answers others");
+        assert!(connection.call_for_tag("a", SECOND, fail).is_err());
+        assert!(connection.call_for_tag("a", SECOND, fail).is_err());
+        assert!(connection.call_for_tag("b", SECOND, fail).is_err());
+        assert!(connection.call_for_tag("c", SECOND, |_| Ok(())).is_err(), "many tags would wait in turn");
+        assert!(connection.call(SECOND, |_| Ok(())).is_ok());
+        assert!(connection.call(SECOND, fail).is_err());
+        assert!(connection.call(SECOND, |_| Ok(())).is_err());
     }
 
     #[test]
     fn a_call_for_a_tag_takes_half_of_what_a_lease_may() {
-        let line = line();
-        assert_eq!(line.limit(SECOND), SECOND);
-        line.keep_free(Some(SECOND));
-        assert_eq!(line.limit(SECOND), SECOND / 2);
-        assert_eq!(line.limit(SECOND / 4), SECOND / 4);
-        line.keep_free(None);
-        assert_eq!(line.limit(SECOND), SECOND);
+        let connection = connection();
+        assert_eq!(connection.limit(SECOND), SECOND);
+        connection.keep_free(Some(SECOND));
+        assert_eq!(connection.limit(SECOND), SECOND / 2);
+        assert_eq!(connection.limit(SECOND / 4), SECOND / 4);
+        connection.keep_free(None);
+        assert_eq!(connection.limit(SECOND), SECOND);
     }
 }
