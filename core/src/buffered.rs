@@ -1,9 +1,9 @@
 //! IDs of a generator that are prepared ahead: UidGenerator's cached mode.
 
-use crate::chain::{Fill, Filled, Levels, Need, Purpose, Span};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::generator::Claimed;
 use crate::policy::PATIENCE_MS;
+use crate::prefetch::{Block, Fill, Filled, Levels, Need, Purpose};
 use crate::segment::parse_number;
 use crate::snowflake::{MAX_BATCH, Snowflake};
 use crate::spec::{Spec, spec_error};
@@ -121,13 +121,13 @@ impl Fill for Ring {
         let made_ms = generator.unix_ms();
         let Claimed { lease, words, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
         let mut words = words.first..words.first + words.count;
-        let mut spans = Vec::new();
+        let mut blocks = Vec::new();
         while !words.is_empty() {
             let run = generator.run(lease.node_bits, &words);
-            spans.push(Span { first: run.first.get() as u64, stride: run.step, count: run.count, low: 0, made_ms });
+            blocks.push(Block { first: run.first.get() as u64, stride: run.step, count: run.count, low: 0, made_ms });
             words.start += run.count;
         }
-        Ok(Filled::Spans(spans))
+        Ok(Filled::Blocks(blocks))
     }
 
     fn levels(&self) -> Levels {

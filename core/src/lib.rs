@@ -114,7 +114,7 @@
 //! | `range` | the IDs of a range of time |
 //! | `pending` | calls that wait without a thread of their own |
 //! | `snowflake` | the handle that users hold |
-//! | `chain` | numbers that a thread prepares ahead, and how they are handed over |
+//! | `prefetch` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
 //! | `lend` | the other end of `store=frazil://`, for the server, behind the feature of that name |
@@ -126,7 +126,6 @@
 pub mod admin;
 mod buffered;
 mod cancel;
-mod chain;
 mod clock;
 mod entries;
 mod error;
@@ -147,6 +146,7 @@ mod nearest;
 mod numbers;
 mod pending;
 mod policy;
+mod prefetch;
 mod preset;
 mod range;
 mod registry;

@@ -5,10 +5,10 @@ mod openings;
 pub(crate) use openings::drop_all as drop_openings;
 
 use crate::buffered;
-use crate::chain::{Chain, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{FirstCall, Written};
 use crate::id::Id;
+use crate::prefetch::{Prefetch, Purpose};
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
 use crate::spec::Spec;
@@ -41,7 +41,7 @@ pub struct Numbers {
 
 struct Shared {
     kind: &'static str,
-    chain: Chain,
+    prefetch: Prefetch,
     spec: Spec,
     /// The generator of a [`Buffered`].
     ring: Option<Arc<buffered::Plan>>,
@@ -60,7 +60,7 @@ impl Drop for Shared {
 
 impl Source for Shared {
     fn stats(&self) -> Option<Stats> {
-        let counts = self.chain.counts()?;
+        let counts = self.prefetch.counts()?;
         let mut stats = Stats::new(self.kind, self.spec.to_string());
         stats.issued = counts.issued;
         stats.waits = counts.waits;
@@ -146,7 +146,7 @@ impl Numbers {
         }
         let numbers = begun.as_ref().expect("just begun");
         if supply != Supply::Tickets {
-            numbers.shared.chain.prepare(wait)?;
+            numbers.shared.prefetch.prepare(wait)?;
         }
         Ok(begun.take().expect("just begun"))
     }
@@ -166,8 +166,8 @@ impl Numbers {
             Supply::Buffered => "buffered",
         };
         let shared = Arc::new_cyclic(|shared: &Weak<Shared>| {
-            let chain = Chain::new(purpose).shown_by(shared.clone());
-            Shared { kind, chain, spec, ring, first_call: FirstCall::over() }
+            let prefetch = Prefetch::new(purpose).shown_by(shared.clone());
+            Shared { kind, prefetch, spec, ring, first_call: FirstCall::over() }
         });
         Ok(Numbers { shared })
     }
@@ -203,7 +203,7 @@ impl Numbers {
     /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
     #[inline]
     pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
-        self.shared.chain.take_one(wait).map(Id::from_bits)
+        self.shared.prefetch.take_one(wait).map(Id::from_bits)
     }
 
     /// Fills a buffer of `Id` or `i64`.
@@ -220,11 +220,11 @@ impl Numbers {
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
     pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         // Also for a buffer of nothing, which takes nothing.
-        self.shared.chain.check_open()?;
+        self.shared.prefetch.check_open()?;
         let wait = wait.into().begun();
         let mut written = Written::new();
         while written.count() < buffer.len() {
-            let taken = self.shared.chain.take((buffer.len() - written.count()) as u64, wait);
+            let taken = self.shared.prefetch.take((buffer.len() - written.count()) as u64, wait);
             let taken = taken.map_err(|error| error.after_writing(written.count()))?;
             // Also where another caller's wait has brought them.
             wait.go_on();
@@ -243,7 +243,7 @@ impl Numbers {
     #[doc(hidden)]
     pub fn try_row<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Row> {
         let wait = wait.into().begun();
-        let taken = self.shared.chain.take(most, wait)?;
+        let taken = self.shared.prefetch.take(most, wait)?;
         wait.go_on();
         Ok(Row { first: Id::from_bits(taken.first).get(), step: taken.stride, count: taken.count })
     }
@@ -274,7 +274,7 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`.
     pub fn prepared(&self) -> Result<u64> {
-        self.shared.chain.prepared()
+        self.shared.prefetch.prepared()
     }
 
     /// Returns the last failure of the prefetch: one store of several is away, for example. `None` when all is well.
@@ -282,7 +282,7 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`.
     pub fn last_error(&self) -> Result<Option<Error>> {
-        self.shared.chain.trouble()
+        self.shared.prefetch.trouble()
     }
 
     /// Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; a ring's
@@ -301,17 +301,17 @@ impl Numbers {
     /// As [`renew`](Numbers::renew), and `WOULD_BLOCK` where the store has not been told yet.
     pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         let wait = wait.into().begun();
-        let chain = &self.shared.chain;
-        chain.drop_prepared()?;
+        let prefetch = &self.shared.prefetch;
+        prefetch.drop_prepared()?;
         openings::drop_all()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().is_leased()
         {
             // The thread is a user of the lease, and would take another one at once.
-            chain.wait_for_rest(&wait, REST)?;
+            prefetch.wait_for_rest(&wait, REST)?;
             let renewed = ring.ids().try_renew(wait);
             // What a caller has had prepared meanwhile may be the old one's, whether the store was told or not.
-            chain.drop_prepared()?;
+            prefetch.drop_prepared()?;
             renewed?;
         }
         Ok(())
@@ -329,7 +329,7 @@ impl Numbers {
     /// # Errors
     /// As [`Snowflake::try_close`].
     pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-        self.shared.chain.close();
+        self.shared.prefetch.close();
         self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().try_close(wait))
     }
 

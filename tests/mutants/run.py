@@ -305,13 +305,13 @@ FOUND_BY_TESTS = [
         "loom_what_a_parent",
     ),
     (
-        "a forked child takes of its parent's span",
+        "a forked child takes of its parent's block",
         "mark.is(process)).then_some",
         "process > 0 && !mark.is(0)).then_some",
-        "chain::current",
+        "prefetch::current",
     ),
-    ("places come round", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "chain::current"),
-    ("a step is taken for another generation's", "*of == generation)?", "*of >= generation)?", "chain::current"),
+    ("places come round", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "prefetch::current"),
+    ("a step is taken for another generation's", "*of == generation)?", "*of >= generation)?", "prefetch::current"),
     (
         "a batch is stamped with a tick that is over",
         "        if !shows(stretch) {\n            return None;",

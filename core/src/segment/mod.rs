@@ -3,7 +3,7 @@
 //!
 //! `record` is what a store holds for a tag, `seen` what this process knows of it, `source` takes ranges of it, `table`
 //! takes them from other systems' tables, `supply` decides how many and from which store, `plan` is the spec line,
-//! `operator` sets where a tag goes on. What is taken waits in a [`Chain`](crate::chain::Chain).
+//! `operator` sets where a tag goes on. What is taken waits in a [`Prefetch`](crate::prefetch::Prefetch).
 
 #[cfg(feature = "admin")]
 mod operator;

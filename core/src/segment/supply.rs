@@ -1,8 +1,8 @@
 //! Prepares ranges of a tag, from one store or from several in turn.
 
 use super::source::{Outcome, Piece, Source};
-use crate::chain::{Fill, Filled, Levels, Need, Span};
 use crate::error::{Error, ErrorKind, Result};
+use crate::prefetch::{Block, Fill, Filled, Levels, Need};
 use std::time::{Duration, Instant};
 
 /// Leaf's rule: a range that is used up sooner than this is followed by one twice as large ...
@@ -189,7 +189,7 @@ impl Fill for Supply {
         if let Some(pace) = &mut self.pace {
             pace.learn(count);
         }
-        Ok(Filled::Spans(vec![Span { first, stride, count, low: count / TENTH, made_ms: i64::MIN }]))
+        Ok(Filled::Blocks(vec![Block { first, stride, count, low: count / TENTH, made_ms: i64::MIN }]))
     }
 
     fn levels(&self) -> Levels {
@@ -289,8 +289,8 @@ mod tests {
     /// Asks until there are numbers, and says how many.
     fn fill(supply: &mut Supply, need: Need) -> Result<u64> {
         loop {
-            if let Filled::Spans(spans) = supply.fill(need)? {
-                return Ok(spans[0].count);
+            if let Filled::Blocks(blocks) = supply.fill(need)? {
+                return Ok(blocks[0].count);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The numbers being used, taken one after the other by any number of threads.
 
-use super::span::{Span, Taken};
+use super::block::{Block, Taken};
 use crate::fork::Mark;
 use crate::sync::{AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -16,7 +16,7 @@ pub(super) const MOST: u64 = 1 << (PLACE_BITS - 2);
 /// From this place on it is put back.
 const FAR: u64 = 1 << (PLACE_BITS - 1);
 
-/// One span after the other, each a *generation*. Taking a number is one step of the word, which holds the generation and the place of the
+/// One block after the other, each a *generation*. Taking a number is one step of the word, which holds the generation and the place of the
 /// next number.
 ///
 /// **The invariant.** A number is taken at most once, because its place in its generation is: places come from steps of one atomic
@@ -122,7 +122,7 @@ impl Current {
     }
 
     /// Takes 1 to `most` numbers, if there is one left. By compare-and-swap, which is slower and never goes beyond the end. `None` also where
-    /// another span is just being put here.
+    /// another block is just being put here.
     pub(super) fn take(&self, mark: Mark, most: u64) -> Option<Taken> {
         let content = self.slot.content(mark)?;
         let mut word = self.word.load(Ordering::Acquire);
@@ -139,19 +139,19 @@ impl Current {
         }
     }
 
-    /// Puts another span in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
-    /// lock of its depot. Returns the generation.
+    /// Puts another block in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
+    /// lock of its buffer. Returns the generation.
     #[cfg(test)]
-    pub(super) fn put(&self, process: u64, span: Span) -> u64 {
-        self.replace(process, span).0
+    pub(super) fn put(&self, process: u64, block: Block) -> u64 {
+        self.replace(process, block).0
     }
 
-    /// Replaces the span, and returns how far the one before it had come.
-    pub(super) fn replace(&self, process: u64, span: Span) -> (u64, Left) {
-        debug_assert!(span.count <= MOST);
+    /// Replaces the block, and returns how far the one before it had come.
+    pub(super) fn replace(&self, process: u64, block: Block) -> (u64, Left) {
+        debug_assert!(block.count <= MOST);
         // Not the one after the word's: a parent may have been about to put that when it forked, and the child's threads find its fields in the slot.
         let generation = (self.slot.begun.load(Ordering::Acquire) + 1) & GENERATION;
-        self.store(process, span, generation, usize::MAX);
+        self.store(process, block, generation, usize::MAX);
         (generation, Left(self.word.swap(generation << PLACE_BITS, Ordering::AcqRel)))
     }
 
@@ -161,21 +161,21 @@ impl Current {
         Step(self.word.fetch_add(1, Ordering::AcqRel))
     }
 
-    /// Returns how far the last span has come.
+    /// Returns how far the last block has come.
     pub(super) fn left(&self) -> Left {
         Left(self.word.load(Ordering::Acquire))
     }
 
-    /// Stores a span in the slot, or the first fields of it.
-    pub(super) fn store(&self, process: u64, span: Span, generation: u64, most: usize) {
+    /// Stores a block in the slot, or the first fields of it.
+    pub(super) fn store(&self, process: u64, block: Block, generation: u64, most: usize) {
         let slot = &self.slot;
         let fields = [
             (&slot.begun, generation),
             (&slot.process, process),
-            (&slot.first, span.first),
-            (&slot.stride, span.stride),
-            (&slot.count, span.count),
-            (&slot.low, span.low),
+            (&slot.first, block.first),
+            (&slot.stride, block.stride),
+            (&slot.count, block.count),
+            (&slot.low, block.low),
             (&slot.done, generation),
         ];
         for (field, value) in fields.into_iter().take(most) {
@@ -185,11 +185,11 @@ impl Current {
 
     /// Leaves nothing to be taken.
     pub(super) fn clear(&self) -> Left {
-        self.replace(0, Span { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN }).1
+        self.replace(0, Block { first: 0, stride: 0, count: 0, low: u64::MAX, made_ms: i64::MIN }).1
     }
 }
 
-/// The position at which a span was left.
+/// The position at which a block was left.
 #[derive(Clone, Copy)]
 pub(super) struct Left(u64);
 
@@ -200,23 +200,23 @@ impl Left {
     }
 }
 
-/// A step that fell behind the end of a span, or into another one than its thread had read.
+/// A step that fell behind the end of a block, or into another one than its thread had read.
 #[derive(Clone, Copy)]
 pub(super) struct Step(u64);
 
-/// The number of spans remembered: others may use up as many while a thread that took a number is stopped.
+/// The number of blocks remembered: others may use up as many while a thread that took a number is stopped.
 const REMEMBERED: usize = 4096;
 
-/// The spans that were used last, for whoever looks late.
+/// The blocks that were used last, for whoever looks late.
 #[derive(Default)]
-pub(super) struct Past(VecDeque<(u64, Span)>);
+pub(super) struct Past(VecDeque<(u64, Block)>);
 
 impl Past {
-    pub(super) fn remember(&mut self, generation: u64, span: Span) {
+    pub(super) fn remember(&mut self, generation: u64, block: Block) {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
-        self.0.push_back((generation, span));
+        self.0.push_back((generation, block));
     }
 
     pub(super) fn forget(&mut self) {
@@ -226,8 +226,8 @@ impl Past {
     /// The number of a step, if it took one, and whether its place is `low`.
     pub(super) fn find(&self, step: Step) -> Option<(u64, bool)> {
         let (generation, at) = (step.0 >> PLACE_BITS, step.0 & PLACE);
-        let (_, span) = self.0.iter().rev().find(|(of, _)| *of == generation)?;
-        (at < span.count).then(|| (span.first + at * span.stride, at == span.low))
+        let (_, block) = self.0.iter().rev().find(|(of, _)| *of == generation)?;
+        (at < block.count).then(|| (block.first + at * block.stride, at == block.low))
     }
 }
 
@@ -236,31 +236,31 @@ mod tests {
     use super::*;
     use crate::fork;
 
-    fn span(first: u64, count: u64) -> Span {
-        Span { first, stride: 1, count, low: 1, made_ms: 0 }
+    fn block(first: u64, count: u64) -> Block {
+        Block { first, stride: 1, count, low: 1, made_ms: 0 }
     }
 
     fn current(count: u64) -> (Current, Mark) {
         let (current, mark) = (Current::new(), fork::mark());
-        current.put(mark.current(), span(10, count));
+        current.put(mark.current(), block(10, count));
         (current, mark)
     }
 
     #[test]
     fn what_is_another_processs_is_not_taken() {
         let (current, mark) = current(4);
-        current.put(mark.current() + 1, span(50, 4));
+        current.put(mark.current() + 1, block(50, 4));
         assert!(matches!(current.take_one(mark), Err(None)));
         assert_eq!(current.take(mark, 2), None);
     }
 
-    /// A fork while another thread puts a span: the child finds the slot as far as that thread had come.
+    /// A fork while another thread puts a block: the child finds the slot as far as that thread had come.
     #[test]
     fn a_generation_that_a_parent_was_about_to_put_is_not_put_again() {
         for stored in 0..=7 {
             let (current, mark) = current(4);
-            current.store(mark.current() + 1, span(50, 4), 2, stored);
-            let mine = current.put(mark.current(), span(100, 4));
+            current.store(mark.current() + 1, block(50, 4), 2, stored);
+            let mine = current.put(mark.current(), block(100, 4));
             assert!(stored == 0 || mine != 2, "after {stored} of its fields");
             assert_eq!(current.take_one(mark).ok(), Some((100, false)));
         }
@@ -282,10 +282,10 @@ mod tests {
     fn a_step_whose_slot_is_used_anew_is_found_in_the_past() {
         let (current, mark) = current(4);
         let mut past = Past::default();
-        past.remember(1, span(10, 4));
+        past.remember(1, block(10, 4));
         let steps = [(); 5].map(|()| current.step());
         for first in [100, 200] {
-            past.remember(current.put(mark.current(), span(first, 4)), span(first, 4));
+            past.remember(current.put(mark.current(), block(first, 4)), block(first, 4));
         }
         assert_eq!(steps.map(|step| past.find(step)), [Some((10, false)), Some((11, true)), Some((12, false)), Some((13, false)), None]);
         past.forget();
@@ -296,13 +296,13 @@ mod tests {
     fn the_past_is_short() {
         let mut past = Past::default();
         for generation in 0..=REMEMBERED as u64 {
-            past.remember(generation, span(generation, 1));
+            past.remember(generation, block(generation, 1));
         }
         let found = |generation: u64| past.find(Step(generation << PLACE_BITS)).map(|(number, _)| number);
         assert_eq!((found(0), found(1), found(REMEMBERED as u64)), (None, Some(1), Some(REMEMBERED as u64)));
     }
 
-    /// The smallest spans last for less than a microsecond: a thread can stand still for millions of them.
+    /// The smallest blocks last for less than a microsecond: a thread can stand still for millions of them.
     #[test]
     fn a_step_is_not_taken_for_a_much_later_generations() {
         let (current, mark) = current(4);
@@ -311,7 +311,7 @@ mod tests {
             let mut past = Past::default();
             current.slot.begun.store(round, Ordering::Relaxed);
             for first in [100, 200] {
-                past.remember(current.put(mark.current(), span(first, 4)), span(first, 4));
+                past.remember(current.put(mark.current(), block(first, 4)), block(first, 4));
             }
             assert_eq!(past.find(step), None, "{round} generations later");
         }
@@ -322,7 +322,7 @@ mod tests {
         let (current, mark) = current(4);
         current.slot.begun.store(GENERATION, Ordering::Relaxed);
         for first in [100, 200] {
-            assert_eq!(current.put(mark.current(), span(first, 2)), first / 100 - 1);
+            assert_eq!(current.put(mark.current(), block(first, 2)), first / 100 - 1);
             let numbers: Vec<_> = (0..3).map(|_| current.take_one(mark).ok()).collect();
             assert_eq!(numbers, [Some((first, false)), Some((first + 1, true)), None]);
             assert_eq!(current.take(mark, 2), None);

@@ -1,8 +1,8 @@
 //! The thread's work, driven step by step.
 
-use super::depot::{Depot, Next};
+use super::buffer::{Buffer, Next};
 use super::filling::Filling;
-use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
+use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::Due;
 use crate::wait::Wait;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const LONG: Duration = Duration::from_secs(20);
 
 /// The thread's results, one after the other; it waits for the next.
-type Answer = Result<Span>;
+type Answer = Result<Block>;
 
 struct Told {
     answers: Mutex<Option<Receiver<Answer>>>,
@@ -60,7 +60,7 @@ impl Fill for Filler {
         self.asked.send(need).expect("the test listens");
         // The test has ended when it tells no more.
         let answer = self.answers.recv().unwrap_or_else(|_| Err(Error::closed()));
-        answer.map(|span| Filled::Spans(vec![span]))
+        answer.map(|block| Filled::Blocks(vec![block]))
     }
 
     fn levels(&self) -> Levels {
@@ -72,21 +72,21 @@ impl Fill for Filler {
     }
 }
 
-fn chain(levels: Levels, trouble: Option<Error>) -> (Arc<Chain>, Sender<Answer>, Receiver<Need>) {
-    patient_chain(levels, trouble, LONG)
+fn prefetch(levels: Levels, trouble: Option<Error>) -> (Arc<Prefetch>, Sender<Answer>, Receiver<Need>) {
+    patient_prefetch(levels, trouble, LONG)
 }
 
-fn patient_chain(levels: Levels, trouble: Option<Error>, patience: Duration) -> (Arc<Chain>, Sender<Answer>, Receiver<Need>) {
+fn patient_prefetch(levels: Levels, trouble: Option<Error>, patience: Duration) -> (Arc<Prefetch>, Sender<Answer>, Receiver<Need>) {
     let ((tell, answers), (asked, needs)) = (channel(), channel());
     let told = Told { answers: Mutex::new(Some(answers)), asked: Mutex::new(asked), trouble, levels, patience };
-    let chain = Chain::new(Arc::new(told));
+    let prefetch = Prefetch::new(Arc::new(told));
     // Of callers who are first at once each would start a thread.
-    assert_eq!(chain.prepared(), Ok(0));
-    (Arc::new(chain), tell, needs)
+    assert_eq!(prefetch.prepared(), Ok(0));
+    (Arc::new(prefetch), tell, needs)
 }
 
-fn span(first: u64, count: u64) -> Answer {
-    Ok(Span { first, stride: 1, count, low: 0, made_ms: 0 })
+fn block(first: u64, count: u64) -> Answer {
+    Ok(Block { first, stride: 1, count, low: 0, made_ms: 0 })
 }
 
 /// Nothing is asked for a while.
@@ -96,41 +96,41 @@ fn rests(needs: &Receiver<Need>) -> bool {
 
 #[test]
 fn what_is_dropped_is_prepared_again_only_when_it_is_wanted() {
-    let (chain, tell, needs) = chain(Levels { low: 2, high: 2 }, None);
-    tell.send(span(0, 2)).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    let (prefetch, tell, needs) = prefetch(Levels { low: 2, high: 2 }, None);
+    tell.send(block(0, 2)).unwrap();
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
     // The thread is on its way with the next two.
     needs.recv_timeout(LONG).unwrap();
     needs.recv_timeout(LONG).unwrap();
-    chain.drop_prepared().unwrap();
-    tell.send(span(2, 2)).unwrap();
+    prefetch.drop_prepared().unwrap();
+    tell.send(block(2, 2)).unwrap();
     assert!(rests(&needs), "numbers are prepared although nobody wants any since they were dropped");
-    assert_eq!(chain.prepared().unwrap(), 0);
-    tell.send(span(4, 2)).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap().first, 4);
+    assert_eq!(prefetch.prepared().unwrap(), 0);
+    tell.send(block(4, 2)).unwrap();
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 4);
 }
 
 #[test]
 fn a_failure_is_not_tried_again_when_everything_was_dropped_meanwhile() {
-    let (chain, tell, needs) = chain(Levels { low: 2, high: 2 }, None);
-    tell.send(span(0, 2)).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    let (prefetch, tell, needs) = prefetch(Levels { low: 2, high: 2 }, None);
+    tell.send(block(0, 2)).unwrap();
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
     needs.recv_timeout(LONG).unwrap();
-    chain.drop_prepared().unwrap();
+    prefetch.drop_prepared().unwrap();
     tell.send(Err(Error::new(ErrorKind::StoreUnreachable, "away"))).unwrap();
     assert!(rests(&needs), "nobody wants numbers since they were dropped");
 }
 
 #[test]
 fn a_caller_who_waits_while_everything_is_dropped_is_served() {
-    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (prefetch, tell, needs) = prefetch(Levels { low: 0, high: 0 }, None);
     std::thread::scope(|scope| {
-        let waits = scope.spawn(|| chain.take(1, LONG).map(|taken| taken.first));
+        let waits = scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first));
         needs.recv_timeout(LONG).unwrap();
-        chain.drop_prepared().unwrap();
-        tell.send(span(0, 1)).unwrap();
-        tell.send(span(1, 1)).unwrap();
+        prefetch.drop_prepared().unwrap();
+        tell.send(block(0, 1)).unwrap();
+        tell.send(block(1, 1)).unwrap();
         assert_eq!(waits.join().unwrap(), Ok(1));
     });
 }
@@ -138,11 +138,11 @@ fn a_caller_who_waits_while_everything_is_dropped_is_served() {
 #[test]
 fn trouble_beside_numbers_refuses_nobody() {
     let trouble = Error::new(ErrorKind::StoreChanged, "one store of several");
-    let (chain, tell, needs) = chain(Levels { low: 0, high: 0 }, Some(trouble));
+    let (prefetch, tell, needs) = prefetch(Levels { low: 0, high: 0 }, Some(trouble));
     std::thread::scope(|scope| {
-        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| chain.take(1, LONG).map(|taken| taken.first))).collect();
+        let waits: Vec<_> = (0..4).map(|_| scope.spawn(|| prefetch.take(1, LONG).map(|taken| taken.first))).collect();
         let since = Instant::now();
-        while chain.waiting() < 4 {
+        while prefetch.waiting() < 4 {
             assert!(since.elapsed() < LONG);
             std::thread::yield_now();
         }
@@ -150,32 +150,32 @@ fn trouble_beside_numbers_refuses_nobody() {
         for n in 0..4 {
             needs.recv_timeout(LONG).unwrap();
             std::thread::sleep(Duration::from_millis(20));
-            tell.send(span(n, 1)).unwrap();
+            tell.send(block(n, 1)).unwrap();
         }
         let mut got: Vec<_> = waits.into_iter().map(|wait| wait.join().unwrap().expect("a store is alive")).collect();
         got.sort_unstable();
         assert_eq!(got, [0, 1, 2, 3]);
     });
-    assert_eq!(chain.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
+    assert_eq!(prefetch.trouble().unwrap().unwrap().kind(), ErrorKind::StoreChanged);
 }
 
 #[test]
 fn whoever_takes_the_low_place_has_the_next_range_prepared() {
-    let (chain, tell, needs) = chain(Levels { low: 1, high: 1 }, None);
-    tell.send(Ok(Span { first: 0, stride: 1, count: 4, low: 2, made_ms: 0 })).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap().first, 0);
+    let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);
+    tell.send(Ok(Block { first: 0, stride: 1, count: 4, low: 2, made_ms: 0 })).unwrap();
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 0);
     needs.recv_timeout(LONG).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap().first, 1);
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 1);
     assert!(rests(&needs), "there is enough");
-    assert_eq!(chain.take(1, LONG).unwrap().first, 2);
+    assert_eq!(prefetch.take(1, LONG).unwrap().first, 2);
     needs.recv_timeout(LONG).expect("nobody waits, and the next range is asked for");
 }
 
 #[test]
 fn a_caller_who_waits_as_long_as_the_purpose_is_told_that_it_is_too_late() {
     const PATIENCE: Duration = Duration::from_millis(50);
-    let (chain, _tell, _needs) = patient_chain(Levels { low: 0, high: 0 }, None, PATIENCE);
-    let kind = |max_wait: Duration| chain.take(1, max_wait).expect_err("nothing comes").kind();
+    let (prefetch, _tell, _needs) = patient_prefetch(Levels { low: 0, high: 0 }, None, PATIENCE);
+    let kind = |max_wait: Duration| prefetch.take(1, max_wait).expect_err("nothing comes").kind();
     assert_eq!(kind(PATIENCE), ErrorKind::SegmentExhausted);
     assert_eq!(kind(PATIENCE + PATIENCE), ErrorKind::SegmentExhausted);
     assert_eq!(kind(PATIENCE - Duration::from_millis(1)), ErrorKind::WouldBlock);
@@ -186,45 +186,45 @@ fn what_is_used_right_after_it_was_prepared_is_not_prepared_again() {
     let (asked, _needs) = channel();
     let levels = Levels { low: 2, high: 2 };
     let filler = Filler { answers: channel().1, asked, trouble: None, levels };
-    let depot = Depot::new(1, None);
-    depot.order(&mut depot.lock());
-    let Next::Fill(need) = depot.next() else { panic!("numbers are wanted") };
-    depot.done(need, span(0, 2).map(|span| Filled::Spans(vec![span])), &filler);
-    assert!(depot.lock().pop().is_some());
-    assert!(matches!(depot.next(), Next::Rest(Due::Called)), "nobody wants more yet");
+    let buffer = Buffer::new(1, None);
+    buffer.order(&mut buffer.lock());
+    let Next::Fill(need) = buffer.next() else { panic!("numbers are wanted") };
+    buffer.done(need, block(0, 2).map(|block| Filled::Blocks(vec![block])), &filler);
+    assert!(buffer.lock().pop().is_some());
+    assert!(matches!(buffer.next(), Next::Rest(Due::Called)), "nobody wants more yet");
 }
 
 #[test]
 fn what_failed_for_good_is_tried_again_by_who_prepares_later() {
-    let (chain, tell, needs) = chain(Levels { low: 1, high: 1 }, None);
+    let (prefetch, tell, needs) = prefetch(Levels { low: 1, high: 1 }, None);
     tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "once"))).unwrap();
-    assert_eq!(chain.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+    assert_eq!(prefetch.prepare(&Wait::from(LONG)).unwrap_err().kind(), ErrorKind::StoreCorrupt);
     needs.recv_timeout(LONG).unwrap();
     std::thread::scope(|scope| {
-        let again = scope.spawn(|| chain.prepare(&Wait::from(LONG)));
+        let again = scope.spawn(|| prefetch.prepare(&Wait::from(LONG)));
         needs.recv_timeout(LONG).unwrap();
-        tell.send(span(0, 1)).unwrap();
+        tell.send(block(0, 1)).unwrap();
         assert_eq!(again.join().unwrap(), Ok(()));
     });
 }
 
 #[test]
 fn a_caller_who_waits_is_told_what_does_not_pass() {
-    let (chain, tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     tell.send(Err(Error::new(ErrorKind::StoreCorrupt, "for good"))).unwrap();
-    assert_eq!(chain.take(1, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+    assert_eq!(prefetch.take(1, LONG).unwrap_err().kind(), ErrorKind::StoreCorrupt);
 }
 
 #[test]
 fn whoever_waits_for_work_that_has_ended_is_told() {
     for closed in [false, true] {
-        let depot = Arc::new(Depot::new(1, None));
+        let buffer = Arc::new(Buffer::new(1, None));
         if closed {
-            depot.close();
+            buffer.close();
         }
         let filler = Box::new(Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels::default() });
-        drop(Filling { depot: Arc::clone(&depot), filler });
-        let state = depot.lock();
+        drop(Filling { buffer: Arc::clone(&buffer), filler });
+        let state = buffer.lock();
         assert_eq!(state.lasting_failure().map(Error::kind), (!closed).then_some(ErrorKind::Internal));
     }
 }
@@ -232,34 +232,34 @@ fn whoever_waits_for_work_that_has_ended_is_told() {
 #[test]
 fn what_is_dropped_is_prepared_again_for_who_waits() {
     for waiting in [0, 1] {
-        let depot = Depot::new(1, None);
-        let mut state = depot.lock();
+        let buffer = Buffer::new(1, None);
+        let mut state = buffer.lock();
         state.waiting = waiting;
         state.drop_all();
         drop(state);
-        assert_eq!(matches!(depot.next(), Next::Fill(_)), waiting > 0, "{waiting} wait");
+        assert_eq!(matches!(buffer.next(), Next::Fill(_)), waiting > 0, "{waiting} wait");
     }
 }
 
 /// Else a machine that is cloned after a `renew` would find numbers that were prepared for nobody.
 #[test]
 fn a_caller_who_panics_within_a_wait_waits_no_more() {
-    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let asked = || -> bool { panic!("on purpose") };
-    let call = || chain.take(1, Wait::until(LONG, &asked));
+    let call = || prefetch.take(1, Wait::until(LONG, &asked));
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)).is_err());
-    assert_eq!(chain.waiting(), 0);
+    assert_eq!(prefetch.waiting(), 0);
 }
 
 /// Else what is dropped in that moment is not prepared again, and a thread that failed rests as if nobody waited.
 #[test]
 fn a_caller_who_looks_again_waits_all_the_time() {
-    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let (over, since) = (AtomicBool::new(false), Instant::now());
     std::thread::scope(|scope| {
-        let call = scope.spawn(|| chain.take(1, Wait::until(LONG, &|| over.load(Relaxed))).is_err());
-        while chain.waiting() == 0 {}
-        let waits = std::iter::repeat_with(|| chain.waiting() == 1).take_while(|_| since.elapsed() < LONG / 40).all(|waits| waits);
+        let call = scope.spawn(|| prefetch.take(1, Wait::until(LONG, &|| over.load(Relaxed))).is_err());
+        while prefetch.waiting() == 0 {}
+        let waits = std::iter::repeat_with(|| prefetch.waiting() == 1).take_while(|_| since.elapsed() < LONG / 40).all(|waits| waits);
         over.store(true, Relaxed);
         assert!(call.join().unwrap());
         assert!(waits, "after {:?} it did not", since.elapsed());
@@ -269,33 +269,33 @@ fn a_caller_who_looks_again_waits_all_the_time() {
 #[test]
 fn a_thread_that_failed_rests_before_it_tries_again() {
     let filler = Filler { answers: channel().1, asked: channel().0, trouble: None, levels: Levels { low: 1, high: 1 } };
-    let depot = Depot::new(1, None);
-    depot.order(&mut depot.lock());
-    let Next::Fill(need) = depot.next() else { panic!("numbers are wanted") };
+    let buffer = Buffer::new(1, None);
+    buffer.order(&mut buffer.lock());
+    let Next::Fill(need) = buffer.next() else { panic!("numbers are wanted") };
     let since = Instant::now();
-    depot.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler);
-    depot.park();
+    buffer.done(need, Err(Error::new(ErrorKind::StoreUnreachable, "away")), &filler);
+    buffer.park();
     assert!(since.elapsed() >= Duration::from_millis(50), "{:?}", since.elapsed());
-    assert!(matches!(depot.next(), Next::Fill(_)));
+    assert!(matches!(buffer.next(), Next::Fill(_)));
 }
 
 /// A copy of the machine may have the same thread, which stands at the same place.
 #[test]
 fn a_step_from_before_a_drop_takes_nothing() {
-    let (chain, tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
-    tell.send(span(0, 3)).unwrap();
-    chain.take_one(LONG).unwrap();
-    let (one, other) = (chain.current.step(), chain.current.step());
-    let taken = |step| chain.depot().unwrap().lock().past.find(step).is_some();
+    let (prefetch, tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
+    tell.send(block(0, 3)).unwrap();
+    prefetch.take_one(LONG).unwrap();
+    let (one, other) = (prefetch.current.step(), prefetch.current.step());
+    let taken = |step| prefetch.buffer().unwrap().lock().past.find(step).is_some();
     assert!(taken(one));
-    chain.drop_prepared().unwrap();
+    prefetch.drop_prepared().unwrap();
     assert!(!taken(other));
 }
 
 #[test]
 fn a_thread_at_rest_is_not_waited_for() {
-    let (chain, _tell, _needs) = chain(Levels { low: 0, high: 0 }, None);
+    let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);
     let since = Instant::now();
-    chain.wait_for_rest(&Wait::from(LONG), LONG).unwrap();
+    prefetch.wait_for_rest(&Wait::from(LONG), LONG).unwrap();
     assert!(since.elapsed() < LONG / 2, "{:?}", since.elapsed());
 }

@@ -1,22 +1,22 @@
 //! Numbers that a thread prepares ahead of those who take them: what segments, tickets and the ring of prepared IDs have in
 //! common.
 //!
-//! A *span* is a piece of consecutive numbers, shared by all threads; the *depot* holds the spans behind
-//! it. Taking a number is one step of a counter; only who finds the span used up goes to the
-//! depot, and only who finds that empty waits, parked. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
+//! A *block* is a piece of consecutive numbers, shared by all threads; the *buffer* holds the blocks behind
+//! it. Taking a number is one step of a counter; only who finds the block used up goes to the
+//! buffer, and only who finds that empty waits, parked. What is fetched from stores is fetched by their worker's thread; a ring has a thread of its own.
 //! A forked child has its own of all of it.
 
+mod block;
+mod buffer;
 mod current;
-mod depot;
 mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
-mod span;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub(crate) use depot::{Counts, Fill, Filled, Levels, Need};
-pub(crate) use span::{Span, Taken};
+pub(crate) use block::{Block, Taken};
+pub(crate) use buffer::{Counts, Fill, Filled, Levels, Need};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess};
@@ -26,12 +26,12 @@ use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::thread;
 use crate::wait::Wait;
+use buffer::{Buffer, Staffed};
 use current::{Current, Step};
-use depot::{Depot, Staffed};
 use filling::Filling;
 use std::time::{Duration, Instant};
 
-/// The purpose of a chain: a segment, or a ring.
+/// The purpose of a prefetch: a segment, or a ring.
 pub(crate) trait Purpose: Send + Sync + 'static {
     /// The one who prepares numbers for this process.
     ///
@@ -55,36 +55,36 @@ pub(crate) trait Purpose: Send + Sync + 'static {
 }
 
 /// Numbers for all threads of a process, each given out once. All methods take `&self`.
-pub(crate) struct Chain {
+pub(crate) struct Prefetch {
     purpose: std::sync::Arc<dyn Purpose>,
     current: Current,
-    depot: PerProcess<Staffed>,
+    buffer: PerProcess<Staffed>,
     /// The source that shows the counts of each process.
     shown_by: Option<std::sync::Weak<dyn Source>>,
     mark: Mark,
     closed: AtomicBool,
 }
 
-/// The longest wait for the first numbers where an empty chain is refused at once.
+/// The longest wait for the first numbers where an empty prefetch is refused at once.
 const OPEN: Duration = Duration::from_secs(5);
 /// The pause before a caller looks again for numbers that are on their way.
 const SOON: Duration = Duration::from_millis(10);
 
-impl Chain {
+impl Prefetch {
     pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
         let closed = AtomicBool::new(false);
-        Chain { purpose, current: Current::new(), depot: PerProcess::new(), shown_by: None, mark: fork::mark(), closed }
+        Prefetch { purpose, current: Current::new(), buffer: PerProcess::new(), shown_by: None, mark: fork::mark(), closed }
     }
 
-    /// Adds the source that shows the chain's counts.
+    /// Adds the source that shows the prefetch's counts.
     pub(crate) fn shown_by(self, source: std::sync::Weak<dyn Source>) -> Self {
-        Chain { shown_by: Some(source), ..self }
+        Prefetch { shown_by: Some(source), ..self }
     }
 
-    /// Returns the counts of this process, if it has used the chain.
+    /// Returns the counts of this process, if it has used the prefetch.
     pub(crate) fn counts(&self) -> Option<Counts> {
-        let depot = &self.depot.get(|| Err(Error::closed())).ok()?.0;
-        let state = depot.lock();
+        let buffer = &self.buffer.get(|| Err(Error::closed())).ok()?.0;
+        let state = buffer.lock();
         Some(state.count(self.current.left()))
     }
 
@@ -100,48 +100,48 @@ impl Chain {
 
     #[cold]
     fn slow_one(&self, step: Option<Step>, wait: Wait<'_>) -> Result<u64> {
-        let depot = self.depot()?;
-        let late = step.and_then(|step| depot.lock().past.find(step));
+        let buffer = self.buffer()?;
+        let late = step.and_then(|step| buffer.lock().past.find(step));
         match late {
             Some((number, false)) => Ok(number),
             Some((number, true)) => Ok(self.low(number)),
-            None => Ok(self.advance(depot, 1, &wait.begun())?.first),
+            None => Ok(self.advance(buffer, 1, &wait.begun())?.first),
         }
     }
 
-    /// Takes 1 to `most` numbers; waits as [`take_one`](Chain::take_one).
+    /// Takes 1 to `most` numbers; waits as [`take_one`](Prefetch::take_one).
     pub(crate) fn take<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Taken> {
         match self.current.take(self.mark, most) {
             Some(taken) if taken.low => Ok(self.low(taken)),
             Some(taken) => Ok(taken),
-            None => self.advance(self.depot()?, most, &wait.into().begun()),
+            None => self.advance(self.buffer()?, most, &wait.into().begun()),
         }
     }
 
     /// Has the thread look whether more are needed. What was taken is not lost for a thread that cannot be started.
     #[cold]
     fn low<T>(&self, taken: T) -> T {
-        if let Ok(depot) = self.depot() {
-            depot.wake(&mut depot.lock());
+        if let Ok(buffer) = self.buffer() {
+            buffer.wake(&mut buffer.lock());
         }
         taken
     }
 
-    /// Goes on to the next span; waits where there is none.
-    fn advance(&self, depot: &Depot, most: u64, wait: &Wait<'_>) -> Result<Taken> {
+    /// Goes on to the next block; waits where there is none.
+    fn advance(&self, buffer: &Buffer, most: u64, wait: &Wait<'_>) -> Result<Taken> {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
-        let Some(taken) = self.find(depot, most, wait, &mut waiting).transpose() else {
-            // The child of a fork has a depot of its own.
-            return self.advance(self.depot()?, most, wait);
+        let Some(taken) = self.find(buffer, most, wait, &mut waiting).transpose() else {
+            // The child of a fork has a buffer of its own.
+            return self.advance(self.buffer()?, most, wait);
         };
-        if taken.is_err() && depot.is_a_parents() {
+        if taken.is_err() && buffer.is_a_parents() {
             return taken;
         }
         let in_place = !wait.is_polled() && !wait.is_probe();
         let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
         if since.is_some() || taken.is_err() {
-            let (mut state, waited) = (depot.lock(), since.map(|since| since.elapsed()));
+            let (mut state, waited) = (buffer.lock(), since.map(|since| since.elapsed()));
             state.counts.waits += u64::from(waited.is_some());
             state.counts.waited += waited.unwrap_or_default();
             state.counts.refused += u64::from(taken.as_ref().is_err_and(|error| wait.is_ended_by(error)));
@@ -150,8 +150,8 @@ impl Chain {
     }
 
     /// `None` in a child that was forked meanwhile.
-    fn find(&self, depot: &Depot, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Option<Taken>> {
-        let mut state = depot.lock();
+    fn find(&self, buffer: &Buffer, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Option<Taken>> {
+        let mut state = buffer.lock();
         loop {
             if state.closed {
                 return Err(Error::closed());
@@ -159,24 +159,24 @@ impl Chain {
             // Whoever had the lock before may have gone on already.
             if let Some(taken) = self.current.take(self.mark, most) {
                 if taken.low {
-                    depot.wake(&mut state);
+                    buffer.wake(&mut state);
                 }
                 return Ok(Some(taken));
             }
-            if let Some(span) = state.pop() {
-                if self.purpose.is_stale(span.made_ms) {
+            if let Some(block) = state.pop() {
+                if self.purpose.is_stale(block.made_ms) {
                     state.drop_all();
-                    depot.order(&mut state);
+                    buffer.order(&mut state);
                 } else {
-                    let (generation, left) = self.current.replace(depot.process, span);
-                    state.use_next(left, Some((generation, span.count)));
-                    state.past.remember(generation, span);
+                    let (generation, left) = self.current.replace(buffer.process, block);
+                    state.use_next(left, Some((generation, block.count)));
+                    state.past.remember(generation, block);
                 }
                 continue;
             }
             let is_first = waiting.is_none();
             let (since, attempts) = *waiting.get_or_insert_with(|| {
-                let (attempts, is_first_look) = wait.first_found(depot.name, state.attempts);
+                let (attempts, is_first_look) = wait.first_found(buffer.name, state.attempts);
                 state.counts.hungry += u64::from(is_first_look && !wait.is_probe());
                 (wait.phase().since, attempts)
             });
@@ -187,7 +187,7 @@ impl Chain {
             let left = self.purpose.patience().saturating_sub(waited).min(wait.left());
             if left.is_zero() {
                 let trouble = state.trouble.clone();
-                depot.order_for_caller(&mut state);
+                buffer.order_for_caller(&mut state);
                 if wait.max() < self.purpose.patience() {
                     return Err(would_block(trouble));
                 }
@@ -196,9 +196,9 @@ impl Chain {
             }
             // Others may have taken what was prepared.
             if is_first || state.is_idle() {
-                depot.order_for_caller(&mut state);
+                buffer.order_for_caller(&mut state);
             }
-            match depot.wait(state, wait, left)? {
+            match buffer.wait(state, wait, left)? {
                 Some(locked) => state = locked,
                 None => return Ok(None),
             }
@@ -210,14 +210,14 @@ impl Chain {
     /// # Errors
     /// Why there is nothing at all.
     pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
-        let depot = self.depot()?;
+        let buffer = self.buffer()?;
         let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
         let since = wait.phase().since;
-        depot.wait_until_full(wait, patience)?;
-        if depot.is_a_parents() {
+        buffer.wait_until_full(wait, patience)?;
+        if buffer.is_a_parents() {
             return self.prepare(wait);
         }
-        let state = depot.lock();
+        let state = buffer.lock();
         if state.prepared > 0 {
             return Ok(());
         }
@@ -231,42 +231,42 @@ impl Chain {
 
     /// Drops every number that is prepared; the thread prepares others when somebody wants one.
     pub(crate) fn drop_prepared(&self) -> Result<()> {
-        let mut state = self.depot()?.lock_open()?;
+        let mut state = self.buffer()?.lock_open()?;
         state.drop_all();
         state.use_next(self.current.clear(), None);
         Ok(())
     }
 
-    /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Chain::drop_prepared) it soon does.
+    /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Prefetch::drop_prepared) it soon does.
     ///
     /// # Errors
     /// Why the wait was ended.
     pub(crate) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        self.depot()?.wait_for_rest(wait, patience)
+        self.buffer()?.wait_for_rest(wait, patience)
     }
 
     /// Returns how many numbers are prefetched, without the range being used.
     pub(crate) fn prepared(&self) -> Result<u64> {
-        Ok(self.depot()?.lock_open()?.prepared)
+        Ok(self.buffer()?.lock_open()?.prepared)
     }
 
     /// Returns the failure of the last attempt, if it failed.
     pub(crate) fn trouble(&self) -> Result<Option<Error>> {
-        Ok(self.depot()?.lock_open()?.trouble.clone())
+        Ok(self.buffer()?.lock_open()?.trouble.clone())
     }
 
     #[cfg(all(test, not(loom)))]
     fn waiting(&self) -> u64 {
-        self.depot().expect("a thread").lock().waiting
+        self.buffer().expect("a thread").lock().waiting
     }
 
-    /// Ends the chain: every later call is `CLOSED`.
+    /// Ends the prefetch: every later call is `CLOSED`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        if let Ok(depot) = self.depot() {
-            depot.close();
+        if let Ok(buffer) = self.buffer() {
+            buffer.close();
             // Under the lock, as whoever goes on to another range does.
-            let mut state = depot.lock();
+            let mut state = buffer.lock();
             state.use_next(self.current.clear(), None);
         }
     }
@@ -277,18 +277,18 @@ impl Chain {
         if self.closed.load(Ordering::Acquire) { Err(Error::closed()) } else { Ok(()) }
     }
 
-    /// This process's depot, with who sees to it.
-    fn depot(&self) -> Result<&Depot> {
-        Ok(&self.depot.get(|| self.staff())?.0)
+    /// This process's buffer, with who sees to it.
+    fn buffer(&self) -> Result<&Buffer> {
+        Ok(&self.buffer.get(|| self.staff())?.0)
     }
 
     fn staff(&self) -> Result<Staffed> {
         let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
-            // Before a fork; in this process whoever closes it closes its depot.
-            let depot = Staffed(Arc::new(Depot::new(process, None)));
-            depot.0.close();
-            return Ok(depot);
+            // Before a fork; in this process whoever closes it closes its buffer.
+            let buffer = Staffed(Arc::new(Buffer::new(process, None)));
+            buffer.0.close();
+            return Ok(buffer);
         }
         let filler = self.purpose.filler()?;
         if let Some(source) = &self.shown_by {
@@ -296,15 +296,15 @@ impl Chain {
         }
         let stores = self.purpose.stores();
         if stores.is_empty() {
-            let depot = Arc::new(Depot::new(process, None));
-            let filling = Filling { depot: Arc::clone(&depot), filler };
+            let buffer = Arc::new(Buffer::new(process, None));
+            let filling = Filling { buffer: Arc::clone(&buffer), filler };
             let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
             thread::spawn("frazil-ahead", Box::new(move || filling.run())).map_err(why)?;
-            return Ok(Staffed(depot));
+            return Ok(Staffed(buffer));
         }
         lease::engage(stores, |bell| {
-            let depot = Arc::new(Depot::new(process, Some(bell)));
-            (Box::new(Filling { depot: Arc::clone(&depot), filler }), Staffed(depot))
+            let buffer = Arc::new(Buffer::new(process, Some(bell)));
+            (Box::new(Filling { buffer: Arc::clone(&buffer), filler }), Staffed(buffer))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 /// Numbers that belong to one process, as whoever prepares them describes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct Block {
     pub(crate) first: u64,
     /// The distance from one number to the next.
     pub(crate) stride: u64,
@@ -13,11 +13,11 @@ pub(crate) struct Span {
     pub(crate) made_ms: i64,
 }
 
-impl Span {
+impl Block {
     /// Its first numbers, up to so many, which leave it.
-    pub(super) fn take_front(&mut self, most: u64) -> Span {
+    pub(super) fn take_front(&mut self, most: u64) -> Block {
         let count = most.min(self.count);
-        let front = Span { count, ..*self };
+        let front = Block { count, ..*self };
         self.first = self.first.wrapping_add(count.wrapping_mul(self.stride));
         self.count -= count;
         self.low = self.low.checked_sub(count).unwrap_or(u64::MAX);
@@ -40,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_taken_from_its_front() {
-        let mut span = Span { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 };
-        assert_eq!(span.take_front(2), Span { count: 2, ..Span { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 } });
-        assert_eq!(span, Span { first: 16, stride: 3, count: 3, low: 1, made_ms: 7 });
-        assert_eq!(span.take_front(2).low, 1);
-        assert_eq!((span.first, span.count, span.low), (22, 1, u64::MAX));
-        assert_eq!(span.take_front(9).count, 1);
-        assert_eq!(span.count, 0);
+    fn a_block_is_taken_from_its_front() {
+        let mut block = Block { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 };
+        assert_eq!(block.take_front(2), Block { count: 2, ..Block { first: 10, stride: 3, count: 5, low: 3, made_ms: 7 } });
+        assert_eq!(block, Block { first: 16, stride: 3, count: 3, low: 1, made_ms: 7 });
+        assert_eq!(block.take_front(2).low, 1);
+        assert_eq!((block.first, block.count, block.low), (22, 1, u64::MAX));
+        assert_eq!(block.take_front(9).count, 1);
+        assert_eq!(block.count, 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Prefetched ranges, and the work that refills them on its own thread or on a worker's.
 
+use super::block::Block;
 use super::current::{Left, MOST, Past};
-use super::span::Span;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::lease::Due;
@@ -45,7 +45,7 @@ pub(crate) struct Need {
 #[derive(Debug)]
 pub(crate) enum Filled {
     /// At least one number.
-    Spans(Vec<Span>),
+    Blocks(Vec<Block>),
     /// Nothing yet, and nothing wrong: to be asked again, with the same need, after this long.
     Again(Duration),
 }
@@ -72,14 +72,14 @@ pub(crate) trait Fill: Send {
 }
 
 /// The ranges of one process that nobody uses yet.
-pub(super) struct Depot {
+pub(super) struct Buffer {
     /// The name under which a call remembers how many attempts it has seen.
     pub(super) name: u64,
     pub(super) process: u64,
     state: Mutex<State>,
     /// There are numbers, or a reason why there are none.
     ready: Condvar,
-    /// There is something to do for the depot's own thread ...
+    /// There is something to do for the buffer's own thread ...
     work: Condvar,
     /// ... or for the worker's.
     bell: Option<Waker>,
@@ -110,7 +110,7 @@ struct Rest {
 }
 
 pub(super) struct State {
-    spans: VecDeque<Span>,
+    blocks: VecDeque<Block>,
     /// The range being used, and earlier ones.
     pub(super) past: Past,
     /// The number of numbers in them.
@@ -162,15 +162,15 @@ fn may_pass(error: &Error) -> bool {
 }
 
 impl State {
-    /// The next span, or as much of it as is used at once; `None` where there is none.
-    pub(super) fn pop(&mut self) -> Option<Span> {
-        let next = self.spans.front_mut()?;
-        let span = next.take_front(MOST);
+    /// The next block, or as much of it as is used at once; `None` where there is none.
+    pub(super) fn pop(&mut self) -> Option<Block> {
+        let next = self.blocks.front_mut()?;
+        let block = next.take_front(MOST);
         if next.count == 0 {
-            self.spans.pop_front();
+            self.blocks.pop_front();
         }
-        self.prepared -= span.count;
-        Some(span)
+        self.prepared -= block.count;
+        Some(block)
     }
 
     /// Another generation is used, or none; the one before was left so.
@@ -192,7 +192,7 @@ impl State {
     /// Drops what is prepared, and what is just being prepared. Others are prepared for who waits or comes later: a machine
     /// that is cloned before that must have none.
     pub(super) fn drop_all(&mut self) {
-        self.spans.clear();
+        self.blocks.clear();
         self.past.forget();
         self.prepared = 0;
         self.dropped += 1;
@@ -220,10 +220,10 @@ impl State {
     }
 }
 
-impl Depot {
+impl Buffer {
     pub(super) fn new(process: u64, bell: Option<Waker>) -> Self {
         let state = State {
-            spans: VecDeque::new(),
+            blocks: VecDeque::new(),
             past: Past::default(),
             prepared: 0,
             waiting: 0,
@@ -243,7 +243,7 @@ impl Depot {
             using: None,
             counts: Counts::default(),
         };
-        Depot { name: NAMES.fetch_add(1, Relaxed), process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
+        Buffer { name: NAMES.fetch_add(1, Relaxed), process, state: Mutex::new(state), ready: Condvar::new(), work: Condvar::new(), bell }
     }
 
     /// No code panics while it holds this lock, except by a defect that is reported elsewhere.
@@ -251,7 +251,7 @@ impl Depot {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether this process is a forked child of the depot's: a caller's callback may have forked. Takes no lock: after a fork, a
+    /// Returns whether this process is a forked child of the buffer's: a caller's callback may have forked. Takes no lock: after a fork, a
     /// thread that no longer exists may hold it.
     pub(super) fn is_a_parents(&self) -> bool {
         !fork::mark().is_still(self.process)
@@ -378,7 +378,7 @@ impl Depot {
         self.ready.notify_all();
     }
 
-    /// Parks a thread of the depot's own until there is something to do.
+    /// Parks a thread of the buffer's own until there is something to do.
     pub(super) fn park(&self) {
         let mut state = self.lock();
         loop {
@@ -450,17 +450,17 @@ impl State {
                 return;
             }
             // What was prepared before everything was dropped goes the same way.
-            Ok(Filled::Spans(_)) if dropped => {
+            Ok(Filled::Blocks(_)) if dropped => {
                 self.failed = false;
                 self.run = None;
             }
-            Ok(Filled::Spans(spans)) => {
+            Ok(Filled::Blocks(blocks)) => {
                 self.failed = false;
                 run.pause = FIRST_PAUSE;
                 self.trouble = trouble;
                 self.wished = false;
-                self.prepared += spans.iter().map(|span| span.count).sum::<u64>();
-                self.spans.extend(spans);
+                self.prepared += blocks.iter().map(|block| block.count).sum::<u64>();
+                self.blocks.extend(blocks);
                 // Here, and not at the next look: what is used meanwhile is prepared again when it is wanted.
                 if self.is_full() {
                     self.run = None;
@@ -484,7 +484,7 @@ impl State {
 }
 
 /// A caller that waits, until it is dropped: also where who is asked whether to go on panics.
-struct Waits<'a>(&'a Depot);
+struct Waits<'a>(&'a Buffer);
 
 impl<'a> Waits<'a> {
     /// `None` in a child that was forked by who was asked.
@@ -508,8 +508,8 @@ impl Rest {
     }
 }
 
-/// A depot and what sees to it, which ends with it.
-pub(super) struct Staffed(pub(super) Arc<Depot>);
+/// A buffer and what sees to it, which ends with it.
+pub(super) struct Staffed(pub(super) Arc<Buffer>);
 
 impl Drop for Staffed {
     fn drop(&mut self) {

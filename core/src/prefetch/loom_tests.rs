@@ -1,7 +1,7 @@
 //! The hand-over of numbers, under every interleaving (see the generator's loom tests).
 
 use super::current::{Current, Past};
-use super::{Chain, Fill, Filled, Levels, Need, Purpose, Span};
+use super::{Block, Fill, Filled, Levels, Need, Prefetch, Purpose};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::wait::Wait;
@@ -30,7 +30,7 @@ struct Shared(std::sync::Arc<Pairs>);
 impl Fill for Filler {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
         let first = self.0.next.fetch_add(2, Ordering::Relaxed);
-        Ok(Filled::Spans(vec![Span { first, stride: 1, count: 2, low: 0, made_ms: 0 }]))
+        Ok(Filled::Blocks(vec![Block { first, stride: 1, count: 2, low: 0, made_ms: 0 }]))
     }
 
     fn levels(&self) -> Levels {
@@ -56,13 +56,13 @@ impl Purpose for Shared {
     }
 }
 
-fn chain(low: u64, high: u64) -> Arc<Chain> {
+fn prefetch(low: u64, high: u64) -> Arc<Prefetch> {
     let pairs = std::sync::Arc::new(Pairs { next: AtomicU64::new(0), levels: Levels { low, high } });
-    Arc::new(Chain::new(std::sync::Arc::new(Shared(pairs))))
+    Arc::new(Prefetch::new(std::sync::Arc::new(Shared(pairs))))
 }
 
-fn take(chain: &Chain, count: usize) -> Vec<u64> {
-    (0..count).map(|_| chain.take(1, Duration::MAX).expect("numbers come").first).collect()
+fn take(prefetch: &Prefetch, count: usize) -> Vec<u64> {
+    (0..count).map(|_| prefetch.take(1, Duration::MAX).expect("numbers come").first).collect()
 }
 
 fn assert_unique(mut numbers: Vec<u64>) {
@@ -75,81 +75,81 @@ fn assert_unique(mut numbers: Vec<u64>) {
 #[test]
 fn loom_a_range_is_handed_over_near_empty() {
     model(|| {
-        let chain = chain(2, 2);
+        let prefetch = prefetch(2, 2);
         let other = {
-            let chain = Arc::clone(&chain);
-            thread::spawn(move || take(&chain, 2))
+            let prefetch = Arc::clone(&prefetch);
+            thread::spawn(move || take(&prefetch, 2))
         };
-        let mine = take(&chain, 1);
+        let mine = take(&prefetch, 1);
         let theirs = other.join().unwrap();
         assert!(theirs.is_sorted_by(|a, b| a < b), "{theirs:?}");
         assert_unique([mine, theirs].concat());
-        chain.close();
+        prefetch.close();
     });
 }
 
 #[test]
 fn loom_single_numbers_are_fetched_for_who_waits() {
     model(|| {
-        let chain = chain(0, 0);
+        let prefetch = prefetch(0, 0);
         let other = {
-            let chain = Arc::clone(&chain);
-            thread::spawn(move || take(&chain, 1))
+            let prefetch = Arc::clone(&prefetch);
+            thread::spawn(move || take(&prefetch, 1))
         };
-        let mine = take(&chain, 1);
+        let mine = take(&prefetch, 1);
         assert_unique([mine, other.join().unwrap()].concat());
-        chain.close();
+        prefetch.close();
     });
 }
 
 #[test]
 fn loom_what_was_prepared_before_a_drop_is_not_given_out_after_it() {
     model(|| {
-        let chain = chain(4, 4);
-        let before = take(&chain, 1);
-        chain.drop_prepared().unwrap();
-        let after = take(&chain, 1);
+        let prefetch = prefetch(4, 4);
+        let before = take(&prefetch, 1);
+        prefetch.drop_prepared().unwrap();
+        let after = take(&prefetch, 1);
         // The first range is 0 and 1.
         assert!(after[0] > 1, "{before:?} {after:?}");
-        chain.close();
+        prefetch.close();
     });
 }
 
 #[test]
 fn loom_a_close_ends_whoever_waits() {
     model(|| {
-        let chain = chain(2, 2);
+        let prefetch = prefetch(2, 2);
         let other = {
-            let chain = Arc::clone(&chain);
-            thread::spawn(move || chain.take(1, Duration::MAX).map(|taken| taken.first))
+            let prefetch = Arc::clone(&prefetch);
+            thread::spawn(move || prefetch.take(1, Duration::MAX).map(|taken| taken.first))
         };
-        chain.close();
+        prefetch.close();
         match other.join().unwrap() {
             Ok(number) => assert_eq!(number, 0),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Closed),
         }
-        assert!(chain.take(1, Duration::MAX).is_err());
+        assert!(prefetch.take(1, Duration::MAX).is_err());
     });
 }
 
 #[test]
-fn loom_a_full_depot_rests() {
+fn loom_a_full_buffer_rests() {
     model(|| {
-        let chain = chain(2, 4);
-        chain.prepare(&Wait::from(Duration::MAX)).unwrap();
-        assert_eq!(chain.prepared().unwrap(), 4);
-        let mine = take(&chain, 3);
+        let prefetch = prefetch(2, 4);
+        prefetch.prepare(&Wait::from(Duration::MAX)).unwrap();
+        assert_eq!(prefetch.prepared().unwrap(), 4);
+        let mine = take(&prefetch, 3);
         assert_eq!(mine, [0, 1, 2]);
-        chain.close();
+        prefetch.close();
     });
 }
 
 #[test]
-fn loom_spans_change_while_numbers_are_taken() {
+fn loom_blocks_change_while_numbers_are_taken() {
     for most in [1, 2] {
         model(move || {
             let (current, mark) = (Arc::new(Current::new()), fork::mark());
-            let put = |current: &Current, first| current.put(mark.current(), Span { first, stride: 1, count: 2, low: 0, made_ms: 0 });
+            let put = |current: &Current, first| current.put(mark.current(), Block { first, stride: 1, count: 2, low: 0, made_ms: 0 });
             let take = move |current: &Current, most| match most {
                 1 => current.take_one(mark).map_or(vec![], |(number, _)| vec![number]),
                 _ => current.take(mark, most).map_or(vec![], |taken| (taken.first..taken.first + taken.count).collect()),
@@ -173,17 +173,17 @@ fn loom_who_looks_late_has_the_number_of_its_step() {
         let (current, mark, past) = (Arc::new(Current::new()), fork::mark(), Arc::new(Mutex::new(Past::default())));
         let put = |current: &Current, past: &Mutex<Past>, first| {
             let mut past = past.lock().unwrap();
-            let span = Span { first, stride: 1, count: 1, low: 0, made_ms: 0 };
-            past.remember(current.put(mark.current(), span), span);
+            let block = Block { first, stride: 1, count: 1, low: 0, made_ms: 0 };
+            past.remember(current.put(mark.current(), block), block);
         };
         put(&current, &past, 10);
         let thread = {
             let (current, past) = (Arc::clone(&current), Arc::clone(&past));
             thread::spawn(move || match current.take_one(mark) {
                 Ok(taken) => Some(taken),
-                // It saw a span being put, and took no step.
+                // It saw a block being put, and took no step.
                 Err(None) => None,
-                Err(Some(step)) => Some(past.lock().unwrap().find(step).expect("the first step in a span has a number")),
+                Err(Some(step)) => Some(past.lock().unwrap().find(step).expect("the first step in a block has a number")),
             })
         };
         for first in [20, 30] {
@@ -197,19 +197,19 @@ fn loom_who_looks_late_has_the_number_of_its_step() {
     });
 }
 
-/// A forked child finds the slot as a thread of its parent's left it that was just putting a span: with all fields of that, but the word.
+/// A forked child finds the slot as a thread of its parent's left it that was just putting a block: with all fields of that, but the word.
 #[test]
 fn loom_what_a_parent_was_about_to_put_is_not_taken_in_its_child() {
     model(|| {
         let (current, mark) = (Arc::new(Current::new()), fork::mark());
-        let span = |first| Span { first, stride: 1, count: 2, low: 0, made_ms: 0 };
-        current.put(mark.current() + 1, span(10));
-        current.store(mark.current() + 1, span(20), 2, usize::MAX);
+        let block = |first| Block { first, stride: 1, count: 2, low: 0, made_ms: 0 };
+        current.put(mark.current() + 1, block(10));
+        current.store(mark.current() + 1, block(20), 2, usize::MAX);
         let thread = {
             let current = Arc::clone(&current);
             thread::spawn(move || current.take_one(mark).ok())
         };
-        current.put(mark.current(), span(30));
+        current.put(mark.current(), block(30));
         let theirs = thread.join().unwrap();
         let all: Vec<_> = [theirs, current.take_one(mark).ok()].into_iter().flatten().map(|(number, _)| number).collect();
         assert!(all == [30] || all == [30, 31] || all == [31], "{all:?}");
