@@ -1,10 +1,10 @@
 //! The time, as the system or the program tells it.
 
 mod counter;
-mod stretch;
+mod validity;
 
 pub use counter::Counter;
-pub(crate) use stretch::{Counts, Stretch};
+pub(crate) use validity::{Counts, Validity};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{AtomicI64, Ordering};
@@ -70,20 +70,20 @@ impl Clock {
         Ok(Reading { unix_ms, ns, count })
     }
 
-    /// Returns the stretch in which the clock surely shows the tick of a reading; the tick ends at `end_ms`.
-    pub(crate) fn stretch(&self, reading: &Reading, tick: u64, end_ms: i64) -> Stretch {
+    /// Returns the validity in which the clock surely shows the tick of a reading; the tick ends at `end_ms`.
+    pub(crate) fn validity(&self, reading: &Reading, tick: u64, end_ms: i64) -> Validity {
         let left = (end_ms.saturating_sub(reading.unix_ms).max(0) as u64).saturating_mul(1_000_000).saturating_sub(reading.ns);
-        self.counter().and_then(|counter| counter.stretch(reading.count, left)).unwrap_or(Stretch::of_tick(tick))
+        self.counter().and_then(|counter| counter.validity(reading.count, left)).unwrap_or(Validity::of_tick(tick))
     }
 
-    /// Tells whether the clock still shows the tick of a stretch. `tick` reads the clock, for stretches without counts. Only a clock with a
-    /// counter makes stretches with counts.
+    /// Tells whether the clock still shows the tick of a validity. `tick` reads the clock, for validities without counts. Only a clock with a
+    /// counter makes validities with counts.
     #[inline(always)]
-    pub(crate) fn shows(&self, stretch: Stretch, tick: impl FnOnce() -> u64) -> bool {
-        if stretch.is_of_counts() { stretch.holds(self.count()) } else { Stretch::of_tick(tick()) == stretch }
+    pub(crate) fn shows(&self, validity: Validity, tick: impl FnOnce() -> u64) -> bool {
+        if validity.is_of_counts() { validity.holds(self.count()) } else { Validity::of_tick(tick()) == validity }
     }
 
-    /// Tells whether, by the counter, the clock still shows the tick of a stretch.
+    /// Tells whether, by the counter, the clock still shows the tick of a validity.
     #[inline(always)]
     pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
         counts.are_some() && counts.hold(self.count())
@@ -98,9 +98,9 @@ impl Clock {
         counter::read()
     }
 
-    /// Tells whether a reading with this tick lies in a stretch.
-    pub(crate) fn showed(&self, stretch: Stretch, reading: &Reading, tick: u64) -> bool {
-        if stretch.is_of_counts() { stretch.holds(reading.count) } else { stretch == Stretch::of_tick(tick) }
+    /// Tells whether a reading with this tick lies in a validity.
+    pub(crate) fn showed(&self, validity: Validity, reading: &Reading, tick: u64) -> bool {
+        if validity.is_of_counts() { validity.holds(reading.count) } else { validity == Validity::of_tick(tick) }
     }
 
     fn counter(&self) -> Option<&Counter> {
@@ -145,12 +145,12 @@ impl Clock {
 pub(crate) struct Millisecond {
     clock: Clock,
     unix_ms: i64,
-    stretch: Stretch,
+    validity: Validity,
 }
 
 impl Millisecond {
     pub(crate) fn new() -> Self {
-        Millisecond { clock: Clock::system(), unix_ms: i64::MIN, stretch: Stretch::NONE }
+        Millisecond { clock: Clock::system(), unix_ms: i64::MIN, validity: Validity::NONE }
     }
 
     /// Returns the millisecond read last.
@@ -161,13 +161,13 @@ impl Millisecond {
     /// Tells whether the clock may have moved to another millisecond.
     #[inline(always)]
     pub(crate) fn has_passed(&self) -> bool {
-        !self.clock.shows(self.stretch, || system_ms() as u64)
+        !self.clock.shows(self.validity, || system_ms() as u64)
     }
 
     pub(crate) fn read(&mut self) {
         let Ok(reading) = self.clock.read() else { return };
         self.unix_ms = reading.unix_ms;
-        self.stretch = self.clock.stretch(&reading, reading.unix_ms as u64, reading.unix_ms.saturating_add(1));
+        self.validity = self.clock.validity(&reading, reading.unix_ms as u64, reading.unix_ms.saturating_add(1));
     }
 }
 
@@ -198,14 +198,14 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     #[test]
-    fn while_a_stretch_lasts_the_system_shows_its_millisecond() {
+    fn while_a_validity_lasts_the_system_shows_its_millisecond() {
         let clock = Clock::system();
         for _ in 0..200 {
             let reading = clock.read().unwrap();
-            let stretch = clock.stretch(&reading, reading.unix_ms as u64, reading.unix_ms + 1);
+            let validity = clock.validity(&reading, reading.unix_ms as u64, reading.unix_ms + 1);
             loop {
                 let now = system_ms();
-                if !clock.shows(stretch, || system_ms() as u64) {
+                if !clock.shows(validity, || system_ms() as u64) {
                     break;
                 }
                 assert_eq!(now, reading.unix_ms);
@@ -214,15 +214,15 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_ends_with_its_tick_or_after_a_millisecond() {
+    fn a_validity_ends_with_its_tick_or_after_a_millisecond() {
         let (time, counts) = (Arc::new(AtomicI64::new(1_000)), Arc::new(AtomicU64::new(5_000_000)));
         let clock = Clock::Simulated(Arc::clone(&time), Counter::injected(Arc::clone(&counts)));
         for (end_ms, lasts) in [(1_001, 1_000_000), (1_007, 1_000_000), (1_000, 0)] {
             let reading = clock.read().unwrap();
-            let stretch = clock.stretch(&reading, 7, end_ms);
+            let validity = clock.validity(&reading, 7, end_ms);
             let shown = |passed: u64| {
                 counts.store(5_000_000 + passed, Ordering::SeqCst);
-                let shown = clock.shows(stretch, || 8);
+                let shown = clock.shows(validity, || 8);
                 counts.store(5_000_000, Ordering::SeqCst);
                 shown
             };
@@ -230,6 +230,6 @@ mod tests {
             assert!(!shown(lasts) && !shown(lasts + 1_000_000_000), "until {end_ms}");
         }
         let before_1970 = Reading { unix_ms: -1, ns: 999_999, count: 0 };
-        assert!(!clock.shows(clock.stretch(&before_1970, 7, 0), || 8), "a nanosecond is less than a unit");
+        assert!(!clock.shows(clock.validity(&before_1970, 7, 0), || 8), "a nanosecond is less than a unit");
     }
 }

@@ -220,18 +220,18 @@ MUTANTS = [
 # The same, and which tests are to fail.
 FOUND_BY_TESTS = [
     (
-        "a stretch of counts is longer than its tick",
+        "a validity of counts is longer than its tick",
         "(rate - rate / MARGIN)",
         "(rate + rate / MARGIN)",
-        "clock::tests::while_a_stretch_lasts",
+        "clock::tests::while_a_validity_lasts",
     ),
     (
-        "a stretch outlives its tick",
+        "a validity outlives its tick",
         ".saturating_sub(reading.ns);",
         ".saturating_sub(0 & reading.ns);",
-        "clock::tests::while_a_stretch",
+        "clock::tests::while_a_validity",
     ),
-    ("a stretch lasts for more than 1 ms", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::a_stretch_ends"),
+    ("a validity lasts for more than 1 ms", "ns.min(LONGEST_NS)", "ns.max(LONGEST_NS)", "clock::tests::a_validity_ends"),
     (
         "a counter that went back is believed",
         ".wrapping_sub(self.0 >> Self::UNIT)",
@@ -314,8 +314,8 @@ FOUND_BY_TESTS = [
     ("a step is taken for another generation's", "*of == generation)?", "*of >= generation)?", "prefetch::current"),
     (
         "a batch is stamped with a tick that is over",
-        "        if !shows(stretch) {\n            return None;",
-        "        if !shows(stretch) && most == 0 {\n            return None;",
+        "        if !shows(validity) {\n            return None;",
+        "        if !shows(validity) && most == 0 {\n            return None;",
         "generator::lease",
     ),
     ("a batch goes beyond the gate", "let count = most.min(left);", "let count = most.max(1);", "loom_batches"),

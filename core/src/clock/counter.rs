@@ -5,7 +5,7 @@
 //! tick, and for 1 ms at most, the counter alone tells that the tick lasts: an error of the counter ends with that millisecond. While
 //! the rate is unknown, or after it changed (the machine was suspended or moved to another host), every ID reads the wall clock.
 
-use super::stretch::Stretch;
+use super::validity::Validity;
 use crate::cancel::Uncancelled;
 use crate::fork::PerProcess;
 use crate::sync::{AtomicU64, Mutex, Ordering};
@@ -58,15 +58,15 @@ impl Counter {
         self.injected.as_ref().map_or_else(read, |counts| counts.load(Ordering::SeqCst))
     }
 
-    /// Returns the stretch from a count on in which surely less than `ns` (at most 1 ms) has passed; `None` while the rate is unknown.
-    pub(super) fn stretch(&self, from: u64, ns: u64) -> Option<Stretch> {
+    /// Returns the validity from a count on in which surely less than `ns` (at most 1 ms) has passed; `None` while the rate is unknown.
+    pub(super) fn validity(&self, from: u64, ns: u64) -> Option<Validity> {
         let ns = ns.min(LONGEST_NS);
         #[cfg(all(test, not(loom)))]
         if self.injected.is_some() {
-            return Stretch::of_counts(from, ns);
+            return Validity::of_counts(from, ns);
         }
         let rate = measure();
-        Stretch::of_counts(from, at_rate(rate, ns.saturating_sub(EARLY_NS)))
+        Validity::of_counts(from, at_rate(rate, ns.saturating_sub(EARLY_NS)))
     }
 }
 
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn a_rate_that_no_counter_has_does_not_overflow() {
         let (rate, ..) = judge(Some(pair(0, 0)), pair(u64::MAX / 2, 1_000), 0);
-        assert!(Stretch::of_counts(0, at_rate(rate, LONGEST_NS)).is_some());
+        assert!(Validity::of_counts(0, at_rate(rate, LONGEST_NS)).is_some());
     }
 
     #[test]
@@ -516,14 +516,14 @@ mod tests {
     fn the_processors_counter_becomes_known() {
         let Some(counter) = Counter::of_the_processor() else { return };
         let since = Instant::now();
-        let stretch = loop {
+        let validity = loop {
             let (begin, from) = (Instant::now(), counter.now());
-            if let Some(stretch) = counter.stretch(from, LONGEST_NS) {
-                break (stretch, begin);
+            if let Some(validity) = counter.validity(from, LONGEST_NS) {
+                break (validity, begin);
             }
             assert!(since.elapsed() < Duration::from_secs(60), "its rate is not known");
         };
-        while stretch.0.holds(counter.now()) {}
-        assert!(stretch.1.elapsed() > Duration::from_micros(900), "it was given up after {:?}", stretch.1.elapsed());
+        while validity.0.holds(counter.now()) {}
+        assert!(validity.1.elapsed() > Duration::from_micros(900), "it was given up after {:?}", validity.1.elapsed());
     }
 }

@@ -1,7 +1,7 @@
 //! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
 
 use super::tally::Tally;
-use crate::clock::Stretch;
+use crate::clock::Validity;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Counter;
@@ -79,12 +79,12 @@ unsafe impl Sync for Lease {}
 
 /// The finding of the slow path, for the fast path: read by every call, written once a tick.
 ///
-/// Its two halves may be read torn, which is harmless. A fresh `stretch` with an older `last`: the claim
-/// is discarded and the slow path taken. A fresh `last` with an older `stretch`: the clock of the thread
+/// Its two halves may be read torn, which is harmless. A fresh `validity` with an older `last`: the claim
+/// is discarded and the slow path taken. A fresh `last` with an older `validity`: the clock of the thread
 /// that wrote it did show that time, so the words up to `last` were due.
 struct Gate {
-    /// The tick of the clock for which `last` holds, as a [`Stretch`].
-    stretch: AtomicU64,
+    /// The tick of the clock for which `last` holds, as a [`Validity`].
+    validity: AtomicU64,
     /// The last word that may be issued in that tick, never above `bound`.
     last: AtomicU64,
     /// The last word that the lease allows.
@@ -98,7 +98,7 @@ impl Lease {
     /// A lease whose first word is `first` and whose last is `bound`.
     pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
         let gate = Gate {
-            stretch: AtomicU64::new(Stretch::NONE.to_bits()),
+            validity: AtomicU64::new(Validity::NONE.to_bits()),
             last: AtomicU64::new(0),
             bound: AtomicU64::new(bound.min(LAST)),
             recalls: AtomicU64::new(0),
@@ -111,8 +111,8 @@ impl Lease {
 
     /// The fast path: one word, if the gate is open for the tick that the clock shows.
     #[inline(always)]
-    pub(crate) fn claim_one(&self, shows: impl FnOnce(Stretch) -> bool) -> Option<u64> {
-        if !shows(Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire))) {
+    pub(crate) fn claim_one(&self, shows: impl FnOnce(Validity) -> bool) -> Option<u64> {
+        if !shows(Validity::from_bits(self.gate.validity.load(Ordering::Acquire))) {
             return None;
         }
         let word = self.next.fetch_add(1, Ordering::AcqRel);
@@ -123,11 +123,11 @@ impl Lease {
         self.refused(word)
     }
 
-    /// The fast path of a batch: up to `most` words that are left behind the gate, and the stretch for which it is open. By compare-and-swap,
+    /// The fast path of a batch: up to `most` words that are left behind the gate, and the validity for which it is open. By compare-and-swap,
     /// which never goes beyond its end.
-    pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Stretch) -> bool) -> Option<(Claim, Stretch)> {
-        let stretch = Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire));
-        if !shows(stretch) {
+    pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Validity) -> bool) -> Option<(Claim, Validity)> {
+        let validity = Validity::from_bits(self.gate.validity.load(Ordering::Acquire));
+        if !shows(validity) {
             return None;
         }
         let mut first = self.next.load(Ordering::Acquire);
@@ -136,7 +136,7 @@ impl Lease {
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
             match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some((Claim { first, count, entered: false }, stretch)),
+                Ok(_) => return Some((Claim { first, count, entered: false }, validity)),
                 Err(next) => first = next,
             }
         }
@@ -191,20 +191,20 @@ impl Lease {
         }
     }
 
-    /// Lets the fast path issue words up to `last` while the clock shows the tick of a stretch.
-    pub(crate) fn open_gate(&self, stretch: Stretch, last: u64) {
+    /// Lets the fast path issue words up to `last` while the clock shows the tick of a validity.
+    pub(crate) fn open_gate(&self, validity: Validity, last: u64) {
         self.gate.last.store(last.min(self.bound()), Ordering::Release);
-        self.gate.stretch.store(stretch.to_bits(), Ordering::Release);
+        self.gate.validity.store(validity.to_bits(), Ordering::Release);
     }
 
     /// Returns the tick for which the gate is open, and the last word.
-    pub(crate) fn gate(&self) -> (Stretch, u64) {
-        (Stretch::from_bits(self.gate.stretch.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
+    pub(crate) fn gate(&self) -> (Validity, u64) {
+        (Validity::from_bits(self.gate.validity.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
     }
 
     /// Sends every call to the slow path, so that calls which fail do not run the word ahead.
     pub(crate) fn close_gate(&self) {
-        self.gate.stretch.store(Stretch::NONE.to_bits(), Ordering::Release);
+        self.gate.validity.store(Validity::NONE.to_bits(), Ordering::Release);
     }
 
     /// Moves the next word up to at least `word`.
@@ -411,7 +411,7 @@ impl LeasePointer {
         let of = self.get();
         let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Acquire));
         let gate = Gate {
-            stretch: copied(&of.gate.stretch),
+            validity: copied(&of.gate.validity),
             last: copied(&of.gate.last),
             bound: copied(&of.gate.bound),
             recalls: copied(&of.gate.recalls),
@@ -430,12 +430,13 @@ mod tests {
     #[test]
     fn a_batch_is_claimed_behind_the_gate_alone() {
         let lease = Lease::new(1, 0, 0, 16, 100);
-        let tick = Stretch::of_tick(1);
-        let claim =
-            |most, shown| lease.claim_some(most, |stretch| stretch == shown).map(|(words, stretch)| (words.first, words.count, stretch));
+        let tick = Validity::of_tick(1);
+        let claim = |most, shown| {
+            lease.claim_some(most, |validity| validity == shown).map(|(words, validity)| (words.first, words.count, validity))
+        };
         assert_eq!(claim(5, tick), None, "the gate is closed");
         lease.open_gate(tick, 31);
-        assert_eq!(claim(5, Stretch::of_tick(2)), None, "the clock shows another tick");
+        assert_eq!(claim(5, Validity::of_tick(2)), None, "the clock shows another tick");
         assert_eq!([claim(5, tick), claim(100, tick), claim(1, tick)], [Some((16, 5, tick)), Some((21, 11, tick)), None]);
         assert_eq!(lease.next(), 32, "nothing is claimed beyond the gate");
         lease.open_gate(tick, 200);

@@ -6,7 +6,7 @@
 //! ```
 
 use super::{Claim, Generator, Lease, LeasePointer};
-use crate::clock::{Clock, Stretch};
+use crate::clock::{Clock, Validity};
 use crate::error::ErrorKind;
 use crate::fork;
 use crate::id::Id;
@@ -46,7 +46,7 @@ fn lease(node: u64, bound: u64) -> Lease {
 
 /// While the clock shows this tick.
 fn claim_one(lease: &Lease, tick: u64) -> Option<u64> {
-    lease.claim_one(|stretch| stretch == Stretch::of_tick(tick))
+    lease.claim_one(|validity| validity == Validity::of_tick(tick))
 }
 
 fn next_id(generator: &Generator) -> crate::error::Result<Id> {
@@ -78,7 +78,7 @@ fn assert_unique(mut ids: Vec<i64>) {
 fn loom_gate_near_its_end() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
-        lease.open_gate(Stretch::of_tick(0), 2);
+        lease.open_gate(Validity::of_tick(0), 2);
         let other = Arc::clone(&lease);
         let thread = thread::spawn(move || [claim_one(&other, 0), claim_one(&other, 0)]);
         let mut words: Vec<_> = [claim_one(&lease, 0), claim_one(&lease, 0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
@@ -91,9 +91,9 @@ fn loom_gate_near_its_end() {
 fn loom_batches_and_single_words_at_the_gate() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
-        lease.open_gate(Stretch::of_tick(0), 3);
+        lease.open_gate(Validity::of_tick(0), 3);
         let other = Arc::clone(&lease);
-        let batch = |lease: &Lease, most| match lease.claim_some(most, |stretch| stretch == Stretch::of_tick(0)) {
+        let batch = |lease: &Lease, most| match lease.claim_some(most, |validity| validity == Validity::of_tick(0)) {
             Some((words, _)) => (words.first..words.first + words.count).collect(),
             None => vec![],
         };
@@ -131,7 +131,7 @@ fn loom_a_batch_is_claimed_while_the_lease_is_swapped() {
 fn loom_a_lone_caller_loses_no_sequence_number() {
     model(|| {
         let lease = lease(1, UNBOUNDED);
-        lease.open_gate(Stretch::of_tick(0), 0);
+        lease.open_gate(Validity::of_tick(0), 0);
         assert_eq!(claim_one(&lease, 0), Some(0));
         assert_eq!((claim_one(&lease, 0), claim_one(&lease, 0)), (None, None));
         assert_eq!(lease.next(), 1);
@@ -185,7 +185,7 @@ fn loom_who_shows_a_later_tick_closes_the_gate_after_it_was_opened() {
         let (other, reading) = (Arc::clone(&ids), ids.clock.read().expect("it is set"));
         let late = thread::spawn(move || {
             other.open_gate(other.lease.get(), 9, &reading, 10, 10);
-            other.lease.get().gate().0 == Stretch::of_tick(10)
+            other.lease.get().gate().0 == Validity::of_tick(10)
         });
         ids.set_time(20).expect("a manual clock");
         let (_, last) = ids.lease.get().gate();
@@ -260,7 +260,7 @@ fn loom_a_slot_is_given_back_above_everything_issued() {
 fn loom_a_raise_is_not_handed_back() {
     model(|| {
         let lease = Arc::new(Lease::new(fork::mark().current(), 1, 4, 3, UNBOUNDED));
-        lease.open_gate(Stretch::of_tick(0), 2);
+        lease.open_gate(Validity::of_tick(0), 2);
         let other = Arc::clone(&lease);
         let thread = thread::spawn(move || claim_one(&other, 0));
         lease.raise(4);
@@ -273,7 +273,7 @@ fn loom_a_raise_is_not_handed_back() {
 fn loom_lease_swap() {
     model(|| {
         let pointer = Arc::new(LeasePointer::new(lease(1, UNBOUNDED)).0);
-        pointer.get().open_gate(Stretch::of_tick(5), UNBOUNDED);
+        pointer.get().open_gate(Validity::of_tick(5), UNBOUNDED);
         let other = Arc::clone(&pointer);
         let thread = thread::spawn(move || {
             let lease = other.get();
@@ -400,7 +400,7 @@ fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
 fn loom_calls_that_fail_do_not_run_a_frozen_word_ahead() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
-        lease.open_gate(Stretch::of_tick(0), 9);
+        lease.open_gate(Validity::of_tick(0), 9);
         let next = lease.freeze();
         let other = Arc::clone(&lease);
         let thread = thread::spawn(move || assert_eq!((claim_one(&other, 0), claim_one(&other, 0)), (None, None)));

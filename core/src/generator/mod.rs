@@ -15,7 +15,7 @@ mod wait;
 pub(crate) use lease::{Claim, Lease, LeasePointer, Owner};
 pub(crate) use observe::check_observed;
 
-use crate::clock::{Clock, Counts, Reading, Stretch};
+use crate::clock::{Clock, Counts, Reading, Validity};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess, Written};
 use crate::id::Id;
@@ -107,7 +107,7 @@ pub(crate) struct Claimed<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) words: Claim,
     /// The validity of the tick in which they were claimed.
-    pub(crate) stretch: Stretch,
+    pub(crate) validity: Validity,
 }
 
 impl Generator {
@@ -190,7 +190,7 @@ impl Generator {
         if !self.is_of_this_process(lease) {
             return None;
         }
-        lease.claim_one(|stretch| self.shows(stretch)).map(|word| self.packing.id(lease.node_bits, word))
+        lease.claim_one(|validity| self.shows(validity)).map(|word| self.packing.id(lease.node_bits, word))
     }
 
     /// The next ID by the slow path; waits as the policies say, and as the caller may.
@@ -224,10 +224,10 @@ impl Generator {
         let lease = self.lease.get();
         // Without the system's clock where the gate stands open, as for a single ID: half of what a claim costs.
         if self.is_of_this_process(lease)
-            && let Some((words, stretch)) = lease.claim_some(most, |stretch| self.shows(stretch))
+            && let Some((words, validity)) = lease.claim_some(most, |validity| self.shows(validity))
         {
             wait.go_on();
-            return Ok(Claimed { lease, words, stretch });
+            return Ok(Claimed { lease, words, validity });
         }
         self.claim_by_the_clock(most, wait)
     }
@@ -257,9 +257,9 @@ impl Generator {
                     if words.entered {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
-                    let stretch = self.open_gate(lease, limit, &reading, now, seen);
+                    let validity = self.open_gate(lease, limit, &reading, now, seen);
                     wait.go_on();
-                    return Ok(Claimed { lease, words, stretch });
+                    return Ok(Claimed { lease, words, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
                 // A swap is under way, and the next lease is there in a moment; or it was given up.
@@ -282,25 +282,25 @@ impl Generator {
     }
 
     /// Lets the fast path issue words up to `limit` in the tick `now` of a reading, unless it may already.
-    fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Stretch {
-        let (stretch, last) = lease.gate();
-        if last == limit.min(lease.bound()) && self.clock.showed(stretch, reading, now) {
-            return stretch;
+    fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Validity {
+        let (validity, last) = lease.gate();
+        if last == limit.min(lease.bound()) && self.clock.showed(validity, reading, now) {
+            return validity;
         }
-        let stretch = self.clock.stretch(reading, now, self.layout.tick_start_ms(now + 1));
-        lease.open_gate(stretch, limit);
+        let validity = self.clock.validity(reading, now, self.layout.tick_start_ms(now + 1));
+        lease.open_gate(validity, limit);
         // The clock may have shown a later tick since the reading, and gone back: then the gate is not open to that. Whoever shows one from here
         // on closes the gate, or opens it anew, after this.
         if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {
             lease.close_gate();
         }
-        stretch
+        validity
     }
 
-    /// Returns whether the clock still shows the tick of a stretch.
+    /// Returns whether the clock still shows the tick of a validity.
     #[inline(always)]
-    pub(crate) fn shows(&self, stretch: Stretch) -> bool {
-        self.clock.shows(stretch, || self.tick())
+    pub(crate) fn shows(&self, validity: Validity) -> bool {
+        self.clock.shows(validity, || self.tick())
     }
 
     /// Returns whether the counter alone says so.
@@ -311,8 +311,8 @@ impl Generator {
 
     /// Asks the clock itself, for a thread that read it when `seen` was the highest tick: the clock may have been in
     /// another one meanwhile.
-    pub(crate) fn still_shows(&self, stretch: Stretch, seen: u64) -> bool {
-        !stretch.is_of_counts() && self.shows(stretch) && self.seen() == seen
+    pub(crate) fn still_shows(&self, validity: Validity, seen: u64) -> bool {
+        !validity.is_of_counts() && self.shows(validity) && self.seen() == seen
     }
 
     /// The sequence with which a tick starts, when `next` is the next word before it.

@@ -1,7 +1,7 @@
 //! A handle for one thread: blocks of IDs claimed from a shared generator.
 
 use super::Snowflake;
-use crate::clock::{Counts, Stretch};
+use crate::clock::{Counts, Validity};
 use crate::error::Result;
 use crate::generator::{Claimed, Lease};
 use crate::id::Id;
@@ -36,7 +36,7 @@ pub struct Local {
     later: Range<u64>,
     node_bits: u64,
     /// The validity of the tick in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
-    stretch: Stretch,
+    validity: Validity,
     counts: Counts,
     seen: u64,
     /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
@@ -50,7 +50,7 @@ pub struct Local {
 
 impl Local {
     pub(crate) fn new(ids: Snowflake) -> Self {
-        let (stretch, counts) = (Stretch::NONE, Counts::NONE);
+        let (validity, counts) = (Validity::NONE, Counts::NONE);
         Local {
             ids,
             next: 0,
@@ -58,7 +58,7 @@ impl Local {
             step: 0,
             later: 0..0,
             node_bits: 0,
-            stretch,
+            validity,
             counts,
             seen: 0,
             lease: 0,
@@ -89,7 +89,7 @@ impl Local {
         place_of(lease) == self.lease
             && lease.recalls() == self.recalls
             && generator.is_of_this_process(lease)
-            && (generator.counter_shows(self.counts) || generator.still_shows(self.stretch, self.seen))
+            && (generator.counter_shows(self.counts) || generator.still_shows(self.validity, self.seen))
     }
 
     /// The next of those that are left.
@@ -133,10 +133,10 @@ impl Local {
             (self.block, self.process) = (words.count, lease.process);
         }
         before.count(BLOCK);
-        let Claimed { lease, words, stretch } = claimed?;
+        let Claimed { lease, words, validity } = claimed?;
         self.node_bits = lease.node_bits;
         self.later = words.first..words.first + words.count;
-        (self.stretch, self.counts, self.seen) = (stretch, stretch.counts(), seen.max(stretch.tick()));
+        (self.validity, self.counts, self.seen) = (validity, validity.counts(), seen.max(validity.tick()));
         Ok(())
     }
 }

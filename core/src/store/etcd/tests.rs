@@ -137,7 +137,7 @@ fn an_answer_that_stops_half_way() {
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         for _ in 0..600 {
-            // A byte now and then must not stretch the time.
+            // A byte now and then must not validity the time.
             let _ = stream.write_all(b"H");
             std::thread::sleep(Duration::from_millis(100));
         }

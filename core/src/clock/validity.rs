@@ -4,9 +4,9 @@
 ///
 /// A range is its begin and its length in units of `1 << UNIT` counts. Length 0 marks the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stretch(u64);
+pub(crate) struct Validity(u64);
 
-/// The counts of a stretch in two words; empty for the number of a tick.
+/// The counts of a validity in two words; empty for the number of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     begin: u64,
@@ -20,32 +20,32 @@ impl Counts {
         self.length > 0
     }
 
-    /// Does what [`Stretch::holds`] does.
+    /// Does what [`Validity::holds`] does.
     #[inline(always)]
     pub(super) fn hold(self, count: u64) -> bool {
         count.wrapping_sub(self.begin) < self.length
     }
 }
 
-impl Stretch {
+impl Validity {
     /// The unit of a range. A millisecond has some 3,000,000 counts on x86-64 and 24,000 to 1,000,000 on AArch64: the length has room for it,
     /// and a unit is a small part of it.
     const UNIT: u32 = if cfg!(target_arch = "x86_64") { 11 } else { 10 };
     const LENGTH: u64 = (1 << Self::UNIT) - 1;
-    /// A stretch that no clock shows.
-    pub(crate) const NONE: Stretch = Stretch(u64::MAX);
+    /// A validity that no clock shows.
+    pub(crate) const NONE: Validity = Validity(u64::MAX);
 
     /// Returns the range from a count on in which surely fewer than `counts` have passed; `None` below one unit.
     pub(super) fn of_counts(from: u64, counts: u64) -> Option<Self> {
         let begin = from >> Self::UNIT;
         // Rounded down, so that it never reaches beyond.
         let length = (from.saturating_add(counts) >> Self::UNIT) - begin;
-        (length > 0).then_some(Stretch(begin << Self::UNIT | length.min(Self::LENGTH)))
+        (length > 0).then_some(Validity(begin << Self::UNIT | length.min(Self::LENGTH)))
     }
 
-    /// Returns the stretch of a tick whose clock must be read each time. Ticks end with the year 9999, long before they fill the word.
+    /// Returns the validity of a tick whose clock must be read each time. Ticks end with the year 9999, long before they fill the word.
     pub(crate) fn of_tick(tick: u64) -> Self {
-        Stretch(tick << Self::UNIT)
+        Validity(tick << Self::UNIT)
     }
 
     /// Returns the number of the tick; meaningless for a range of counts.
@@ -75,7 +75,7 @@ impl Stretch {
 
     #[inline(always)]
     pub(crate) fn from_bits(bits: u64) -> Self {
-        Stretch(bits)
+        Validity(bits)
     }
 }
 
@@ -83,33 +83,33 @@ impl Stretch {
 mod tests {
     use super::*;
 
-    const UNIT: u64 = 1 << Stretch::UNIT;
+    const UNIT: u64 = 1 << Validity::UNIT;
 
     #[test]
-    fn a_stretch_holds_from_its_begin_and_never_beyond_its_end() {
+    fn a_validity_holds_from_its_begin_and_never_beyond_its_end() {
         for (from, counts) in
             [(0, UNIT), (1, UNIT), (5 * UNIT, 3 * UNIT), (7 * UNIT + 1, 40 * UNIT - 1), (u64::MAX >> 2, 3_000_000), (9, u64::MAX)]
         {
-            let stretch = Stretch::of_counts(from, counts).expect("a unit or more");
-            assert!(stretch.holds(from), "{from} {counts}");
-            assert!(!stretch.holds(from.saturating_add(counts)), "{from} {counts}");
-            assert!(!stretch.holds((from & !(UNIT - 1)).wrapping_sub(1)), "{from} {counts}: before");
+            let validity = Validity::of_counts(from, counts).expect("a unit or more");
+            assert!(validity.holds(from), "{from} {counts}");
+            assert!(!validity.holds(from.saturating_add(counts)), "{from} {counts}");
+            assert!(!validity.holds((from & !(UNIT - 1)).wrapping_sub(1)), "{from} {counts}: before");
         }
-        let stretch = Stretch::of_counts(1000 * UNIT, 500 * UNIT).expect("500 units");
-        assert!([1000, 1001, 1499].iter().all(|units| stretch.holds(units * UNIT)));
-        assert!([0, 999, 1500, 1 << 40].iter().all(|units| !stretch.holds(units * UNIT)));
+        let validity = Validity::of_counts(1000 * UNIT, 500 * UNIT).expect("500 units");
+        assert!([1000, 1001, 1499].iter().all(|units| validity.holds(units * UNIT)));
+        assert!([0, 999, 1500, 1 << 40].iter().all(|units| !validity.holds(units * UNIT)));
     }
 
     #[test]
-    fn less_than_a_unit_is_no_stretch() {
+    fn less_than_a_unit_is_no_validity() {
         for (from, counts) in [(0, 0), (0, UNIT - 1), (1, UNIT - 2), (u64::MAX, u64::MAX)] {
-            assert_eq!(Stretch::of_counts(from, counts), None, "{from} {counts}");
+            assert_eq!(Validity::of_counts(from, counts), None, "{from} {counts}");
         }
     }
 
     #[test]
-    fn a_tick_is_no_stretch_of_counts() {
-        assert!([0, 1, u64::MAX >> Stretch::UNIT].iter().all(|tick| !Stretch::of_tick(*tick).is_of_counts()));
-        assert!((0..64).all(|shift| !Stretch::NONE.holds(1 << shift)) && !Stretch::NONE.holds(0) && !Stretch::NONE.holds(u64::MAX >> 1));
+    fn a_tick_is_no_validity_of_counts() {
+        assert!([0, 1, u64::MAX >> Validity::UNIT].iter().all(|tick| !Validity::of_tick(*tick).is_of_counts()));
+        assert!((0..64).all(|shift| !Validity::NONE.holds(1 << shift)) && !Validity::NONE.holds(0) && !Validity::NONE.holds(u64::MAX >> 1));
     }
 }
