@@ -107,7 +107,7 @@
 //! | `wait` | how long a call may wait, and what ends it sooner |
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
 //! | `generator` | word, gate and lease: the lock-free core |
-//! | `entries` | a map that a process adds to and never takes from |
+//! | `append_map` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, and a store's thread: it keeps leases and refills tags |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
@@ -124,10 +124,10 @@
 #[cfg(feature = "admin")]
 #[doc(hidden)]
 pub mod admin;
+mod append_map;
 mod buffered;
 mod cancel;
 mod clock;
-mod entries;
 mod error;
 mod event;
 mod fork;

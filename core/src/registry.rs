@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Generator, Lease};
 use crate::layout::Shape;
-use crate::lease::{self, Entry};
+use crate::lease::{self, SharedGenerator};
 use crate::policy::Policies;
 use crate::spec::{Plan, Source, Spec};
 use crate::stats;
@@ -28,55 +28,55 @@ struct Key {
     node_bits: u64,
 }
 
-static REGISTRY: ArcSwapOption<HashMap<Key, Arc<Entry>>> = ArcSwapOption::const_empty();
+static REGISTRY: ArcSwapOption<HashMap<Key, Arc<SharedGenerator>>> = ArcSwapOption::const_empty();
 
 /// Finds or makes the generator that a plan of a spec describes, with one more handle on it.
-pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     let node = match &plan.source {
         Source::Fixed(node) => *node,
         Source::Leased(contract) => return lease::open(contract, wait),
     };
     if plan.detached {
-        let entry = Arc::new(make(plan, spec, node, wait)?);
-        stats::register(Arc::downgrade(&entry) as _);
-        return Ok(entry);
+        let shared = Arc::new(make(plan, spec, node, wait)?);
+        stats::register(Arc::downgrade(&shared) as _);
+        return Ok(shared);
     }
     let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node) };
     let mut made = None;
     loop {
         let registry = REGISTRY.load_full();
-        if let Some(entry) = registry.as_ref().and_then(|registry| registry.get(&key))
-            && entry.take_handle()
+        if let Some(shared) = registry.as_ref().and_then(|registry| registry.get(&key))
+            && shared.take_handle()
         {
-            let checked = entry.generator.check_process().and_then(|()| check_policies(entry, plan));
-            return checked.map(|()| Arc::clone(entry)).inspect_err(|_| entry.let_go());
+            let checked = shared.generator.check_process().and_then(|()| check_policies(shared, plan));
+            return checked.map(|()| Arc::clone(shared)).inspect_err(|_| shared.let_go());
         }
-        let entry = match &made {
-            Some(entry) => Arc::clone(entry),
+        let shared = match &made {
+            Some(shared) => Arc::clone(shared),
             None => Arc::clone(made.insert(Arc::new(make(plan, spec, node, wait)?))),
         };
         let mut with = registry.as_deref().cloned().unwrap_or_default();
-        with.insert(key.clone(), Arc::clone(&entry));
+        with.insert(key.clone(), Arc::clone(&shared));
         let before = REGISTRY.compare_and_swap(&registry, Some(Arc::new(with)));
         if before.as_ref().map(Arc::as_ptr) == registry.as_ref().map(Arc::as_ptr) {
-            stats::register(Arc::downgrade(&entry) as _);
-            return Ok(entry);
+            stats::register(Arc::downgrade(&shared) as _);
+            return Ok(shared);
         }
     }
 }
 
-fn check_policies(entry: &Entry, plan: &Plan) -> Result<()> {
+fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
     let describe = |policies: Policies, manual| format!("{policies} clock={}", if manual { "manual" } else { "system" });
-    let open = describe(entry.generator.policies, entry.manual_clock);
+    let open = describe(shared.generator.policies, shared.manual_clock);
     let asked = describe(plan.policies, plan.manual_clock);
     if open == asked {
         return Ok(());
     }
-    let node = entry.generator.lease.get().node;
+    let node = shared.generator.lease.get().node;
     Err(Error::new(ErrorKind::Conflict, format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"")))
 }
 
-fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<Entry> {
+fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGenerator> {
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
@@ -89,7 +89,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<Entry> {
     };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
     let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    Ok(Entry::new(generator, plan.manual_clock, spec.to_string(), None))
+    Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string(), None))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -111,8 +111,8 @@ MUTANTS = [
     ),
     (
         "a slot is given back without the freeze",
-        "let next = entry.generator.lease.freeze(owner);",
-        "let next = Some((owner, entry.generator.lease.get().next()).1);",
+        "let next = shared.generator.lease.freeze(owner);",
+        "let next = Some((owner, shared.generator.lease.get().next()).1);",
     ),
     (
         "a slot is given back as if nothing had been issued",
@@ -405,8 +405,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a lost lease is used to its bound",
-        "if *token == loss.token => entry.generator.lease.freeze(owner),",
-        "if *token == loss.token => Some((owner, entry.generator.lease.get().next()).1),",
+        "if *token == loss.token => shared.generator.lease.freeze(owner),",
+        "if *token == loss.token => Some((owner, shared.generator.lease.get().next()).1),",
         "cases::a_lease_whose_record_was_removed",
     ),
     (

@@ -57,7 +57,7 @@ fn mint(generator: &Generator, count: usize) -> Vec<i64> {
     (0..count).filter_map(|_| next_id(generator).ok()).map(|id| id.get()).collect()
 }
 
-/// Mints like `mint`, but waits for a lease that is being swapped, as an entry does.
+/// Mints like `mint`, but waits for a lease that is being swapped, as a shared generator does.
 fn mint_through_a_swap(generator: &Generator, count: usize) -> Vec<i64> {
     let next = || match next_id(generator) {
         Err(error) if error.kind() == ErrorKind::LeaseExhausted => {

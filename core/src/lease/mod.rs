@@ -2,7 +2,7 @@
 //!
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `protocol` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
-//! the store by its `connection`, and a `lease_task` for each lease, where the holder, the generator (`entry`) and the calls that wait
+//! the store by its `connection`, and a `lease_task` for each lease, where the holder, the generator (`shared`) and the calls that wait
 //! (`visit`) meet; and for each tag of a segment a `task`. `process` is what differs between processes, and what a simulation
 //! replaces; `root` holds the workers of this process. `accept` is what an operator
 //! does after a store was replaced.
@@ -12,13 +12,13 @@ mod accept;
 mod candidates;
 mod connection;
 mod contract;
-mod entry;
 mod lease_task;
 mod overlap;
 mod process;
 mod protocol;
 mod record;
 mod root;
+mod shared;
 #[cfg(test)]
 mod simulation;
 mod tasks;
@@ -33,8 +33,6 @@ pub use contract::Contract;
 #[cfg(feature = "admin")]
 pub use contract::Purpose;
 pub(crate) use contract::Times;
-pub(crate) use entry::Entry;
-pub use entry::Lease;
 #[cfg(feature = "admin")]
 pub use overlap::Overlap;
 pub(crate) use protocol::nodes_command;
@@ -42,4 +40,6 @@ pub(crate) use protocol::nodes_command;
 pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
 pub(crate) use root::{connections, engage, open, renew};
+pub use shared::Lease;
+pub(crate) use shared::SharedGenerator;
 pub(crate) use tasks::{Due, Task};

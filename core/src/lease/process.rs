@@ -1,6 +1,6 @@
 //! The environment of a process's leases: its number among its ancestors, its clocks, its name, its random source.
 
-use super::entry::Home;
+use super::shared::Home;
 use crate::clock::{Clock, system_ms};
 use crate::fork::{self, Mark};
 use crate::thread;

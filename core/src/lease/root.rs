@@ -2,8 +2,8 @@
 
 use super::connection::Connection;
 use super::contract::Contract;
-use super::entry::{Entry, Home};
 use super::process::Process;
+use super::shared::{Home, SharedGenerator};
 use super::tasks::Task;
 use super::visit;
 use super::workers::Workers;
@@ -21,12 +21,12 @@ static WORKERS: PerProcess<Arc<Workers>> = PerProcess::new();
 struct ThisProcess;
 
 impl Home for ThisProcess {
-    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::ensure(&workers()?, entry, wait)
+    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        visit::ensure(&workers()?, shared, wait)
     }
 
-    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&workers()?, entry, wait)
+    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        visit::close(&workers()?, shared, wait)
     }
 }
 
@@ -40,10 +40,10 @@ fn workers() -> Result<Arc<Workers>> {
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
+pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     loop {
-        if let Some(entry) = visit::open(&workers()?, contract, wait)? {
-            return Ok(entry);
+        if let Some(shared) = visit::open(&workers()?, contract, wait)? {
+            return Ok(shared);
         }
     }
 }
@@ -52,11 +52,11 @@ pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<Entry>> {
 ///
 /// # Errors
 /// `SPEC` without a store; `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(crate) fn renew(entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    if entry.leased.is_none() {
+pub(crate) fn renew(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+    if shared.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
     }
-    visit::renew(&workers()?, entry, wait)
+    visit::renew(&workers()?, shared, wait)
 }
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at

@@ -5,8 +5,8 @@
 //! looks through the visits itself, where they would wait.
 
 use super::contract::Contract;
-use super::entry::Entry;
 use super::lease_task::{Found, Wish};
+use super::shared::SharedGenerator;
 use super::worker::{State, Worker, locked};
 use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Result};
@@ -22,7 +22,7 @@ const SOON: Duration = Duration::from_millis(10);
 
 /// The outcome.
 pub(super) enum Answer {
-    Handle(Arc<Entry>),
+    Handle(Arc<SharedGenerator>),
     Done,
     /// Its lease task is no more, or its parent's; whoever still wants something makes another one.
     Gone,
@@ -52,26 +52,26 @@ impl Visit {
 
     /// # Errors
     /// As [`open`](Visit::open); `CLOSED`.
-    pub(super) fn room(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<Self> {
-        let contract = contract_of(entry);
+    pub(super) fn room(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<Self> {
+        let contract = contract_of(shared);
         workers.with(std::slice::from_ref(&contract.address), |worker, state| {
-            // Under the lock: whoever closes the entry comes here afterwards.
-            if entry.is_given_up() {
+            // Under the lock: whoever closes the shared generator comes here afterwards.
+            if shared.is_given_up() {
                 return Err(Error::closed());
             }
-            if state.lease_task_of(entry).is_none() {
-                state.add(contract, &workers.process, Some(Arc::clone(entry)));
+            if state.lease_task_of(shared).is_none() {
+                state.add(contract, &workers.process, Some(Arc::clone(shared)));
             }
-            let number = state.lease_task_of(entry).expect("it is there, or was just made").number;
-            Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(entry)), wait))
+            let number = state.lease_task_of(shared).expect("it is there, or was just made").number;
+            Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(shared)), wait))
         })?
     }
 
     /// Gives the lease up for another; `None` where this process has none: a forked child has not leased yet.
-    pub(super) fn renewal(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
+    pub(super) fn renewal(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
         workers.drop_spares();
-        workers.with_living(&contract_of(entry).address, |worker, state| {
-            let lease_task = state.lease_task_of(entry)?;
+        workers.with_living(&contract_of(shared).address, |worker, state| {
+            let lease_task = state.lease_task_of(shared)?;
             let number = lease_task.number;
             let visit = Visit::new(workers, worker, state, number, Wish::Renewal, wait);
             if visit.is_first {
@@ -81,10 +81,10 @@ impl Visit {
         })?
     }
 
-    /// Waits until the number of an entry without a handle is given back; `None` where this process has none.
-    pub(super) fn leave(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Option<Self> {
-        workers.with_living(&contract_of(entry).address, |worker, state| {
-            let number = state.lease_task_left_by(entry)?.number;
+    /// Waits until the number of a shared generator without a handle is given back; `None` where this process has none.
+    pub(super) fn leave(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
+        workers.with_living(&contract_of(shared).address, |worker, state| {
+            let number = state.lease_task_left_by(shared)?.number;
             Some(Visit::new(workers, worker, state, number, Wish::Leave, wait))
         })?
     }
@@ -132,10 +132,10 @@ impl Visit {
         let lease_task = state.lease_task(self.lease_task);
         match &self.wish {
             Wish::Open(contract) => Some(lease_task.handle(contract, self.count)?.map(|found| match found {
-                Found::Handle(entry) => Answer::Handle(entry),
+                Found::Handle(shared) => Answer::Handle(shared),
                 Found::Gone => Answer::Gone,
             })),
-            Wish::Room(entry) if lease_task.is_leaving() && !entry.is_given_up() => Some(Ok(Answer::Gone)),
+            Wish::Room(shared) if lease_task.is_leaving() && !shared.is_given_up() => Some(Ok(Answer::Gone)),
             Wish::Room(_) => Some(lease_task.room(self.count)?.map(|()| Answer::Done)),
             Wish::Renewal => Some(lease_task.renewal(self.count)?.map(|()| Answer::Done)),
             Wish::Leave => lease_task.has_left().then_some(Ok(Answer::Done)),
@@ -264,13 +264,13 @@ fn is_held(reason: &Error) -> bool {
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<Entry>>> {
+pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
     let patience = Patience::new(wait, contract.open_patience());
     loop {
         match Visit::open(workers, contract, wait)?.answer(&patience, contract)? {
-            Answer::Handle(entry) => {
+            Answer::Handle(shared) => {
                 wait.go_on();
-                return Ok(Some(entry));
+                return Ok(Some(shared));
             }
             Answer::Done | Answer::Gone if workers.are_a_parents() => return Ok(None),
             Answer::Done | Answer::Gone => {}
@@ -283,15 +283,15 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>)
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn ensure(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    let contract = contract_of(entry);
+pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+    let contract = contract_of(shared);
     // Whoever has no lease, as a forked child, takes one as an opener does: a store that many use at once is waited for as long.
-    let patience = match entry.generator.has_lease() {
+    let patience = match shared.generator.has_lease() {
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
     };
     let patience = Patience::new(wait, patience);
-    while let Answer::Gone = Visit::room(workers, entry, wait)?.answer(&patience, contract)? {
+    while let Answer::Gone = Visit::room(workers, shared, wait)?.answer(&patience, contract)? {
         if workers.are_a_parents() {
             return Ok(());
         }
@@ -300,25 +300,25 @@ pub(super) fn ensure(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>
     Ok(())
 }
 
-/// Waits until the number of an entry without a handle is given back, and no longer than the store may take: where that cannot be
+/// Waits until the number of a shared generator without a handle is given back, and no longer than the store may take: where that cannot be
 /// told, the record's bound protects what was issued.
 ///
 /// A forked child gives nothing back that is its parent's; but a worker of its own may be looking for a number already.
 ///
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn close(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    Visit::leave(workers, entry, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(entry), wait))
+pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+    Visit::leave(workers, shared, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(shared), wait))
 }
 
 /// Gives the lease up for another.
 ///
 /// # Errors
 /// `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(super) fn renew(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-    let contract = contract_of(entry);
+pub(super) fn renew(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+    let contract = contract_of(shared);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
-    Visit::renewal(workers, entry, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
+    Visit::renewal(workers, shared, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
 }
 
 /// Closes every generator, and waits until the numbers are given back.
@@ -327,13 +327,13 @@ pub(super) fn renew(workers: &Arc<Workers>, entry: &Arc<Entry>, wait: &Wait<'_>)
 /// `WOULD_BLOCK` where a store has not been told yet.
 pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
     workers.drop_spares();
-    workers.entries().iter().for_each(|entry| entry.retire());
+    workers.generators().iter().for_each(|shared| shared.retire());
     // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
     Visit::leave_all(workers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
 }
 
-fn contract_of(entry: &Entry) -> &Contract {
-    &entry.leased.as_ref().expect("only a leased number has a worker").contract
+fn contract_of(shared: &SharedGenerator) -> &Contract {
+    &shared.leased.as_ref().expect("only a leased number has a worker").contract
 }
 
 #[cfg(all(test, not(loom)))]

@@ -7,10 +7,10 @@
 
 use super::connection::Connection;
 use super::contract::Contract;
-use super::entry::Entry;
 use super::lease_task::{LeaseTask, Step};
 use super::process::Process;
 use super::protocol::{Do, Reply};
+use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
 use crate::error::Result;
 use crate::store::{Address, Store};
@@ -190,14 +190,14 @@ impl Worker {
 const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
 impl State {
-    /// The lease task that keeps an entry.
-    pub(super) fn lease_task_of(&mut self, entry: &Arc<Entry>) -> Option<&mut LeaseTask> {
-        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(entry))
+    /// The lease task that keeps a shared generator.
+    pub(super) fn lease_task_of(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
+        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(shared))
     }
 
-    /// The lease task that gives an entry's number back, or is about to.
-    pub(super) fn lease_task_left_by(&mut self, entry: &Arc<Entry>) -> Option<&mut LeaseTask> {
-        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(entry) || lease_task.was_left_by(entry))
+    /// The lease task that gives a shared generator's number back, or is about to.
+    pub(super) fn lease_task_left_by(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
+        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(shared) || lease_task.was_left_by(shared))
     }
 
     /// The lease task of a lease that a spec may share, or a new one.
@@ -212,9 +212,9 @@ impl State {
         self.lease_tasks.iter_mut().find(|lease_task| lease_task.number == number).expect("a lease_task stays while somebody looks at it")
     }
 
-    pub(super) fn add(&mut self, contract: &Contract, process: &Process, entry: Option<Arc<Entry>>) -> &mut LeaseTask {
+    pub(super) fn add(&mut self, contract: &Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> &mut LeaseTask {
         let number = self.number();
-        self.lease_tasks.push(LeaseTask::new(number, contract.clone(), process, entry));
+        self.lease_tasks.push(LeaseTask::new(number, contract.clone(), process, shared));
         self.lease_tasks.last_mut().expect("just added")
     }
 

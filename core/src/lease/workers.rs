@@ -9,9 +9,9 @@
 mod copy;
 
 use super::connection::Connection;
-use super::entry::Entry;
 use super::lease_task::LeaseTask;
 use super::process::Process;
+use super::shared::SharedGenerator;
 use super::worker::{Next, State, Worker, locked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
@@ -80,9 +80,9 @@ impl Workers {
     }
 
     /// All generators of this process that have a lease task.
-    pub(super) fn entries(&self) -> Vec<Arc<Entry>> {
+    pub(super) fn generators(&self) -> Vec<Arc<SharedGenerator>> {
         let of = |worker: &Arc<Worker>| {
-            worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.entry().cloned()).collect::<Vec<_>>()
+            worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.shared().cloned()).collect::<Vec<_>>()
         };
         locked(&self.map).values().flat_map(of).collect()
     }

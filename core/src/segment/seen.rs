@@ -2,12 +2,12 @@
 //!
 //! Kept for the process and not for a handle, so that one which is opened after a store went back knows of it.
 
-use crate::entries::Entries;
+use crate::append_map::AppendMap;
 use crate::store::Address;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 
-static SEEN: Entries<(Address, String), ArcSwap<Known>> = Entries::new();
+static SEEN: AppendMap<(Address, String), ArcSwap<Known>> = AppendMap::new();
 
 /// The process's knowledge of a tag in a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use crate::fork::{FirstCall, Written};
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
-use crate::lease::{self, Entry, Lease};
+use crate::lease::{self, Lease, SharedGenerator};
 use crate::numbers::drop_openings;
 use crate::pending;
 use crate::registry;
@@ -112,7 +112,7 @@ fn check_count(count: usize) -> Result<()> {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub struct Snowflake {
-    entry: Arc<Entry>,
+    shared: Arc<SharedGenerator>,
     /// With the names of this handle's spec, which another of the same bits may lack.
     layout: Layout,
     spec: Arc<Spec>,
@@ -146,9 +146,9 @@ impl Snowflake {
         let wait = wait.into().begun();
         let plan = spec.plan()?;
         let after = plan.check_after()?;
-        let entry = registry::open(&plan, &spec, &wait)?;
+        let shared = registry::open(&plan, &spec, &wait)?;
         let ids =
-            Snowflake { entry, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() };
+            Snowflake { shared, layout: plan.layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() };
         if let Some((id, tick)) = after {
             ids.generator().pass(id, tick);
         }
@@ -185,7 +185,7 @@ impl Snowflake {
     #[inline(never)]
     fn slow_id(&self, wait: Wait<'_>) -> Result<Id> {
         self.check_open()?;
-        self.entry.slow_id(&self.waiting(wait))
+        self.shared.slow_id(&self.waiting(wait))
     }
 
     /// Fills a buffer of `Id` or `i64` with ascending IDs, in as many ticks as that takes.
@@ -211,7 +211,7 @@ impl Snowflake {
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
     pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
-        self.entry.fill(buffer, &self.waiting(wait.into()))
+        self.shared.fill(buffer, &self.waiting(wait.into()))
     }
 
     /// `count` ascending IDs, at most [`MAX_BATCH`]: all or nothing.
@@ -249,7 +249,7 @@ impl Snowflake {
     /// used up, and another on its way.
     pub fn credit(&self) -> Result<u64> {
         self.check_open()?;
-        self.entry.credit(&Wait::from(Duration::ZERO))
+        self.shared.credit(&Wait::from(Duration::ZERO))
     }
 
     /// Returns the time until a clock that went back allows the next ID; zero where it did not.
@@ -298,7 +298,7 @@ impl Snowflake {
     /// ```
     pub fn observe(&self, id: Id) -> Result<()> {
         self.check_open()?;
-        self.entry.observe(id)
+        self.shared.observe(id)
     }
 
     /// Gives a leased node number back; the next use takes another. A hook for machines that are about
@@ -318,7 +318,7 @@ impl Snowflake {
     pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
         drop_openings()?;
-        lease::renew(&self.entry, &self.waiting(wait.into()))
+        lease::renew(&self.shared, &self.waiting(wait.into()))
     }
 
     /// The leased node number and how it stands; `None` for one that is given without a store, and in a forked child that has leased none yet.
@@ -331,7 +331,7 @@ impl Snowflake {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn lease(&self) -> Option<Lease> {
-        self.entry.lease()
+        self.shared.lease()
     }
 
     /// Returns the counts of the generator in this process, over all handles; a closed one shows them too. Asks no store, and takes no lock.
@@ -349,7 +349,7 @@ impl Snowflake {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        self.entry.all_stats()
+        self.shared.all_stats()
     }
 
     /// Closes this handle; the last one of a leased node number gives the number back, and waits for
@@ -365,15 +365,15 @@ impl Snowflake {
     /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
     pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
-            self.entry.let_go();
+            self.shared.let_go();
         }
-        self.entry.wait_until_left(&wait.into().begun())
+        self.shared.wait_until_left(&wait.into().begun())
     }
 
     /// Returns how long a call on this handle may hold up an event loop now: [`EVENT_LOOP_PATIENCE`], and 1 s for the first one in a forked
     /// child, which has yet to lease a number.
     pub fn event_loop_patience(&self) -> Duration {
-        let is_first = self.entry.leased.is_some() && self.first_call.is_now();
+        let is_first = self.shared.leased.is_some() && self.first_call.is_now();
         if is_first { FIRST_CALL_PATIENCE } else { EVENT_LOOP_PATIENCE }
     }
 
@@ -404,7 +404,7 @@ impl Snowflake {
     /// Returns whether the node number is leased from a store, also in a forked child that has leased none yet.
     #[doc(hidden)]
     pub fn is_leased(&self) -> bool {
-        self.entry.leased.is_some()
+        self.shared.leased.is_some()
     }
 
     /// The canonical spec line.
@@ -451,20 +451,20 @@ impl Snowflake {
     /// Claims 1 to `most` words.
     pub(crate) fn claim<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Claimed<'_>> {
         self.check_open()?;
-        self.entry.claim(most, &self.waiting(wait.into()))
+        self.shared.claim(most, &self.waiting(wait.into()))
     }
 
     pub(crate) fn generator(&self) -> &Generator {
-        &self.entry.generator
+        &self.shared.generator
     }
 }
 
 impl Clone for Snowflake {
     /// Another handle on the same state; the clone of a closed handle is closed.
     fn clone(&self) -> Self {
-        let open = !self.closed.load(Ordering::Acquire) && self.entry.take_handle();
+        let open = !self.closed.load(Ordering::Acquire) && self.shared.take_handle();
         Snowflake {
-            entry: Arc::clone(&self.entry),
+            shared: Arc::clone(&self.shared),
             layout: self.layout.clone(),
             spec: Arc::clone(&self.spec),
             closed: AtomicBool::new(!open),
@@ -492,8 +492,8 @@ impl fmt::Debug for Snowflake {
 impl Snowflake {
     /// A handle on a generator of a test's own.
     pub(crate) fn over(generator: Generator) -> Self {
-        let (layout, entry) = (generator.layout.clone(), Entry::new(generator, true, String::new(), None));
+        let (layout, shared) = (generator.layout.clone(), SharedGenerator::new(generator, true, String::new(), None));
         let spec = Spec::parse("standard node=1").expect("a good spec");
-        Snowflake { entry: Arc::new(entry), layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() }
+        Snowflake { shared: Arc::new(shared), layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() }
     }
 }

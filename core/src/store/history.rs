@@ -6,7 +6,7 @@
 //! store drops every connection first.
 
 use super::hosts::Failure;
-use crate::entries::Entries;
+use crate::append_map::AppendMap;
 use crate::error::{ErrorKind, login_hint, shell_word};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 /// Stands for every number after one that went back.
 const WENT_BACK: i64 = i64::MAX;
 
-static SEEN: Entries<(String, String), AtomicI64> = Entries::new();
+static SEEN: AppendMap<(String, String), AtomicI64> = AppendMap::new();
 
 /// The highest number seen of one cluster at one address.
 pub(super) struct History(Arc<AtomicI64>);

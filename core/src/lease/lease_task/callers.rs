@@ -3,15 +3,15 @@
 use super::{LeaseTask, Stage};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lease::contract::Contract;
-use crate::lease::entry::Entry;
+use crate::lease::shared::SharedGenerator;
 use std::sync::Arc;
 
 /// The purpose of a waiting call.
 pub(in crate::lease) enum Wish {
     /// A handle.
     Open(Box<Contract>),
-    /// That the entry's lease has room.
-    Room(Arc<Entry>),
+    /// That the shared generator's lease has room.
+    Room(Arc<SharedGenerator>),
     /// That the number was given up for another.
     Renewal,
     /// That the number was given back.
@@ -27,24 +27,24 @@ impl Wish {
 
 /// The answer to an opener.
 pub(in crate::lease) enum Found {
-    Handle(Arc<Entry>),
+    Handle(Arc<SharedGenerator>),
     /// The last handle was closed meanwhile: another lease task has to be made.
     Gone,
 }
 
 impl LeaseTask {
-    pub(in crate::lease) fn keeps(&self, entry: &Arc<Entry>) -> bool {
-        self.entry().is_some_and(|kept| Arc::ptr_eq(kept, entry))
+    pub(in crate::lease) fn keeps(&self, shared: &Arc<SharedGenerator>) -> bool {
+        self.shared().is_some_and(|kept| Arc::ptr_eq(kept, shared))
     }
 
-    /// Returns whether this entry's number is being released here.
-    pub(in crate::lease) fn was_left_by(&self, entry: &Arc<Entry>) -> bool {
-        std::ptr::eq(self.left_by.as_ptr(), Arc::as_ptr(entry))
+    /// Returns whether this shared generator's number is being released here.
+    pub(in crate::lease) fn was_left_by(&self, shared: &Arc<SharedGenerator>) -> bool {
+        std::ptr::eq(self.left_by.as_ptr(), Arc::as_ptr(shared))
     }
 
     /// Returns whether an opener may find a handle here.
     pub(in crate::lease) fn is_open(&self) -> bool {
-        !self.is_leaving() && !self.unwanted && self.entry().is_none_or(|entry| !entry.is_given_up())
+        !self.is_leaving() && !self.unwanted && self.shared().is_none_or(|shared| !shared.is_given_up())
     }
 
     /// Returns whether an opener of this contract may have its lease.
@@ -101,7 +101,7 @@ impl LeaseTask {
     /// True if calls wait for the lease that is being taken, or have not seen yet that it is there.
     pub(super) fn is_awaited(&self, now_ms: u64) -> bool {
         let is_coming = match &self.stage {
-            Stage::Serving { entry, .. } => entry.generator.has_room(),
+            Stage::Serving { shared, .. } => shared.generator.has_room(),
             _ => self.protocol.is_asking(now_ms),
         };
         is_coming && self.seekers > self.told
@@ -119,10 +119,10 @@ impl LeaseTask {
     /// Ends the lease at once; the store is told when the worker comes to it, and the next wish takes another. One that calls have waited for, and
     /// have not looked at yet, ends after that: else calls that renew could keep all others from an ID.
     pub(in crate::lease) fn renew(&mut self, now_ms: u64) {
-        if let Stage::Serving { entry, owner, .. } = &self.stage
+        if let Stage::Serving { shared, owner, .. } = &self.stage
             && !self.is_awaited(now_ms)
         {
-            entry.generator.lease.freeze(owner);
+            shared.generator.lease.freeze(owner);
         }
         // A grant that waits for its time is given up too, and no wish of a call that is over takes another: a copy of this
         // machine would use the same.
@@ -144,11 +144,11 @@ impl LeaseTask {
 
     /// A handle for an opener that came when there had been so many `looks`.
     pub(in crate::lease) fn handle(&mut self, asked: &Contract, looks: u64) -> Option<Result<Found>> {
-        let (entry, spare) = match &mut self.stage {
+        let (shared, spare) = match &mut self.stage {
             Stage::Leaving => return Some(Ok(Found::Gone)),
-            Stage::Unleased(entry) if entry.generator.same_process() => (entry, None),
-            Stage::Serving { entry, spare, .. } => (entry, Some(spare)),
-            Stage::Unleased(entry) if entry.is_given_up() => return Some(Ok(Found::Gone)),
+            Stage::Unleased(shared) if shared.generator.same_process() => (shared, None),
+            Stage::Serving { shared, spare, .. } => (shared, Some(spare)),
+            Stage::Unleased(shared) if shared.is_given_up() => return Some(Ok(Found::Gone)),
             Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
@@ -158,20 +158,20 @@ impl LeaseTask {
             return Some(Ok(Found::Gone));
         }
         if open != asked {
-            let node = entry.generator.lease.get().node;
+            let node = shared.generator.lease.get().node;
             let why = format!("node number {node} was opened in this process with \"{open}\", not with \"{asked}\"");
             return Some(Err(Error::new(ErrorKind::Conflict, why)));
         }
-        let taken = spare.is_some_and(std::mem::take) || entry.take_handle();
-        Some(Ok(if taken { Found::Handle(Arc::clone(entry)) } else { Found::Gone }))
+        let taken = spare.is_some_and(std::mem::take) || shared.take_handle();
+        Some(Ok(if taken { Found::Handle(Arc::clone(shared)) } else { Found::Gone }))
     }
 
     /// Returns whether the generator of this lease task has room, for a call that came at this count of `looks`.
     pub(in crate::lease) fn room(&self, looks: u64) -> Option<Result<()>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
-            Stage::Unleased(entry) | Stage::Serving { entry, .. } if entry.is_given_up() => Some(Err(Error::closed())),
-            Stage::Serving { entry, .. } if entry.generator.has_room() => Some(Ok(())),
+            Stage::Unleased(shared) | Stage::Serving { shared, .. } if shared.is_given_up() => Some(Err(Error::closed())),
+            Stage::Serving { shared, .. } if shared.generator.has_room() => Some(Ok(())),
             Stage::Unleased(_) | Stage::Serving { .. } => self.failure(looks).map(Err),
         }
     }

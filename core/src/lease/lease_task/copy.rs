@@ -2,9 +2,9 @@
 
 use super::{LeaseTask, Stage};
 use crate::error::Error;
-use crate::lease::entry::Entry;
 use crate::lease::process::Process;
 use crate::lease::protocol::Grant;
+use crate::lease::shared::SharedGenerator;
 use std::sync::{Arc, Weak};
 
 impl LeaseTask {
@@ -23,18 +23,22 @@ impl LeaseTask {
     /// The generator's current lease, by its serial, and the token of the grant that it was made for.
     pub(in crate::lease) fn in_use(&self) -> Option<(u64, u64)> {
         match &self.stage {
-            Stage::Serving { entry, token, .. } => Some((entry.generator.lease.get().serial(), *token)),
+            Stage::Serving { shared, token, .. } => Some((shared.generator.lease.get().serial(), *token)),
             _ => None,
         }
     }
 
     /// The lease task of a machine that was copied while it ran, without those who look at it.
-    pub(in crate::lease) fn copy(&self, process: &Process, entry_of: &mut dyn FnMut(&Arc<Entry>) -> Arc<Entry>) -> Self {
+    pub(in crate::lease) fn copy(
+        &self,
+        process: &Process,
+        shared_of: &mut dyn FnMut(&Arc<SharedGenerator>) -> Arc<SharedGenerator>,
+    ) -> Self {
         let stage = match &self.stage {
             Stage::Opening => Stage::Opening,
-            Stage::Unleased(entry) => Stage::Unleased(entry_of(entry)),
-            Stage::Serving { entry, owner, token, spare } => {
-                Stage::Serving { entry: entry_of(entry), owner: owner.copy(), token: *token, spare: *spare }
+            Stage::Unleased(shared) => Stage::Unleased(shared_of(shared)),
+            Stage::Serving { shared, owner, token, spare } => {
+                Stage::Serving { shared: shared_of(shared), owner: owner.copy(), token: *token, spare: *spare }
             }
             Stage::Leaving => Stage::Leaving,
         };

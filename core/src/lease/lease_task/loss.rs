@@ -11,7 +11,7 @@ impl LeaseTask {
     /// Freezes the generator of a lease whose record no longer stands, and reports what that means for its IDs.
     pub(super) fn lose(&mut self, loss: &Loss) {
         let next = match &self.stage {
-            Stage::Serving { entry, owner, token, .. } if *token == loss.token => entry.generator.lease.freeze(owner),
+            Stage::Serving { shared, owner, token, .. } if *token == loss.token => shared.generator.lease.freeze(owner),
             // Nothing was issued under it.
             _ => None,
         };

@@ -1,6 +1,6 @@
 //! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
 //!
-//! A lease task is where the [`Protocol`], the generator (an [`Entry`]) and the callers meet. All of it stands under the
+//! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. All of it stands under the
 //! worker's lock, and nothing here waits: callers leave a wish, look at the lease task whenever it has changed, and go when they have
 //! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
 //!
@@ -21,10 +21,10 @@ pub(super) use callers::{Found, Wish};
 
 use super::connection::is_busy;
 use super::contract::Contract;
-use super::entry::{Entry, LeaseCounts, Leased, Status};
 use super::overlap::Overlap;
 use super::process::Process;
 use super::protocol::{Do, Grant, Now, Protocol, Reply};
+use super::shared::{LeaseCounts, Leased, SharedGenerator, Status};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
@@ -44,8 +44,8 @@ pub(super) struct LeaseTask {
     pub(super) contract: Contract,
     protocol: Protocol,
     stage: Stage,
-    /// The entry whose number is being released: a caller that closed it and comes back finds this lease task by it.
-    left_by: Weak<Entry>,
+    /// The shared generator whose number is being released: a caller that closed it and comes back finds this lease task by it.
+    left_by: Weak<SharedGenerator>,
     /// The time until which it rests, unless a caller comes or goes.
     rests_until: u64,
     /// The number of calls that look at this lease task; it stays until they are gone.
@@ -85,9 +85,9 @@ enum Stage {
     /// There is no generator yet: the first grant makes one.
     Opening,
     /// The generator has no lease of this process: it was inherited from a parent, or its lease was given up.
-    Unleased(Arc<Entry>),
+    Unleased(Arc<SharedGenerator>),
     Serving {
-        entry: Arc<Entry>,
+        shared: Arc<SharedGenerator>,
         /// The owner of the lease that the generator mints under, which was swapped in for the grant with this token.
         owner: Owner,
         token: u64,
@@ -107,17 +107,17 @@ pub(super) enum Step {
 }
 
 impl LeaseTask {
-    pub(super) fn new(number: u64, contract: Contract, process: &Process, entry: Option<Arc<Entry>>) -> Self {
+    pub(super) fn new(number: u64, contract: Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> Self {
         let mut terms = contract.terms.clone();
         terms.holder = process.holder.clone();
-        if let Some(inherited) = entry.as_ref().filter(|entry| !entry.generator.same_process()) {
+        if let Some(inherited) = shared.as_ref().filter(|shared| !shared.generator.same_process()) {
             inherited.begin_anew();
         }
         LeaseTask {
             number,
             contract,
             protocol: Protocol::new(terms, process.environment.random()),
-            stage: entry.map_or(Stage::Opening, Stage::Unleased),
+            stage: shared.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
             rests_until: 0,
             visits: 0,
@@ -140,9 +140,9 @@ impl LeaseTask {
         }
     }
 
-    pub(super) fn entry(&self) -> Option<&Arc<Entry>> {
+    pub(super) fn shared(&self) -> Option<&Arc<SharedGenerator>> {
         match &self.stage {
-            Stage::Unleased(entry) | Stage::Serving { entry, .. } => Some(entry),
+            Stage::Unleased(shared) | Stage::Serving { shared, .. } => Some(shared),
             Stage::Opening | Stage::Leaving => None,
         }
     }
@@ -222,19 +222,19 @@ impl LeaseTask {
 
     /// Does what callers have asked for since the last look.
     fn follow_wishes(&mut self, process: &Process) {
-        if self.entry().is_some_and(|entry| entry.is_given_up()) || self.is_unwanted(process.environment.mono_ms()) {
+        if self.shared().is_some_and(|shared| shared.is_given_up()) || self.is_unwanted(process.environment.mono_ms()) {
             self.give_up();
-            if let Some(entry) = self.entry() {
-                entry.generator.close();
-                self.left_by = Arc::downgrade(entry);
+            if let Some(shared) = self.shared() {
+                shared.generator.close();
+                self.left_by = Arc::downgrade(shared);
             }
             self.stage = Stage::Leaving;
         }
         if self.renewed && !self.is_awaited(process.environment.mono_ms()) {
             self.renewed = false;
-            if let Some(entry) = self.entry().cloned() {
+            if let Some(shared) = self.shared().cloned() {
                 self.give_up();
-                self.stage = Stage::Unleased(entry);
+                self.stage = Stage::Unleased(shared);
             }
         }
         if self.releasing && self.protocol.is_idle() {
@@ -243,7 +243,7 @@ impl LeaseTask {
         }
         match &self.stage {
             Stage::Unleased(_) if self.is_wanted() => self.protocol.seek(),
-            Stage::Serving { entry, token, .. } if self.is_wanted() && !entry.generator.has_room() => {
+            Stage::Serving { shared, token, .. } if self.is_wanted() && !shared.generator.has_room() => {
                 // Nothing is gained by hurrying with a lease that begins later.
                 if self.protocol.grant().is_none_or(|grant| grant.token == *token) {
                     self.protocol.hurry();
@@ -282,8 +282,8 @@ impl LeaseTask {
     fn give_up(&mut self) {
         let grant = self.protocol.grant();
         let frozen = match &self.stage {
-            Stage::Serving { entry, owner, token, .. } => {
-                let next = entry.generator.lease.freeze(owner);
+            Stage::Serving { shared, owner, token, .. } => {
+                let next = shared.generator.lease.freeze(owner);
                 // In doubt the whole of the grant is taken for issued.
                 grant.filter(|grant| grant.token == *token).map(|grant| next.unwrap_or(grant.bound.saturating_add(1)))
             }
@@ -297,8 +297,8 @@ impl LeaseTask {
     /// # Errors
     /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for a clock at which nothing can be opened.
     fn now(&self, process: &Process) -> Result<Now> {
-        let (tick, next) = match self.entry() {
-            Some(entry) => (entry.generator.tick_or_zero(), entry.generator.lease.get().next()),
+        let (tick, next) = match self.shared() {
+            Some(shared) => (shared.generator.tick_or_zero(), shared.generator.lease.get().next()),
             None if self.contract.manual_clock => (0, 0),
             None => (self.contract.terms.layout.tick_of(process.environment.unix_ms())?, 0),
         };
@@ -310,14 +310,14 @@ impl LeaseTask {
         let mut ready_at = u64::MAX;
         if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
             let in_use = match &self.stage {
-                Stage::Serving { entry, owner, token, .. } if *token == grant.token => {
-                    entry.generator.lease.extend(owner, grant.bound);
+                Stage::Serving { shared, owner, token, .. } if *token == grant.token => {
+                    shared.generator.lease.extend(owner, grant.bound);
                     true
                 }
                 _ => false,
             };
-            let ahead = match self.entry() {
-                Some(entry) => entry.generator.ahead_ticks(now.tick),
+            let ahead = match self.shared() {
+                Some(shared) => shared.generator.ahead_ticks(now.tick),
                 None => self.contract.terms.ahead_ticks,
             };
             let first_tick = grant.first >> self.contract.terms.layout.sequence().bits();
@@ -365,14 +365,14 @@ impl LeaseTask {
     fn begin(&mut self, grant: Grant, process: &Process) {
         let layout = &self.contract.terms.layout;
         let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
-        let (entry, owner, spare) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
-            Stage::Unleased(entry) => {
-                let owner = entry.generator.swap(lease);
-                (entry, owner, false)
+        let (shared, owner, spare) = match std::mem::replace(&mut self.stage, Stage::Leaving) {
+            Stage::Unleased(shared) => {
+                let owner = shared.generator.swap(lease);
+                (shared, owner, false)
             }
-            Stage::Serving { entry, spare, .. } => {
-                let owner = entry.generator.swap(lease);
-                (entry, owner, spare)
+            Stage::Serving { shared, spare, .. } => {
+                let owner = shared.generator.swap(lease);
+                (shared, owner, spare)
             }
             Stage::Opening | Stage::Leaving => {
                 let manual = self.contract.manual_clock;
@@ -381,9 +381,9 @@ impl LeaseTask {
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
                 let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
                 let leased = Leased { contract: self.contract.clone(), status, home: Arc::clone(&process.home) };
-                let entry = Arc::new(Entry::new(generator, manual, self.contract.spec.clone(), Some(leased)));
-                stats::register(Arc::downgrade(&entry) as _);
-                (entry, owner, true)
+                let shared = Arc::new(SharedGenerator::new(generator, manual, self.contract.spec.clone(), Some(leased)));
+                stats::register(Arc::downgrade(&shared) as _);
+                (shared, owner, true)
             }
         };
         self.tell(Level::Info, event::LEASE_TAKEN, |lease_task| {
@@ -392,7 +392,7 @@ impl LeaseTask {
             let fields = std::iter::once(("node", node.to_string())).chain(until.map(|until| ("until", until)));
             (format!("node number {node} is leased{text}"), fields.collect())
         });
-        self.stage = Stage::Serving { entry, owner, token: grant.token, spare };
+        self.stage = Stage::Serving { shared, owner, token: grant.token, spare };
         (self.wanted, self.told, self.reason, self.noticed) = (false, 0, None, false);
     }
 
@@ -441,17 +441,17 @@ impl LeaseTask {
     }
 
     /// Tells that calls for the lease fail, or do so no more.
-    fn tell_of_trouble(&self, entry: &Entry, before: &Status, trouble: Option<&(Error, i64)>) {
-        let node = entry.generator.lease.get().node;
+    fn tell_of_trouble(&self, shared: &SharedGenerator, before: &Status, trouble: Option<&(Error, i64)>) {
+        let node = shared.generator.lease.get().node;
         match (&before.trouble, trouble) {
             (None, Some((error, since_ms))) => self.tell(Level::Warning, event::LEASE_FAILING, |lease_task| {
                 let (code, error, since) = (error.kind().name().to_owned(), error.to_string(), show_instant(*since_ms));
                 let failed = vec![("code", code), ("error", error.clone()), ("since", since)];
                 // A forked child finds its parent's number, which is not its own.
-                if !entry.generator.has_lease() {
+                if !shared.generator.has_lease() {
                     return (format!("no node number can be leased: {error}"), failed);
                 }
-                let until = lease_task.until(entry.generator.lease.get().bound());
+                let until = lease_task.until(shared.generator.lease.get().bound());
                 let text = until.as_ref().map_or_else(String::new, |until| format!("; it covers IDs up to {until}"));
                 let text = format!("the lease of node number {node} cannot be extended{text}: {error}");
                 let fields = std::iter::once(("node", node.to_string())).chain(failed);
@@ -470,12 +470,12 @@ impl LeaseTask {
 
     /// Shows how the lease stands.
     fn report(&self, trouble: Option<&Error>, process: &Process) {
-        let Some((entry, leased)) = self.entry().and_then(|entry| Some((entry, entry.leased.as_ref()?))) else { return };
+        let Some((shared, leased)) = self.shared().and_then(|shared| Some((shared, shared.leased.as_ref()?))) else { return };
         let before = leased.status.load();
         let since_ms = before.trouble.as_ref().map_or_else(|| process.environment.unix_ms(), |(_, since_ms)| *since_ms);
         let trouble = trouble.map(|error| (error.clone(), since_ms));
         let left = self.protocol.grant().map_or(before.left, |grant| grant.left);
-        self.tell_of_trouble(entry, &before, trouble.as_ref());
+        self.tell_of_trouble(shared, &before, trouble.as_ref());
         let counts = self.counts;
         if before.trouble != trouble || before.left != left || before.counts != counts {
             leased.status.store(Arc::new(Status { left, trouble, counts }));

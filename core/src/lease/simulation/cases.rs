@@ -230,15 +230,15 @@ fn nothing_is_leased_for_what_was_closed() {
     let mut child = parent.fork(2);
     lab.set_clocks(&child);
     // A call of the child that began before the last handle was closed comes to the worker afterwards.
-    let entry = child.entry(0);
+    let shared = child.shared(0);
     child.close(0);
-    assert_eq!(Program::room(&child, &entry).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(Program::room(&child, &shared).unwrap_err().kind(), ErrorKind::Closed);
     lab.drive(&mut child, 5_000);
     assert!(child.grants().is_empty() && child.threads.is_empty());
     // As in the parent, where the lease task is there.
-    let entry = parent.entry(0);
+    let shared = parent.shared(0);
     parent.close(0);
-    assert_eq!(Program::room(&parent, &entry).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(Program::room(&parent, &shared).unwrap_err().kind(), ErrorKind::Closed);
     lab.drive(&mut parent, 5_000);
     assert!(parent.grants().is_empty() && parent.threads.is_empty());
 }
@@ -265,8 +265,8 @@ fn a_lease_that_is_extended_goes_on() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
     let in_use = |program: &Program| {
-        let entry = program.entry(0);
-        let lease = entry.generator.lease.get();
+        let shared = program.shared(0);
+        let lease = shared.generator.lease.get();
         (lease.serial(), lease.bound())
     };
     let before = in_use(&program);
@@ -500,7 +500,7 @@ fn a_number_is_opened_again_as_soon_as_it_is_given_back() {
 fn since_when_attempts_fail_is_kept_until_one_succeeds() {
     let mut lab = Lab::new();
     let mut program = lab.open(1, contract(None, 4, POLITE));
-    let trouble = |program: &Program| program.entry(0).leased.as_ref().unwrap().status.load().trouble.clone();
+    let trouble = |program: &Program| program.shared(0).leased.as_ref().unwrap().status.load().trouble.clone();
     assert_eq!(trouble(&program), None);
     lab.store.reachable = false;
     lab.drive(&mut program, 2 * RENEW_MS);

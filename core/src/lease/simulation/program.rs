@@ -1,9 +1,9 @@
 //! A process as it ships, on simulated clocks: its workers, handles and the calls under way.
 
 use super::super::contract::Contract;
-use super::super::entry::{Entry, Home};
 use super::super::process::Process;
 use super::super::protocol::Grant;
+use super::super::shared::{Home, SharedGenerator};
 use super::super::visit::{self, Answer, Visit};
 use super::super::worker::{Call, Worker, locked};
 use super::super::workers::Workers;
@@ -48,12 +48,12 @@ pub(super) struct Program {
     pub(super) back_at: u64,
     pub(super) calls: u64,
     pub(super) minted_at: u64,
-    handles: Vec<Arc<Entry>>,
+    handles: Vec<Arc<SharedGenerator>>,
     callers: Vec<Caller>,
     /// The token of the grant that each lease of a generator was made for.
     tokens: HashMap<u64, u64>,
     /// The last word of each generator, whatever lease it was issued under.
-    last: HashMap<*const Entry, (Arc<Entry>, u64)>,
+    last: HashMap<*const SharedGenerator, (Arc<SharedGenerator>, u64)>,
     /// The tokens, and the bounds up to which a copy of this machine mints the same.
     repeats: Vec<(u64, u64)>,
     workers: Arc<Workers>,
@@ -69,12 +69,12 @@ impl Keep {
 }
 
 impl Home for Keep {
-    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::ensure(&self.workers(), entry, wait)
+    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        visit::ensure(&self.workers(), shared, wait)
     }
 
-    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()> {
-        visit::close(&self.workers(), entry, wait)
+    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        visit::close(&self.workers(), shared, wait)
     }
 }
 
@@ -123,7 +123,7 @@ impl Program {
         let child = Program::new(id, self.contract.clone(), self.seed, self.offset_ms);
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
-        let handles = self.handles.iter().map(|entry| copies.of(&child.workers.process, entry)).collect();
+        let handles = self.handles.iter().map(|shared| copies.of(&child.workers.process, shared)).collect();
         Program { handles, tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
     }
 
@@ -133,9 +133,9 @@ impl Program {
             thread.worker.lock().lease_tasks.iter().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>()
         }) {
             let in_use = lease_task.0.and_then(|(serial, token)| {
-                Some((token, self.handles.iter().find(|entry| entry.generator.lease.get().serial() == serial)?))
+                Some((token, self.handles.iter().find(|shared| shared.generator.lease.get().serial() == serial)?))
             });
-            self.repeats.extend(in_use.map(|(token, entry)| (token, entry.generator.lease.get().bound())));
+            self.repeats.extend(in_use.map(|(token, shared)| (token, shared.generator.lease.get().bound())));
             self.repeats.extend(lease_task.1.map(|grant| (grant.token, grant.bound)));
         }
         let clocks = Clocks::default();
@@ -148,9 +148,9 @@ impl Program {
                 mark: Mark::simulated(self.workers.process.number),
                 ..process(id, id as u64, &clocks, weak)
             };
-            self.workers.copy(process, |process, entry| copies.of(process, entry))
+            self.workers.copy(process, |process, shared| copies.of(process, shared))
         });
-        let handles = self.handles.iter().map(|entry| copies.of(&workers.process, entry)).collect();
+        let handles = self.handles.iter().map(|shared| copies.of(&workers.process, shared)).collect();
         Program {
             handles,
             workers,
@@ -201,25 +201,25 @@ impl Program {
         Ok(())
     }
 
-    pub(super) fn entry(&self, at: usize) -> Arc<Entry> {
+    pub(super) fn shared(&self, at: usize) -> Arc<SharedGenerator> {
         Arc::clone(&self.handles[at])
     }
 
-    /// A call comes to the worker to see that an entry has room.
-    pub(super) fn room(&self, entry: &Arc<Entry>) -> Result<()> {
-        Visit::room(&self.workers, entry, &forever()).map(drop)
+    /// A call comes to the worker to see that a shared generator has room.
+    pub(super) fn room(&self, shared: &Arc<SharedGenerator>) -> Result<()> {
+        Visit::room(&self.workers, shared, &forever()).map(drop)
     }
 
     /// A thread gives the number up for another.
     pub(super) fn renew(&mut self, at: usize, until: u64) {
-        let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::renewal(&self.workers, entry, &forever()).map(|visit| Caller { visit, until }));
+        let Some(shared) = self.handles.get(at) else { return };
+        self.callers.extend(Visit::renewal(&self.workers, shared, &forever()).map(|visit| Caller { visit, until }));
     }
 
     /// A thread waits for room.
     pub(super) fn ensure(&mut self, at: usize, until: u64) {
-        let Some(entry) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::room(&self.workers, entry, &forever()).ok().map(|visit| Caller { visit, until }));
+        let Some(shared) = self.handles.get(at) else { return };
+        self.callers.extend(Visit::room(&self.workers, shared, &forever()).ok().map(|visit| Caller { visit, until }));
     }
 
     /// Everyone who waits has a look; whose time is over goes.
@@ -234,7 +234,7 @@ impl Program {
 
     fn take(&mut self, answer: Option<Result<Answer>>) {
         match answer {
-            Some(Ok(Answer::Handle(entry))) => self.handles.push(entry),
+            Some(Ok(Answer::Handle(shared))) => self.handles.push(shared),
             Some(Err(error)) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
             Some(Ok(Answer::Done | Answer::Gone)) | None => {}
         }
@@ -250,9 +250,9 @@ impl Program {
 
     pub(super) fn close(&mut self, at: usize) {
         if at < self.handles.len() {
-            let entry = self.handles.swap_remove(at);
-            entry.let_go();
-            drop(entry.wait_until_left(&Wait::from(Duration::ZERO)));
+            let shared = self.handles.swap_remove(at);
+            shared.let_go();
+            drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
         }
     }
 
@@ -261,15 +261,15 @@ impl Program {
         (0..self.handles.len()).for_each(|_| self.close(0));
     }
 
-    /// One more handle on an entry.
+    /// One more handle on a shared generator.
     pub(super) fn clone_handle(&mut self, at: usize) {
-        let cloned = self.handles.get(at).filter(|entry| entry.take_handle()).cloned();
+        let cloned = self.handles.get(at).filter(|shared| shared.take_handle()).cloned();
         self.handles.extend(cloned);
     }
 
     pub(super) fn observe(&self, at: usize, id: Id) {
-        if let Some(entry) = self.handles.get(at) {
-            drop(entry.observe(id));
+        if let Some(shared) = self.handles.get(at) {
+            drop(shared.observe(id));
         }
     }
 
@@ -289,10 +289,10 @@ impl Program {
 
     /// Issues words, up to so many of those that are allowed now.
     pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
-        let Some(entry) = self.handles.get(at) else { return Ok(None) };
-        let Claimed { lease, words, .. } = entry.claim(most, &Wait::from(Duration::ZERO))?;
+        let Some(shared) = self.handles.get(at) else { return Ok(None) };
+        let Claimed { lease, words, .. } = shared.claim(most, &Wait::from(Duration::ZERO))?;
         let (first, last) = (words.first, words.first + words.count - 1);
-        let before = self.last.insert(Arc::as_ptr(entry), (Arc::clone(entry), last));
+        let before = self.last.insert(Arc::as_ptr(shared), (Arc::clone(shared), last));
         assert!(
             before.as_ref().is_none_or(|(_, before)| first > *before),
             "p{}: {first} after {:?}",
@@ -312,7 +312,7 @@ impl Program {
 
     /// The highest word that any of its generators has come to.
     pub(super) fn next(&self) -> u64 {
-        self.handles.iter().map(|entry| entry.generator.lease.get().next()).max().unwrap_or(0)
+        self.handles.iter().map(|shared| shared.generator.lease.get().next()).max().unwrap_or(0)
     }
 
     pub(super) fn grant(&self) -> Option<Grant> {
@@ -354,16 +354,16 @@ impl Program {
     }
 }
 
-/// The copies of entries after a fork, or in a copied machine.
+/// The copies of shared generators after a fork, or in a copied machine.
 #[derive(Default)]
-struct Copies(Vec<(*const Entry, Arc<Entry>)>);
+struct Copies(Vec<(*const SharedGenerator, Arc<SharedGenerator>)>);
 
 impl Copies {
-    fn of(&mut self, process: &Process, entry: &Arc<Entry>) -> Arc<Entry> {
-        let known = self.0.iter().find(|(of, _)| *of == Arc::as_ptr(entry));
+    fn of(&mut self, process: &Process, shared: &Arc<SharedGenerator>) -> Arc<SharedGenerator> {
+        let known = self.0.iter().find(|(of, _)| *of == Arc::as_ptr(shared));
         let copy = known
-            .map_or_else(|| Arc::new(entry.copy(&process.home, process.environment.clock(), process.mark)), |(_, copy)| Arc::clone(copy));
-        self.0.push((Arc::as_ptr(entry), Arc::clone(&copy)));
+            .map_or_else(|| Arc::new(shared.copy(&process.home, process.environment.clock(), process.mark)), |(_, copy)| Arc::clone(copy));
+        self.0.push((Arc::as_ptr(shared), Arc::clone(&copy)));
         copy
     }
 }

@@ -1,19 +1,23 @@
 //! Copies for the simulation.
 
 use super::{Worker, Workers, locked};
-use crate::lease::entry::Entry;
 use crate::lease::lease_task::LeaseTask;
 use crate::lease::process::Process;
+use crate::lease::shared::SharedGenerator;
 use std::sync::Arc;
 
 impl Workers {
     /// The workers of a machine that was copied while it ran.
-    pub(in crate::lease) fn copy(&self, process: Process, mut entry_of: impl FnMut(&Process, &Arc<Entry>) -> Arc<Entry>) -> Self {
+    pub(in crate::lease) fn copy(
+        &self,
+        process: Process,
+        mut shared_of: impl FnMut(&Process, &Arc<SharedGenerator>) -> Arc<SharedGenerator>,
+    ) -> Self {
         let workers = Workers::new(process);
         for (stores, worker) in locked(&self.map).iter() {
             let copied = Worker::new(stores.clone(), workers.process.environment.mono_ms());
             let (from, mut to) = (worker.lock(), copied.lock());
-            let copy = |lease_task: &LeaseTask| lease_task.copy(&workers.process, &mut |entry| entry_of(&workers.process, entry));
+            let copy = |lease_task: &LeaseTask| lease_task.copy(&workers.process, &mut |shared| shared_of(&workers.process, shared));
             to.lease_tasks = from.lease_tasks.iter().map(copy).collect();
             to.numbers = from.numbers;
             drop(to);

@@ -15,7 +15,7 @@ use super::super::{Loaded, Which};
 use super::message::{self, Backing, FOLDER, Question};
 use super::session::{Session, no_server};
 use super::tls::Tls;
-use crate::entries::Entries;
+use crate::append_map::AppendMap;
 use crate::error::ErrorKind;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use std::sync::Arc;
@@ -62,15 +62,15 @@ impl Told {
 type Origin = (String, String);
 
 /// The last statement about each key at an address, by server, in this process.
-static TOLD: Entries<(String, String), ArcSwapOption<Told>> = Entries::new();
+static TOLD: AppendMap<(String, String), ArcSwapOption<Told>> = AppendMap::new();
 /// The servers that were seen to lend each namespace at an address.
-static ORIGINS: Entries<(String, String), ArcSwap<Vec<Origin>>> = Entries::new();
+static ORIGINS: AppendMap<(String, String), ArcSwap<Vec<Origin>>> = AppendMap::new();
 
 /// The key of a namespace at an address of the last statement.
-static PROOFS: Entries<(String, String), ArcSwapOption<Proof>> = Entries::new();
+static PROOFS: AppendMap<(String, String), ArcSwapOption<Proof>> = AppendMap::new();
 
 /// Since when a server of an address is silent.
-static SILENT: Entries<(String, String), ArcSwapOption<Instant>> = Entries::new();
+static SILENT: AppendMap<(String, String), ArcSwapOption<Instant>> = AppendMap::new();
 
 /// This process's knowledge of a key at an address.
 pub(super) struct Known {

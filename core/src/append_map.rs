@@ -11,7 +11,7 @@ const BUCKETS: usize = 4096;
 ///
 /// A forked child keeps its parent's values, and inherits locks in the state that they had. Therefore no lock is taken: each bucket is a
 /// list that grows at its end by one compare-and-swap, and is whole at every instant.
-pub(crate) struct Entries<K, V> {
+pub(crate) struct AppendMap<K, V> {
     buckets: [OnceBox<Entry<K, V>>; BUCKETS],
 }
 
@@ -21,9 +21,9 @@ struct Entry<K, V> {
     next: OnceBox<Entry<K, V>>,
 }
 
-impl<K: Clone + Eq + Hash, V: Default> Entries<K, V> {
+impl<K: Clone + Eq + Hash, V: Default> AppendMap<K, V> {
     pub(crate) const fn new() -> Self {
-        Entries { buckets: [const { OnceBox::new() }; BUCKETS] }
+        AppendMap { buckets: [const { OnceBox::new() }; BUCKETS] }
     }
 
     /// The entry of a key, which is made when it is first asked for.
@@ -50,25 +50,25 @@ mod tests {
 
     #[test]
     fn threads_that_are_first_at_once_get_the_same_entry() {
-        static ENTRIES: Entries<u64, AtomicU64> = Entries::new();
+        static MAP: AppendMap<u64, AtomicU64> = AppendMap::new();
         const KEYS: u64 = 20_000;
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for key in 0..KEYS {
-                        ENTRIES.get(&key).fetch_add(1, Ordering::Relaxed);
+                        MAP.get(&key).fetch_add(1, Ordering::Relaxed);
                     }
                 });
             }
         });
-        assert!((0..KEYS).all(|key| ENTRIES.get(&key).load(Ordering::Relaxed) == 4), "an entry was made twice, or lost");
+        assert!((0..KEYS).all(|key| MAP.get(&key).load(Ordering::Relaxed) == 4), "an entry was made twice, or lost");
     }
 
     #[test]
     fn a_new_entry_costs_the_same_however_many_there_are() {
-        static ENTRIES: Entries<String, AtomicU64> = Entries::new();
+        static MAP: AppendMap<String, AtomicU64> = AppendMap::new();
         let since = Instant::now();
-        (0..12_000).for_each(|key| drop(ENTRIES.get(&format!("tag-{key}"))));
+        (0..12_000).for_each(|key| drop(MAP.get(&format!("tag-{key}"))));
         // With a copy of the whole map for each it was eight seconds on an idle machine.
         assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
     }

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// A generator of this process. All methods take `&self`.
-pub(crate) struct Entry {
+pub(crate) struct SharedGenerator {
     pub(crate) generator: Generator,
     pub(crate) manual_clock: bool,
     /// The spec line with which it was opened first, for people.
     spec: String,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
-    /// The number of open handles; a leased entry that fell to 0 is never used again.
+    /// The number of open handles; a leased shared generator that fell to 0 is never used again.
     handles: AtomicUsize,
     /// True once it was closed for all handles.
     retired: AtomicBool,
@@ -34,19 +34,19 @@ pub(crate) struct Leased {
     pub(super) home: Arc<dyn Home>,
 }
 
-/// The workers of the process that uses an entry: a forked child has its own.
+/// The workers of the process that uses a shared generator: a forked child has its own.
 pub(crate) trait Home: Send + Sync {
     /// Waits until the lease of this process has room. In a forked child it takes a new lease.
     ///
     /// # Errors
     /// The reason why there is no room; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
-    fn ensure(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()>;
+    fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 
-    /// Waits until the number of an entry without a handle is given back.
+    /// Waits until the number of a shared generator without a handle is given back.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
-    fn close(&self, entry: &Arc<Entry>, wait: &Wait<'_>) -> Result<()>;
+    fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 }
 
 /// The state of a lease.
@@ -87,12 +87,12 @@ pub struct Lease {
     pub left: Option<u64>,
 }
 
-impl Entry {
+impl SharedGenerator {
     pub(crate) fn new(generator: Generator, manual_clock: bool, spec: String, leased: Option<Leased>) -> Self {
-        Entry { generator, manual_clock, spec, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
+        SharedGenerator { generator, manual_clock, spec, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
     }
 
-    /// One more handle, unless the entry is already given up.
+    /// One more handle, unless the shared generator is already given up.
     pub(crate) fn take_handle(&self) -> bool {
         let kept = self.leased.is_none();
         let more = |handles: usize| (kept || handles > 0 && !self.retired.load(Ordering::Acquire)).then_some(handles + 1);
@@ -300,20 +300,20 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for SharedGenerator {
     fn drop(&mut self) {
         stats::leave(self);
     }
 }
 
-impl Source for Entry {
+impl Source for SharedGenerator {
     fn stats(&self) -> Option<Stats> {
         self.generator.same_process().then(|| self.all_stats())
     }
 }
 
 #[cfg(all(test, not(loom)))]
-impl Entry {
+impl SharedGenerator {
     /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(super) fn copy(&self, home: &Arc<dyn Home>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
         let leased = self.leased.as_ref().map(|leased| Leased {
@@ -324,6 +324,6 @@ impl Entry {
         let generator = self.generator.copy(clock, mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
         let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
-        Entry { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: self.spec.clone() }
+        SharedGenerator { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: self.spec.clone() }
     }
 }
