@@ -117,9 +117,9 @@
 //! | `prefetch` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
-//! | `lend` | the other end of `store=frazil://`, for the server, behind the feature of that name |
+//! | `proxy` | the other end of `store=frazil://`, for the server, behind a feature |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
-//! | `admin` | what the command `frazil` sees and sets of all this, behind the feature of that name |
+//! | `admin` | what the command `frazil` sees and sets of all this, behind a feature |
 
 #[cfg(feature = "admin")]
 #[doc(hidden)]
@@ -138,8 +138,6 @@ mod interop;
 mod json;
 mod layout;
 mod lease;
-#[cfg(feature = "lend")]
-mod lend;
 #[cfg(test)]
 mod lite_tables;
 mod nearest;
@@ -148,6 +146,8 @@ mod pending;
 mod policy;
 mod prefetch;
 mod preset;
+#[cfg(feature = "lend")]
+mod proxy;
 mod range;
 mod registry;
 mod secret;
@@ -180,15 +180,15 @@ pub use interop::{ObjectId, Uuid, parse_uuid, uuid_unix_ms, uuid4, uuid7, uuid7_
 pub use json::parts_to_json;
 pub use layout::{Field, Layout};
 pub use lease::{Lease, close_all};
-#[cfg(feature = "lend")]
-#[doc(hidden)]
-pub use lend::{Lender, Question};
 #[doc(hidden)]
 pub use nearest::did_you_mean;
 pub use numbers::{Buffered, Numbers, Segment, Supply, Tickets};
 #[doc(hidden)]
 pub use numbers::{Row, check_spec};
 pub use pending::Pending;
+#[cfg(feature = "lend")]
+#[doc(hidden)]
+pub use proxy::{Proxy, Question};
 #[doc(hidden)]
 pub use range::id_range;
 #[doc(hidden)]

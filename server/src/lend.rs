@@ -1,6 +1,6 @@
 //! A store that is lent: processes with `store=frazil://` lease their node numbers from it.
 
-use frazil::{Error, ErrorKind, Lender, Question, Result, Spec};
+use frazil::{Error, ErrorKind, Proxy, Question, Result, Spec};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const START: Duration = Duration::from_secs(10);
 
 pub struct Lent {
     /// Lives as long as the process: a database client must not end on a thread that serves.
-    lender: &'static Lender,
+    lender: &'static Proxy,
     places: Arc<Semaphore>,
     /// The most questions of one namespace: with several namespaces, a locked row in one does not block the others.
     share: usize,
@@ -34,16 +34,16 @@ impl Lent {
     /// Connects to the store, so that errors show at the start. Blocks: not for a thread that serves.
     ///
     /// # Errors
-    /// Those of `Lender::new` and `Lender::check`.
+    /// Those of `Proxy::new` and `Proxy::check`.
     pub fn open(name: &str, spec: &Spec) -> Result<Self> {
-        let lender = Box::leak(Box::new(Lender::new(spec)?));
+        let lender = Box::leak(Box::new(Proxy::new(spec)?));
         lender.check(START)?;
         let share = if name == ALL { AT_ONCE / 2 } else { AT_ONCE };
         Ok(Lent { lender, places: Arc::new(Semaphore::new(AT_ONCE)), share, shares: Mutex::default() })
     }
 
     /// # Errors
-    /// Those of `Lender::answer`; `STORE_UNREACHABLE` while all places are taken.
+    /// Those of `Proxy::answer`; `STORE_UNREACHABLE` while all places are taken.
     pub async fn answer(&self, question: Question, limit: Duration) -> Result<(Vec<String>, Place)> {
         let since = Instant::now();
         let share = self.share_of(question.namespace());

@@ -3,7 +3,7 @@
 use crate::generators::{self, Generators, has_lease};
 use crate::lend::{self, Lent};
 use crate::refusal::Refusal;
-use frazil::{Error, ErrorKind, Id, Layout, Lender, Numbers, Result, Snowflake, Spec, Stats, Supply, Wait};
+use frazil::{Error, ErrorKind, Id, Layout, Numbers, Proxy, Result, Snowflake, Spec, Stats, Supply, Wait};
 use std::fmt;
 
 /// The longest name: the same as a segment's tag, which is the name.
@@ -62,7 +62,7 @@ impl Plan {
         let checked = match kind {
             Kind::Generators(_) => frazil::check_spec(&spec, None),
             Kind::Numbers(supply) => frazil::check_spec(&spec, Some(supply)),
-            Kind::Store => Lender::new(&spec).map(drop),
+            Kind::Store => Proxy::new(&spec).map(drop),
         };
         checked.map_err(named)?;
         Ok(Plan { name, kind, spec })

@@ -3,7 +3,7 @@
 //! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
 //! asks. `protocol` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
 //! the store by its `connection`, and a `lease_task` for each lease, where the holder, the generator (`shared`) and the calls that wait
-//! (`visit`) meet; and for each tag of a segment a `task`. `process` is what differs between processes, and what a simulation
+//! (`visit`) meet; and for each tag of a segment a task (`tasks`). `environment` is what differs between processes, and what a simulation
 //! replaces; `root` holds the workers of this process. `accept` is what an operator
 //! does after a store was replaced.
 
@@ -12,9 +12,9 @@ mod accept;
 mod candidates;
 mod connection;
 mod contract;
+mod environment;
 mod lease_task;
 mod overlap;
-mod process;
 mod protocol;
 mod record;
 mod root;

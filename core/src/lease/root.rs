@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::contract::Contract;
-use super::process::Process;
+use super::environment::Process;
 use super::shared::{Home, SharedGenerator};
 use super::tasks::Task;
 use super::visit;

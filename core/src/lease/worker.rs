@@ -7,8 +7,8 @@
 
 use super::connection::Connection;
 use super::contract::Contract;
+use super::environment::Process;
 use super::lease_task::{LeaseTask, Step};
-use super::process::Process;
 use super::protocol::{Do, Reply};
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};

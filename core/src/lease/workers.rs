@@ -9,8 +9,8 @@
 mod copy;
 
 use super::connection::Connection;
+use super::environment::Process;
 use super::lease_task::LeaseTask;
-use super::process::Process;
 use super::shared::SharedGenerator;
 use super::worker::{Next, State, Worker, locked};
 use crate::error::{Error, ErrorKind, Result};

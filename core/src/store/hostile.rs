@@ -1,6 +1,6 @@
 //! Servers whose answers are larger than any question needs: the memory that a client takes, each in its own process.
 
-use super::{Store, Which, etcd, lent, redis, zookeeper};
+use super::{Store, Which, etcd, redis, remote, zookeeper};
 use crate::error::Result;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -57,7 +57,7 @@ fn connect(url: &str) -> Result<Box<dyn Store>> {
         "redis" => redis::connect(url, patience),
         "etcd" => etcd::connect(url, patience),
         "zookeeper" => zookeeper::connect(url, patience),
-        _ => lent::connect(url, patience),
+        _ => remote::connect(url, patience),
     }
 }
 

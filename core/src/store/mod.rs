@@ -14,8 +14,6 @@ mod history;
 mod hostile;
 #[cfg(any(feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod hosts;
-#[cfg(feature = "frazil-server")]
-mod lent;
 #[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper", feature = "frazil-server"))]
 mod limits;
 mod memory;
@@ -23,6 +21,8 @@ mod memory;
 mod peer;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "frazil-server")]
+mod remote;
 #[cfg(any(feature = "redis", feature = "frazil-server"))]
 mod resp;
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod table;
 mod zookeeper;
 
 #[cfg(feature = "lend")]
-pub(crate) use lent::message;
+pub(crate) use remote::message;
 pub(crate) use table::{Rest, Row, Rows, Table};
 
 use crate::error::{Error, ErrorKind, Result, shown};
@@ -181,8 +181,8 @@ enum Kind {
     Sql,
     Etcd,
     ZooKeeper,
-    Lent,
-    LentByTls,
+    Remote,
+    RemoteByTls,
 }
 
 const KINDS: &[(&str, Kind)] = &[
@@ -199,8 +199,8 @@ const KINDS: &[(&str, Kind)] = &[
     ("etcd://", Kind::Etcd),
     ("etcds://", Kind::Etcd),
     ("zookeeper://", Kind::ZooKeeper),
-    ("frazil://", Kind::Lent),
-    ("frazils://", Kind::LentByTls),
+    ("frazil://", Kind::Remote),
+    ("frazils://", Kind::RemoteByTls),
 ];
 
 impl Kind {
@@ -212,8 +212,8 @@ impl Kind {
             Kind::Sql => cfg!(feature = "sql"),
             Kind::Etcd => cfg!(feature = "etcd"),
             Kind::ZooKeeper => cfg!(feature = "zookeeper"),
-            Kind::Lent => cfg!(feature = "frazil-server"),
-            Kind::LentByTls => cfg!(all(feature = "frazil-server", feature = "tls")),
+            Kind::Remote => cfg!(feature = "frazil-server"),
+            Kind::RemoteByTls => cfg!(all(feature = "frazil-server", feature = "tls")),
         }
     }
 }
@@ -297,8 +297,8 @@ impl Address {
 
     /// Returns whether it is a store that a server lends.
     #[cfg(feature = "lend")]
-    pub(crate) fn is_lent(&self) -> bool {
-        self.kind().is_ok_and(|kind| matches!(kind, Kind::Lent | Kind::LentByTls))
+    pub(crate) fn is_remote(&self) -> bool {
+        self.kind().is_ok_and(|kind| matches!(kind, Kind::Remote | Kind::RemoteByTls))
     }
 
     /// Returns whether the store may forget what it has acknowledged, as far as its address tells.
@@ -308,7 +308,7 @@ impl Address {
 
     /// Returns whether the store surely tells the time: a lent one may have no clock.
     pub(crate) fn has_clock(&self) -> bool {
-        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper | Kind::Lent | Kind::LentByTls))
+        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper | Kind::Remote | Kind::RemoteByTls))
     }
 
     fn kind(&self) -> Result<Kind> {
@@ -357,7 +357,7 @@ impl Address {
             #[cfg(feature = "zookeeper")]
             Kind::ZooKeeper => zookeeper::connect(text, timeout),
             #[cfg(feature = "frazil-server")]
-            Kind::Lent | Kind::LentByTls => lent::connect(text, timeout),
+            Kind::Remote | Kind::RemoteByTls => remote::connect(text, timeout),
             #[allow(unreachable_patterns, reason = "with every feature on, no kind is left")]
             _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
         }

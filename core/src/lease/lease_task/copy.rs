@@ -2,7 +2,7 @@
 
 use super::{LeaseTask, Stage};
 use crate::error::Error;
-use crate::lease::process::Process;
+use crate::lease::environment::Process;
 use crate::lease::protocol::Grant;
 use crate::lease::shared::SharedGenerator;
 use std::sync::{Arc, Weak};

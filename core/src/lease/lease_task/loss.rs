@@ -2,8 +2,8 @@
 
 use super::{LeaseTask, Stage};
 use crate::event::{self, Level};
+use crate::lease::environment::Process;
 use crate::lease::overlap::Overlap;
-use crate::lease::process::Process;
 use crate::lease::protocol::Loss;
 use crate::time::show_instant;
 

@@ -21,8 +21,8 @@ pub(super) use callers::{Found, Wish};
 
 use super::connection::is_busy;
 use super::contract::Contract;
+use super::environment::Process;
 use super::overlap::Overlap;
-use super::process::Process;
 use super::protocol::{Do, Grant, Now, Protocol, Reply};
 use super::shared::{LeaseCounts, Leased, SharedGenerator, Status};
 use crate::clock::Clock;

@@ -1,6 +1,6 @@
 //! The environment of a simulated process.
 
-use super::super::process::Environment;
+use super::super::environment::Environment;
 use crate::clock::{Clock, Counter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

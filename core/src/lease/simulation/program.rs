@@ -1,7 +1,7 @@
 //! A process as it ships, on simulated clocks: its workers, handles and the calls under way.
 
 use super::super::contract::Contract;
-use super::super::process::Process;
+use super::super::environment::Process;
 use super::super::protocol::Grant;
 use super::super::shared::{Home, SharedGenerator};
 use super::super::visit::{self, Answer, Visit};

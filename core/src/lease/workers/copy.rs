@@ -1,8 +1,8 @@
 //! Copies for the simulation.
 
 use super::{Worker, Workers, locked};
+use crate::lease::environment::Process;
 use crate::lease::lease_task::LeaseTask;
-use crate::lease::process::Process;
 use crate::lease::shared::SharedGenerator;
 use std::sync::Arc;
 

@@ -110,13 +110,13 @@ fn is_own(host: &str) -> bool {
 }
 
 /// A store that a server lends. Any number of threads may ask; each question has a connection of its own.
-pub struct Lender {
+pub struct Proxy {
     address: Address,
     source: String,
     kept: Mutex<Vec<Box<dyn Store>>>,
 }
 
-impl Lender {
+impl Proxy {
     /// Reads `store=...`; nothing is asked yet.
     ///
     /// # Errors
@@ -131,10 +131,10 @@ impl Lender {
             return refuse("it ends with the process, and would hand out again what was given; use file:DIR, or a server's store");
         }
         // Each server on the way would take a part of the time, and have rights of its own.
-        if address.is_lent() {
+        if address.is_remote() {
             return refuse("it is lent itself; name the store that stands behind it");
         }
-        Ok(Lender { source: source_of(&address), address, kept: Mutex::default() })
+        Ok(Proxy { source: source_of(&address), address, kept: Mutex::default() })
     }
 
     /// Connects once, so that what is wrong shows at the start.
@@ -268,7 +268,7 @@ mod tests {
     /// Also where the file system of one of them does not say when a file was made.
     #[test]
     fn what_was_asked_of_one_folder_is_not_told_as_anothers() {
-        let lender = Lender::new(&Spec::parse("store=file:/data/ids").unwrap()).unwrap();
+        let lender = Proxy::new(&Spec::parse("store=file:/data/ids").unwrap()).unwrap();
         for (before, after) in [(Some("a"), Some("a")), (None, None), (Some("a"), Some("b")), (Some("a"), None), (None, Some("a"))] {
             let told = lender.told(&mut Exchanged { before, after }, |store| store.load("shop", Which::All));
             assert_eq!(told.is_ok(), before == after, "{before:?} {after:?}");

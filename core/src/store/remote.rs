@@ -46,7 +46,7 @@ use tls::Tls;
 /// The one that the guide gives `--resp`.
 const PORT: u16 = 6390;
 
-struct Lent {
+struct Remote {
     hosts: Hosts,
     tls: Tls,
     timeout: Duration,
@@ -66,12 +66,12 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
         return Err(hosts.wrong("expected nothing, or options, after the hosts: the server knows its store"));
     }
     let tls = Tls::read(&hosts)?;
-    let mut store = Lent { hosts, tls, timeout, session: None };
+    let mut store = Remote { hosts, tls, timeout, session: None };
     store.session = Some(store.dial(deadline)?);
     Ok(Box::new(store))
 }
 
-impl Lent {
+impl Remote {
     fn dial(&mut self, deadline: Deadline) -> Result<Session> {
         let session = self.hosts.first_good(deadline, |host, deadline| Session::open(&self.hosts, &self.tls, host, deadline))?;
         self.hosts.begin_with(session.host());
@@ -129,7 +129,7 @@ fn another_may(failure: &Failure) -> bool {
     matches!(failure.0, ErrorKind::StoreUnreachable | ErrorKind::StoreUnsuitable | ErrorKind::StoreReadonly)
 }
 
-impl Store for Lent {
+impl Store for Remote {
     fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
     }

@@ -2,17 +2,17 @@
 //! With `FRAZIL_TEST_REDIS` and others like it: the suite.
 
 use super::*;
-use crate::{Lender, Question, Spec};
+use crate::{Proxy, Question, Spec};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-fn lender(store: &str) -> Arc<Lender> {
-    Arc::new(Lender::new(&Spec::parse(&format!("store='{store}'")).unwrap()).unwrap())
+fn lender(store: &str) -> Arc<Proxy> {
+    Arc::new(Proxy::new(&Spec::parse(&format!("store='{store}'")).unwrap()).unwrap())
 }
 
 /// Answers as frazil-server does.
-fn answered(lender: &Lender, words: &[&str]) -> Deed {
+fn answered(lender: &Proxy, words: &[&str]) -> Deed {
     let question = Question::parse(&words[1..]).unwrap();
     match lender.answer(&question, question.limit()) {
         Ok(answer) => texts(&answer.iter().map(String::as_str).collect::<Vec<_>>()),
@@ -84,7 +84,7 @@ fn suite_over_etcd() {
 }
 
 /// A server that keeps a swap to itself until it is told to go on.
-fn delays(lender: Arc<Lender>) -> (String, Sender<()>, Receiver<()>) {
+fn delays(lender: Arc<Proxy>) -> (String, Sender<()>, Receiver<()>) {
     let ((go, gone), (tell, told)) = (channel(), channel());
     let channels = Mutex::new((gone, tell));
     let place = server(move |words| {
@@ -205,7 +205,7 @@ fn a_copy_in_the_folders_place_is_another_store() {
 
 #[test]
 fn what_cannot_be_lent() {
-    let refusal = |line: &str| Lender::new(&Spec::parse(line).unwrap()).err().unwrap();
+    let refusal = |line: &str| Proxy::new(&Spec::parse(line).unwrap()).err().unwrap();
     for (line, kind, told) in [
         ("store=memory", ErrorKind::StoreUnsuitable, "ends with the process"),
         ("store=frazil://s3cret@h", ErrorKind::StoreUnsuitable, "is lent itself"),
@@ -292,7 +292,7 @@ fn answer_as_etcd(mut stream: &TcpStream, revision: i64) {
 #[test]
 fn a_server_that_is_behind_looks_again() {
     let behind = |revisions| lender(&format!("etcd://{}", etcd(revisions)));
-    let asked = |lender: &Lender, floor: &str| {
+    let asked = |lender: &Proxy, floor: &str| {
         let question = Question::parse(&["LOAD", "shop", "60000", "*", floor]).unwrap();
         lender.answer(&question, question.limit()).unwrap()[1].clone()
     };

@@ -55,12 +55,12 @@ fn a_server_that_was_away_shows_what_it_lends() {
 #[test]
 #[cfg(all(feature = "lend", target_os = "linux"))]
 fn what_is_written_to_a_copy_is_told_as_the_copys() {
-    use crate::{Lender, Question, Spec};
+    use crate::{Proxy, Question, Spec};
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let temp = std::env::temp_dir().join(format!("frazil-exchanged-{}", std::process::id()));
     let (folder, copy) = (temp.join("folder"), temp.join("copy"));
     std::fs::create_dir(&temp).unwrap();
-    let lender = Lender::new(&Spec::parse(&format!("store='file:{}'", folder.display())).unwrap()).unwrap();
+    let lender = Proxy::new(&Spec::parse(&format!("store='file:{}'", folder.display())).unwrap()).unwrap();
     let ask = |words: &[&str]| lender.answer(&Question::parse(words).unwrap(), TIMEOUT);
     let write = |node: &str| ask(&["SWAP", "shop", "9000", "", node, "-", "+m", "v", "0", "9007199254740991"]);
     ask(&["SWAP", "shop", "9000", "", "meta", "-", "-", "m", "0", "9007199254740991"]).unwrap();
