@@ -34,7 +34,7 @@ beside "Adapters in Python, with the current frameworks" tests/adapters/python/r
 beside "Rust: the core, its documentation and README; the command line; the guards of the bindings" "${rust[@]}" -- --skip simulation
 beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
-beside "Rust: the word, the gate and the lease under loom" \
+beside "Rust: the stamp, the gate and the lease under loom" \
     env RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked -p frazil --lib loom
 beside "Python" "${pytest[@]}" "${workers[@]}" tests/python
 beside "Rust: every store's client, on private servers" python3 tests/servers all -- "${rust[@]}" -q --lib -- --ignored

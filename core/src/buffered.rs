@@ -18,7 +18,7 @@ const KEYS: &[&str] = &["size", "refill", "empty"];
 const SIZE: u64 = 1 << 16;
 /// UidGenerator's paddingFactor, in percent.
 const REFILL: u64 = 50;
-/// The most words of one claim: shorter ranges are looked at sooner when the clock has gone back.
+/// The most stamps of one claim: shorter ranges are looked at sooner when the clock has gone back.
 const CLAIM: u64 = 1 << 12;
 /// The longest single wait for the generator: the ring may be closed in the meantime.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -119,13 +119,13 @@ impl Fill for Ring {
     fn fill(&mut self, _need: Need) -> Result<Filled> {
         let generator = self.ids.generator();
         let made_ms = generator.unix_ms();
-        let Claimed { lease, words, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
-        let mut words = words.first..words.first + words.count;
+        let Claimed { lease, stamps, .. } = self.ids.claim(CLAIM.min(self.levels.high), PATIENCE)?;
+        let mut stamps = stamps.first..stamps.first + stamps.count;
         let mut blocks = Vec::new();
-        while !words.is_empty() {
-            let run = generator.run(lease.node_bits, &words);
+        while !stamps.is_empty() {
+            let run = generator.run(lease.node_bits, &stamps);
             blocks.push(Block { first: run.first.get() as u64, stride: run.step, count: run.count, low: 0, made_ms });
-            words.start += run.count;
+            stamps.start += run.count;
         }
         Ok(Filled::Blocks(blocks))
     }

@@ -34,8 +34,8 @@
 //! # Terms
 //! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
 //! tell generators apart; together they are the *node number*. *sequence*: the counter within a tick.
-//! *word*: tick and sequence as one integer. *drift*: how far a word's tick is ahead of the clock.
-//! *lease*: a node number held for now. *bound*: the last word that a lease allows. *preset*: a named
+//! *stamp*: tick and sequence as one integer. *drift*: how far a stamp's tick is ahead of the clock.
+//! *lease*: a node number held for now. *bound*: the last stamp that a lease allows. *preset*: a named
 //! layout with its policies. *spec*: one line that configures everything ([`Spec`]).
 //!
 //! # Presets
@@ -106,7 +106,7 @@
 //! | `json` | an ID's parts as JSON, for the command line and the server |
 //! | `wait` | how long a call may wait, and what ends it sooner |
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
-//! | `generator` | word, gate and lease: the lock-free core |
+//! | `generator` | stamp, gate and lease: the lock-free core |
 //! | `append_map` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, and a store's thread: it keeps leases and refills tags |

@@ -31,7 +31,7 @@ impl Reaction {
         }
     }
 
-    /// Returns how many ticks the word may run ahead of the clock.
+    /// Returns how many ticks the stamp may run ahead of the clock.
     pub fn ahead_ticks(self, layout: &Layout) -> u64 {
         match self {
             Reaction::Ahead(None) => layout.last_tick(),

@@ -535,7 +535,7 @@ def duplicate(program: str, ended: Ended) -> str | None:
     if not found or not ended.acted:
         return None
     if found["seed"]:
-        same = run(program, 0, "simulation::no_word_is_minted_twice", FRAZIL_SEED=found["seed"], FRAZIL_ONLY_DUPLICATES="1")
+        same = run(program, 0, "simulation::no_stamp_is_minted_twice", FRAZIL_SEED=found["seed"], FRAZIL_ONLY_DUPLICATES="1")
         if not passes(same):
             sys.exit(f"seed {found['seed']} of the simulation fails without a mutant:\n{same.said[-4000:]}")
     return found[0]

@@ -1,4 +1,4 @@
-//! A node number held for now: its word, its gate and its bound, and the pointer that swaps it.
+//! A node number held for now: its stamp, its gate and its bound, and the pointer that swaps it.
 
 use super::tally::Tally;
 use crate::clock::Validity;
@@ -6,13 +6,13 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Counter;
 
-/// The mark of a frozen word: the lease is gone. Words themselves have at most 63 bits.
+/// The mark of a frozen stamp: the lease is gone. Stamps themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
-/// More threads than a process can have. Each may be about to hand back one claim, and the next word then
+/// More threads than a process can have. Each may be about to hand back one claim, and the next stamp then
 /// falls by one.
 pub(super) const MOST_THREADS: u64 = 1 << 22;
-/// The last word that is issued where the node fields leave words all 63 bits: claims that are handed back stand above it,
-/// and none may reach the mark of a frozen word.
+/// The last stamp that is issued where the node fields leave stamps all 63 bits: claims that are handed back stand above it,
+/// and none may reach the mark of a frozen stamp.
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 
 /// Not modelled: only that no two are the same matters.
@@ -29,7 +29,7 @@ pub(crate) struct Owner {
     serial: u64,
 }
 
-/// Words claimed for one caller: `first`, and `count` of them, ascending.
+/// Stamps claimed for one caller: `first`, and `count` of them, ascending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) first: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Claim {
 /// Why nothing was claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The next word lies beyond what is allowed now.
+    /// The next stamp lies beyond what is allowed now.
     Full(u64),
     /// The lease was given up; the pointer has, or will soon have, another.
     Frozen,
@@ -49,11 +49,11 @@ pub(crate) enum Refused {
 
 /// One node number with the state that makes its IDs unique.
 ///
-/// **The invariant.** A word is issued at most once, because it is only ever taken from `next` by an
-/// atomic step that moves `next` past it, and `next` never falls below a word that was issued: the
-/// one step down, [`hand_back`](Lease::hand_back), returns a word that its caller did not issue and
-/// that nobody claimed after. And no word above `bound` is issued: both ways of claiming compare
-/// the claimed word with a limit that was cut to `bound`, and `bound` only grows.
+/// **The invariant.** A stamp is issued at most once, because it is only ever taken from `next` by an
+/// atomic step that moves `next` past it, and `next` never falls below a stamp that was issued: the
+/// one step down, [`hand_back`](Lease::hand_back), returns a stamp that its caller did not issue and
+/// that nobody claimed after. And no stamp above `bound` is issued: both ways of claiming compare
+/// the claimed stamp with a limit that was cut to `bound`, and `bound` only grows.
 pub(crate) struct Lease {
     /// The process that holds it: a forked child has only a copy.
     pub(crate) process: u64,
@@ -62,10 +62,10 @@ pub(crate) struct Lease {
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
     pub(crate) node: u64,
-    /// The next word to be issued.
+    /// The next stamp to be issued.
     next: CachePadded<AtomicU64>,
     gate: CachePadded<Gate>,
-    /// The number of words below `next` that were not issued; written once a tick.
+    /// The number of stamps below `next` that were not issued; written once a tick.
     tally: CachePadded<Tally>,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
@@ -81,21 +81,21 @@ unsafe impl Sync for Lease {}
 ///
 /// Its two halves may be read torn, which is harmless. A fresh `validity` with an older `last`: the claim
 /// is discarded and the slow path taken. A fresh `last` with an older `validity`: the clock of the thread
-/// that wrote it did show that time, so the words up to `last` were due.
+/// that wrote it did show that time, so the stamps up to `last` were due.
 struct Gate {
     /// The tick of the clock for which `last` holds, as a [`Validity`].
     validity: AtomicU64,
-    /// The last word that may be issued in that tick, never above `bound`.
+    /// The last stamp that may be issued in that tick, never above `bound`.
     last: AtomicU64,
-    /// The last word that the lease allows.
+    /// The last stamp that the lease allows.
     bound: AtomicU64,
-    /// The number of times that claimed words were called back before they were issued, for readers that must not
-    /// read the word all the time.
+    /// The number of times that claimed stamps were called back before they were issued, for readers that must not
+    /// read the stamp all the time.
     recalls: AtomicU64,
 }
 
 impl Lease {
-    /// A lease whose first word is `first` and whose last is `bound`.
+    /// A lease whose first stamp is `first` and whose last is `bound`.
     pub(crate) fn new(process: u64, node: u64, node_bits: u64, first: u64, bound: u64) -> Self {
         let gate = Gate {
             validity: AtomicU64::new(Validity::NONE.to_bits()),
@@ -109,21 +109,21 @@ impl Lease {
         Lease { process, serial, node, node_bits, next, gate, tally, before: std::ptr::null_mut() }
     }
 
-    /// The fast path: one word, if the gate is open for the tick that the clock shows.
+    /// The fast path: one stamp, if the gate is open for the tick that the clock shows.
     #[inline(always)]
     pub(crate) fn claim_one(&self, shows: impl FnOnce(Validity) -> bool) -> Option<u64> {
         if !shows(Validity::from_bits(self.gate.validity.load(Ordering::Acquire))) {
             return None;
         }
-        let word = self.next.fetch_add(1, Ordering::AcqRel);
-        // Checked after the add: whatever happened in between, this word is ours alone.
-        if word <= self.gate.last.load(Ordering::Acquire) {
-            return Some(word);
+        let stamp = self.next.fetch_add(1, Ordering::AcqRel);
+        // Checked after the add: whatever happened in between, this stamp is ours alone.
+        if stamp <= self.gate.last.load(Ordering::Acquire) {
+            return Some(stamp);
         }
-        self.refused(word)
+        self.refused(stamp)
     }
 
-    /// The fast path of a batch: up to `most` words that are left behind the gate, and the validity for which it is open. By compare-and-swap,
+    /// The fast path of a batch: up to `most` stamps that are left behind the gate, and the validity for which it is open. By compare-and-swap,
     /// which never goes beyond its end.
     pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Validity) -> bool) -> Option<(Claim, Validity)> {
         let validity = Validity::from_bits(self.gate.validity.load(Ordering::Acquire));
@@ -132,7 +132,7 @@ impl Lease {
         }
         let mut first = self.next.load(Ordering::Acquire);
         loop {
-            // A frozen word lies above it.
+            // A frozen stamp lies above it.
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
             match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
@@ -143,12 +143,12 @@ impl Lease {
     }
 
     #[cold]
-    fn refused(&self, word: u64) -> Option<u64> {
+    fn refused(&self, stamp: u64) -> Option<u64> {
         let moving = self.tally.moving();
-        if !self.hand_back(word) {
+        if !self.hand_back(stamp) {
             moving.past(1);
         }
-        if word >= FROZEN {
+        if stamp >= FROZEN {
             // A slow caller opened the gate after the freeze.
             self.close_gate();
         }
@@ -157,14 +157,14 @@ impl Lease {
 
     /// Undoes a claim that is not issued, if nobody claimed after it: so one thread alone loses no
     /// sequence number at the end of a tick.
-    fn hand_back(&self, word: u64) -> bool {
-        self.next.compare_exchange(word + 1, word, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    fn hand_back(&self, stamp: u64) -> bool {
+        self.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// The slow path: up to `most` words, none below `floor`, none above `limit` or the bound.
+    /// The slow path: up to `most` stamps, none below `floor`, none above `limit` or the bound.
     ///
-    /// A word that stands at or below `floor` was never issued in `floor`'s tick, so the clock enters
-    /// that tick now: the claim begins at `start` of the next word.
+    /// A stamp that stands at or below `floor` was never issued in `floor`'s tick, so the clock enters
+    /// that tick now: the claim begins at `start` of the next stamp.
     pub(crate) fn claim(&self, most: u64, floor: u64, limit: u64, start: impl Fn(u64) -> u64) -> Result<Claim, Refused> {
         let limit = limit.min(self.bound());
         let mut next = self.next.load(Ordering::Acquire);
@@ -191,32 +191,32 @@ impl Lease {
         }
     }
 
-    /// Lets the fast path issue words up to `last` while the clock shows the tick of a validity.
+    /// Lets the fast path issue stamps up to `last` while the clock shows the tick of a validity.
     pub(crate) fn open_gate(&self, validity: Validity, last: u64) {
         self.gate.last.store(last.min(self.bound()), Ordering::Release);
         self.gate.validity.store(validity.to_bits(), Ordering::Release);
     }
 
-    /// Returns the tick for which the gate is open, and the last word.
+    /// Returns the tick for which the gate is open, and the last stamp.
     pub(crate) fn gate(&self) -> (Validity, u64) {
         (Validity::from_bits(self.gate.validity.load(Ordering::Acquire)), self.gate.last.load(Ordering::Acquire))
     }
 
-    /// Sends every call to the slow path, so that calls which fail do not run the word ahead.
+    /// Sends every call to the slow path, so that calls which fail do not run the stamp ahead.
     pub(crate) fn close_gate(&self) {
         self.gate.validity.store(Validity::NONE.to_bits(), Ordering::Release);
     }
 
-    /// Moves the next word up to at least `word`.
-    pub(crate) fn raise(&self, word: u64) {
-        self.raise_from(|_| word);
+    /// Moves the next stamp up to at least `stamp`.
+    pub(crate) fn raise(&self, stamp: u64) {
+        self.raise_from(|_| stamp);
     }
 
-    /// Moves the next word up to at least what `least` makes of it; returns where it stands then, below
+    /// Moves the next stamp up to at least what `least` makes of it; returns where it stands then, below
     /// which it never falls.
     ///
     /// It always moves, so that a claim under way that stands just below is not handed back. A frozen
-    /// word moves too, and stays frozen: the lease that follows starts above it.
+    /// stamp moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
         let moving = self.tally.moving();
@@ -226,26 +226,26 @@ impl Lease {
         raised(before)
     }
 
-    /// Begins in a tick above all words below `next`.
+    /// Begins in a tick above all stamps below `next`.
     fn begin_above(&self, next: u64, sequence_bits: u32) {
         if next > 0 {
             self.raise((((next - 1) >> sequence_bits) + 1) << sequence_bits);
         }
     }
 
-    /// Calls back words that were claimed and not issued yet.
+    /// Calls back stamps that were claimed and not issued yet.
     pub(crate) fn recall(&self) {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Returns how often words were called back: an owner of claimed words drops them when this has changed
+    /// Returns how often stamps were called back: an owner of claimed stamps drops them when this has changed
     /// since before the claim.
     #[inline]
     pub(crate) fn recalls(&self) -> u64 {
         self.gate.recalls.load(Ordering::Acquire)
     }
 
-    /// The next word to be issued; of a frozen lease, the one that would have been.
+    /// The next stamp to be issued; of a frozen lease, the one that would have been.
     pub(crate) fn next(&self) -> u64 {
         self.next.load(Ordering::Acquire) & !FROZEN
     }
@@ -254,14 +254,14 @@ impl Lease {
         self.next.load(Ordering::Acquire) >= FROZEN
     }
 
-    /// Takes words that a block is about to claim for not issued, until they are counted.
-    pub(crate) fn set_aside(&self, words: u64) {
-        self.tally.set_aside(words);
+    /// Takes stamps that a block is about to claim for not issued, until they are counted.
+    pub(crate) fn set_aside(&self, stamps: u64) {
+        self.tally.set_aside(stamps);
     }
 
-    /// Counts words that were set aside: in this lease's tally or another's of the same generator and process, which makes no difference.
-    pub(crate) fn count(&self, words: u64) {
-        self.tally.count(words);
+    /// Counts stamps that were set aside: in this lease's tally or another's of the same generator and process, which makes no difference.
+    pub(crate) fn count(&self, stamps: u64) {
+        self.tally.count(stamps);
     }
 
     /// Moves the bound on.
@@ -269,16 +269,16 @@ impl Lease {
         self.gate.bound.fetch_max(bound.min(LAST), Ordering::AcqRel);
     }
 
-    /// The last word that the lease allows.
+    /// The last stamp that the lease allows.
     pub(crate) fn bound(&self) -> u64 {
         self.gate.bound.load(Ordering::Acquire)
     }
 
-    /// Ends the lease: no call claims from it any more. Returns the word that would have been next;
-    /// every word issued under this lease lies below it. Freezing twice is harmless.
+    /// Ends the lease: no call claims from it any more. Returns the stamp that would have been next;
+    /// every stamp issued under this lease lies below it. Freezing twice is harmless.
     pub(super) fn freeze(&self) -> u64 {
         let next = self.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
-        // Calls that fail must not run the word ahead: the lease that follows starts above it.
+        // Calls that fail must not run the stamp ahead: the lease that follows starts above it.
         self.close_gate();
         self.recall();
         next
@@ -309,12 +309,12 @@ impl LeasePointer {
     }
 
     /// Freezes the current lease and puts another in its place, which starts in a tick above every
-    /// word of the old one, so that IDs go on increasing whatever the new node number is. Returns
+    /// stamp of the old one, so that IDs go on increasing whatever the new node number is. Returns
     /// the new lease's owner.
     ///
-    /// Whoever raises the word of [`get`](LeasePointer::get) and then finds another lease there raises that
-    /// one too: so a raise is never lost. The new lease issues nothing before the old word was read once
-    /// more, after the pointer has moved: both sides change that word, so either the raise is seen here,
+    /// Whoever raises the stamp of [`get`](LeasePointer::get) and then finds another lease there raises that
+    /// one too: so a raise is never lost. The new lease issues nothing before the old stamp was read once
+    /// more, after the pointer has moved: both sides change that stamp, so either the raise is seen here,
     /// or whoever raises sees the new pointer.
     ///
     /// One thread of a process swaps at a time: its worker, under its lock.
@@ -329,7 +329,7 @@ impl LeasePointer {
         owner
     }
 
-    /// The first half of a swap: the new lease stands there, frozen. Returns the old one, and above which of its words the new one begins.
+    /// The first half of a swap: the new lease stands there, frozen. Returns the old one, and above which of its stamps the new one begins.
     fn put(&self, mut lease: Lease, sequence_bits: u32) -> (&Lease, u64) {
         let old = self.get();
         let mut next = old.freeze();
@@ -352,13 +352,13 @@ impl LeasePointer {
         }
     }
 
-    /// Ends the owner's lease; returns the word that would have been next, above all that were issued under it.
+    /// Ends the owner's lease; returns the stamp that would have been next, above all that were issued under it.
     /// `None` if another lease has taken its place: what was issued last under this one is not known any more.
     pub(crate) fn freeze(&self, owner: &Owner) -> Option<u64> {
         self.owned(owner).map(Lease::freeze)
     }
 
-    /// Returns how many words were issued under all leases of a process; `None` while a word is being moved.
+    /// Returns how many stamps were issued under all leases of a process; `None` while a stamp is being moved.
     pub(super) fn issued(&self, process: u64) -> Option<u64> {
         let (mut lease, mut issued) = (Some(self.get()), 0u64);
         while let Some(of) = lease {
@@ -409,7 +409,7 @@ impl LeasePointer {
     /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(super) fn copy(&self) -> Self {
         let of = self.get();
-        let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Acquire));
+        let copied = |atomic: &AtomicU64| AtomicU64::new(atomic.load(Ordering::Acquire));
         let gate = Gate {
             validity: copied(&of.gate.validity),
             last: copied(&of.gate.last),
@@ -432,7 +432,7 @@ mod tests {
         let lease = Lease::new(1, 0, 0, 16, 100);
         let tick = Validity::of_tick(1);
         let claim = |most, shown| {
-            lease.claim_some(most, |validity| validity == shown).map(|(words, validity)| (words.first, words.count, validity))
+            lease.claim_some(most, |validity| validity == shown).map(|(stamps, validity)| (stamps.first, stamps.count, validity))
         };
         assert_eq!(claim(5, tick), None, "the gate is closed");
         lease.open_gate(tick, 31);
@@ -444,7 +444,7 @@ mod tests {
         let lease = Lease::new(1, 0, 0, 16, 100);
         lease.open_gate(tick, 31);
         lease.next.fetch_or(FROZEN, Ordering::AcqRel);
-        assert_eq!(lease.claim_some(1, |_| true), None, "a frozen word");
+        assert_eq!(lease.claim_some(1, |_| true), None, "a frozen stamp");
     }
 
     #[test]
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_begins_in_a_tick_above_the_one_before_of_which_words_were_issued() {
+    fn a_lease_begins_in_a_tick_above_the_one_before_of_which_stamps_were_issued() {
         for (issued, first) in [(0, 0), (1, 16), (16, 16), (17, 32)] {
             let (pointer, _owner) = LeasePointer::new(Lease::new(1, 0, 0, issued, 100));
             let _owner = pointer.swap(Lease::new(1, 1, 1 << 4, 0, 100), 4);

@@ -81,27 +81,27 @@ fn loom_gate_near_its_end() {
         lease.open_gate(Validity::of_tick(0), 2);
         let other = Arc::clone(&lease);
         let thread = thread::spawn(move || [claim_one(&other, 0), claim_one(&other, 0)]);
-        let mut words: Vec<_> = [claim_one(&lease, 0), claim_one(&lease, 0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
-        words.sort_unstable();
-        assert!(words.is_sorted_by(|a, b| a < b) && words.iter().all(|word| *word <= 2), "{words:?}");
+        let mut stamps: Vec<_> = [claim_one(&lease, 0), claim_one(&lease, 0)].into_iter().chain(thread.join().unwrap()).flatten().collect();
+        stamps.sort_unstable();
+        assert!(stamps.is_sorted_by(|a, b| a < b) && stamps.iter().all(|stamp| *stamp <= 2), "{stamps:?}");
     });
 }
 
 #[test]
-fn loom_batches_and_single_words_at_the_gate() {
+fn loom_batches_and_single_stamps_at_the_gate() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
         lease.open_gate(Validity::of_tick(0), 3);
         let other = Arc::clone(&lease);
         let batch = |lease: &Lease, most| match lease.claim_some(most, |validity| validity == Validity::of_tick(0)) {
-            Some((words, _)) => (words.first..words.first + words.count).collect(),
+            Some((stamps, _)) => (stamps.first..stamps.first + stamps.count).collect(),
             None => vec![],
         };
         let thread = thread::spawn(move || [batch(&other, 2), batch(&other, 2)].concat());
         let mine = [Vec::from_iter(claim_one(&lease, 0)), batch(&lease, 3)].concat();
-        let mut words = [mine, thread.join().unwrap()].concat();
-        words.sort_unstable();
-        assert_eq!(words, [0, 1, 2, 3]);
+        let mut stamps = [mine, thread.join().unwrap()].concat();
+        stamps.sort_unstable();
+        assert_eq!(stamps, [0, 1, 2, 3]);
     });
 }
 
@@ -114,16 +114,19 @@ fn loom_a_batch_is_claimed_while_the_lease_is_swapped() {
         let thread = thread::spawn(move || {
             let claimed = other.claim(2, &Wait::from(Duration::ZERO));
             claimed.map_or(vec![], |claimed| {
-                let Claim { first, count, .. } = claimed.words;
-                (first..first + count).map(|word| (claimed.lease.node, word)).collect()
+                let Claim { first, count, .. } = claimed.stamps;
+                (first..first + count).map(|stamp| (claimed.lease.node, stamp)).collect()
             })
         });
         let _owner = ids.swap(lease(2, UNBOUNDED));
         let above = ids.lease.get().next();
         let batch = thread.join().unwrap();
-        assert!(batch.iter().all(|(node, word)| *node == 2 || *word < above), "{batch:?} {above}");
+        assert!(batch.iter().all(|(node, stamp)| *node == 2 || *stamp < above), "{batch:?} {above}");
         minted.extend(mint(&ids, 1));
-        assert!(minted.is_sorted_by(|a, b| a < b) && batch.iter().all(|(_, word)| ids.lease.get().next() > *word), "{batch:?} {minted:?}");
+        assert!(
+            minted.is_sorted_by(|a, b| a < b) && batch.iter().all(|(_, stamp)| ids.lease.get().next() > *stamp),
+            "{batch:?} {minted:?}"
+        );
     });
 }
 
@@ -212,7 +215,7 @@ fn loom_a_block_is_not_used_after_the_clock_went_back() {
 #[test]
 fn loom_nothing_passes_the_bound() {
     model(|| {
-        // The bound is the second word of tick 10; `ahead` would allow more.
+        // The bound is the second stamp of tick 10; `ahead` would allow more.
         let bound = 10 << 2 | 1;
         let ids = generator(2, bound, Reaction::Ahead(Some(5)));
         let other = Arc::clone(&ids);
@@ -234,7 +237,7 @@ fn loom_the_bound_moves_on_while_ids_are_minted() {
         let minted = mint(&ids, 4);
         worker.join().unwrap();
         let all = [minted, mint(&ids, 4)].concat();
-        assert_eq!(all.len(), 3, "every word up to the new bound, and none above: {all:?}");
+        assert_eq!(all.len(), 3, "every stamp up to the new bound, and none above: {all:?}");
         assert!(all.iter().all(|id| *id >> 2 >> 2 == 10 && *id & 3 <= 2), "{all:?}");
         assert_unique(all);
     });
@@ -250,8 +253,8 @@ fn loom_a_slot_is_given_back_above_everything_issued() {
         assert_eq!(ids.lease.get().freeze() >> 3, next >> 3, "freezing twice is harmless");
         let theirs = thread.join().unwrap();
         for id in theirs {
-            let word = (id as u64) >> 5 << 3 | id as u64 & 7;
-            assert!(word < next, "{word} was issued after the freeze at {next}");
+            let stamp = (id as u64) >> 5 << 3 | id as u64 & 7;
+            assert!(stamp < next, "{stamp} was issued after the freeze at {next}");
         }
     });
 }
@@ -277,14 +280,14 @@ fn loom_lease_swap() {
         let other = Arc::clone(&pointer);
         let thread = thread::spawn(move || {
             let lease = other.get();
-            [claim_one(lease, 5), claim_one(lease, 5)].into_iter().flatten().map(|word| (lease.node, word)).collect::<Vec<_>>()
+            [claim_one(lease, 5), claim_one(lease, 5)].into_iter().flatten().map(|stamp| (lease.node, stamp)).collect::<Vec<_>>()
         });
         let _owner = pointer.swap(lease(2, UNBOUNDED), 2);
         let first = pointer.get().next();
-        let words = thread.join().unwrap();
+        let stamps = thread.join().unwrap();
         assert_eq!(pointer.get().node, 2);
         // Nothing is issued after the freeze, and the new lease starts in a later tick.
-        assert!(words.iter().all(|(node, word)| *node == 1 && word >> 2 < first >> 2), "{words:?} before {first}");
+        assert!(stamps.iter().all(|(node, stamp)| *node == 1 && stamp >> 2 < first >> 2), "{stamps:?} before {first}");
     });
 }
 
@@ -311,7 +314,7 @@ fn loom_nothing_is_issued_at_or_below_an_observed_id() {
         let ids = generator(2, UNBOUNDED, Reaction::Error);
         assert_eq!(mint(&ids, 4).len(), 4, "the tick is used up");
         let other = Arc::clone(&ids);
-        // Its claim, the first word of tick 11, is handed back.
+        // Its claim, the first stamp of tick 11, is handed back.
         let thread = thread::spawn(move || assert_eq!(other.fast_id(), None));
         let theirs = Id::from_bits(11 << 4 | 1 << 2);
         ids.observe(theirs, 1).expect("not too far ahead");
@@ -369,7 +372,7 @@ fn loom_a_bound_that_is_moved_on_meanwhile_is_no_exhaustion() {
     model(|| {
         let ids = generator(2, UNBOUNDED, Reaction::Ahead(Some(9)));
         let owner = ids.swap(lease(2, 10 << 2));
-        next_id(&ids).expect("the bound's own word");
+        next_id(&ids).expect("the bound's own stamp");
         let other = Arc::clone(&ids);
         let worker = thread::spawn(move || other.lease.extend(&owner, UNBOUNDED));
         if let Err(error) = next_id(&ids) {
@@ -397,7 +400,7 @@ fn loom_who_owned_a_lease_that_was_replaced_moves_no_bound() {
 }
 
 #[test]
-fn loom_calls_that_fail_do_not_run_a_frozen_word_ahead() {
+fn loom_calls_that_fail_do_not_run_a_frozen_stamp_ahead() {
     model(|| {
         let lease = Arc::new(lease(1, UNBOUNDED));
         lease.open_gate(Validity::of_tick(0), 9);
@@ -420,7 +423,7 @@ fn loom_what_is_counted_is_what_was_issued() {
         let thread = thread::spawn(move || mint(&other, 2).len());
         ids.set_time(11).expect("a manual clock");
         let mine = mine + mint(&ids, 1).len();
-        // A word that the other thread takes counts at once, also one that it hands back.
+        // A stamp that the other thread takes counts at once, also one that it hands back.
         let told = ids.issued();
         assert!((mine as u64..=mine as u64 + 2).contains(&told), "{told} of {mine} and more");
         let all = (mine + thread.join().unwrap()) as u64;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// A layout that ends sooner than this is told of.
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
-/// The number of times that a reading is repeated while a thread moves the word.
+/// The number of times that a reading is repeated while a thread moves the stamp.
 const ATTEMPTS: usize = 1_000;
 
 /// The counts of one process.
@@ -62,7 +62,7 @@ impl Generator {
         self.note_borrowed(lease, seen);
     }
 
-    /// Meters the ticks up to the last word's that the clock had not shown.
+    /// Meters the ticks up to the last stamp's that the clock had not shown.
     fn note_borrowed(&self, lease: &Lease, seen: u64) {
         let last = self.last_tick_of(lease);
         if last > seen {
@@ -145,7 +145,7 @@ impl Generator {
 
     /// Returns how many IDs this process has issued.
     ///
-    /// Exact when no call is under way. A call counts from when it takes a word, also one that is then refused and hands it back. A reading in
+    /// Exact when no call is under way. A call counts from when it takes a stamp, also one that is then refused and hands it back. A reading in
     /// that very instant is one too high until another ID is issued; it is not taken back, for what exporters were told must not fall. The IDs
     /// of a block of [`local`](crate::Snowflake::local) count when the handle has left the block: nothing shared is written for each.
     pub(crate) fn issued(&self) -> u64 {

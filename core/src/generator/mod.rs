@@ -1,7 +1,7 @@
-//! The lock-free generator: it turns a clock, a layout and a lease into words, and words into IDs.
+//! The lock-free generator: it turns a clock, a layout and a lease into stamps, and stamps into IDs.
 //!
-//! A *word* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path
-//! asks whether the tick still lasts and takes a word with one `fetch_add`. Everything that is not "same tick as before,
+//! A *stamp* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path
+//! asks whether the tick still lasts and takes a stamp with one `fetch_add`. Everything that is not "same tick as before,
 //! with room in it" takes the slow path, which alone reads the wall clock and knows the policies.
 
 mod lease;
@@ -30,7 +30,7 @@ use std::ops::Range;
 use std::time::Duration;
 use wait::{Refusal, Waiting};
 
-/// Above every word.
+/// Above every stamp.
 const NOT_BEGUN: u64 = u64::MAX;
 
 /// Everything that one (layout, node number) needs in a process. All methods take `&self`.
@@ -45,7 +45,7 @@ pub(crate) struct Generator {
     seen: CachePadded<AtomicU64>,
     /// The number of ticks that the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
-    /// The first word of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
+    /// The first stamp of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
     /// No later ID lies below this one: whoever observes an ID below it has nothing to do.
     passed: AtomicU64,
@@ -57,7 +57,7 @@ pub(crate) struct Generator {
     meters: PerProcess<Meters>,
 }
 
-/// The shifts that turn a word into an ID.
+/// The shifts that turn a stamp into an ID.
 #[derive(Clone, Copy)]
 struct Packing {
     sequence_bits: u32,
@@ -67,22 +67,22 @@ struct Packing {
 
 impl Packing {
     #[inline]
-    fn id(self, node_bits: u64, word: u64) -> Id {
-        let sequence = word & ((1 << self.sequence_bits) - 1);
-        Id::from_bits((word >> self.sequence_bits) << self.time_shift | sequence << self.sequence_shift | node_bits)
+    fn id(self, node_bits: u64, stamp: u64) -> Id {
+        let sequence = stamp & ((1 << self.sequence_bits) - 1);
+        Id::from_bits((stamp >> self.sequence_bits) << self.time_shift | sequence << self.sequence_shift | node_bits)
     }
 
-    /// The IDs of the first words of a range, up to the end of their tick.
-    fn run(self, node_bits: u64, words: &Range<u64>) -> Run {
-        let in_tick = (1 << self.sequence_bits) - (words.start & ((1 << self.sequence_bits) - 1));
-        let count = in_tick.min(words.end - words.start);
-        Run { first: self.id(node_bits, words.start), step: 1 << self.sequence_shift, count }
+    /// The IDs of the first stamps of a range, up to the end of their tick.
+    fn run(self, node_bits: u64, stamps: &Range<u64>) -> Run {
+        let in_tick = (1 << self.sequence_bits) - (stamps.start & ((1 << self.sequence_bits) - 1));
+        let count = in_tick.min(stamps.end - stamps.start);
+        Run { first: self.id(node_bits, stamps.start), step: 1 << self.sequence_shift, count }
     }
 
-    /// The IDs of the words from `word` on.
-    fn fill<T: From<Id>>(self, node_bits: u64, mut word: u64, mut places: &mut [T]) {
+    /// The IDs of the stamps from `stamp` on.
+    fn fill<T: From<Id>>(self, node_bits: u64, mut stamp: u64, mut places: &mut [T]) {
         while !places.is_empty() {
-            let run = self.run(node_bits, &(word..word + places.len() as u64));
+            let run = self.run(node_bits, &(stamp..stamp + places.len() as u64));
             let (tick, later) = places.split_at_mut(run.count as usize);
             let mut next = run.first.get() as u64;
             // A loop of vector instructions that only adds: a fourth of the time of putting each ID together.
@@ -90,7 +90,7 @@ impl Packing {
                 *place = Id::from_bits(next).into();
                 next = next.wrapping_add(run.step);
             }
-            (word, places) = (word + run.count, later);
+            (stamp, places) = (stamp + run.count, later);
         }
     }
 }
@@ -102,10 +102,10 @@ pub(crate) struct Run {
     pub(crate) count: u64,
 }
 
-/// Words and the lease that they belong to.
+/// Stamps and the lease that they belong to.
 pub(crate) struct Claimed<'a> {
     pub(crate) lease: &'a Lease,
-    pub(crate) words: Claim,
+    pub(crate) stamps: Claim,
     /// The validity of the tick in which they were claimed.
     pub(crate) validity: Validity,
 }
@@ -151,14 +151,14 @@ impl Generator {
         (generator, owner)
     }
 
-    /// Puts a fixed number's word into its first tick. With `lag` the clock enters that tick only when
+    /// Puts a fixed number's stamp into its first tick. With `lag` the clock enters that tick only when
     /// it is as far ahead, so the start policy's draw is made here.
     fn begin(&self, tick: u64) {
         let start = match self.policies.start {
             Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
             _ => 0,
         };
-        let (lease, first) = (self.lease.get(), self.first_word(tick) + start);
+        let (lease, first) = (self.lease.get(), self.first_stamp(tick) + start);
         if lease.next() < first {
             lease.raise(first);
         }
@@ -190,13 +190,13 @@ impl Generator {
         if !self.is_of_this_process(lease) {
             return None;
         }
-        lease.claim_one(|validity| self.shows(validity)).map(|word| self.packing.id(lease.node_bits, word))
+        lease.claim_one(|validity| self.shows(validity)).map(|stamp| self.packing.id(lease.node_bits, stamp))
     }
 
     /// The next ID by the slow path; waits as the policies say, and as the caller may.
     pub(crate) fn slow_id(&self, wait: &Wait<'_>) -> Result<Id> {
         let claimed = self.claim_by_the_clock(1, wait)?;
-        Ok(self.packing.id(claimed.lease.node_bits, claimed.words.first))
+        Ok(self.packing.id(claimed.lease.node_bits, claimed.stamps.first))
     }
 
     /// Returns a count of 0 for a call that is about to fill a buffer.
@@ -209,25 +209,25 @@ impl Generator {
         let mut at = written.count();
         while at < buffer.len() {
             wait.check_open()?;
-            let Claimed { lease, words, .. } = self.claim((buffer.len() - at) as u64, wait)?;
-            let count = words.count as usize;
+            let Claimed { lease, stamps, .. } = self.claim((buffer.len() - at) as u64, wait)?;
+            let count = stamps.count as usize;
             // The claim may have waited, and this may be a child that was forked meanwhile.
             at = written.count_in(lease.process);
-            self.packing.fill(lease.node_bits, words.first, &mut buffer[at..at + count]);
+            self.packing.fill(lease.node_bits, stamps.first, &mut buffer[at..at + count]);
             at = written.wrote(count);
         }
         Ok(())
     }
 
-    /// Claims 1 to `most` words: the way of every batch.
+    /// Claims 1 to `most` stamps: the way of every batch.
     pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let lease = self.lease.get();
         // Without the system's clock where the gate stands open, as for a single ID: half of what a claim costs.
         if self.is_of_this_process(lease)
-            && let Some((words, validity)) = lease.claim_some(most, |validity| self.shows(validity))
+            && let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
         {
             wait.go_on();
-            return Ok(Claimed { lease, words, validity });
+            return Ok(Claimed { lease, stamps, validity });
         }
         self.claim_by_the_clock(most, wait)
     }
@@ -249,17 +249,17 @@ impl Generator {
             let reaction = self.reaction(now, seen);
             let ahead = reaction.ahead_ticks(&self.layout);
             let last_tick = now.saturating_add(ahead).min(self.layout.last_tick());
-            let limit = self.first_word(last_tick) | self.layout.sequence().max();
+            let limit = self.first_stamp(last_tick) | self.layout.sequence().max();
             let floor = self.floor(now);
 
             match lease.claim(most, floor, limit, |next| self.start_after(next)) {
-                Ok(words) => {
-                    if words.entered {
+                Ok(stamps) => {
+                    if stamps.entered {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
                     let validity = self.open_gate(lease, limit, &reading, now, seen);
                     wait.go_on();
-                    return Ok(Claimed { lease, words, validity });
+                    return Ok(Claimed { lease, stamps, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
                 // A swap is under way, and the next lease is there in a moment; or it was given up.
@@ -267,21 +267,21 @@ impl Generator {
                     lease.close_gate();
                     return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up"));
                 }
-                // Another thread has read a later tick meanwhile, and moved the word there: the
+                // Another thread has read a later tick meanwhile, and moved the stamp there: the
                 // refusal is this thread's old reading, not the clock.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
-                Err(Refused::Full(word)) => {
+                Err(Refused::Full(stamp)) => {
                     lease.close_gate();
                     // What the policies allow was refused by the bound, which may have been moved on since.
-                    let by_lease = word <= limit || word > lease.bound();
-                    let refusal = Refusal { word, by_lease, now, seen, reaction, ahead };
+                    let by_lease = stamp <= limit || stamp > lease.bound();
+                    let refusal = Refusal { stamp, by_lease, now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
                 }
             }
         }
     }
 
-    /// Lets the fast path issue words up to `limit` in the tick `now` of a reading, unless it may already.
+    /// Lets the fast path issue stamps up to `limit` in the tick `now` of a reading, unless it may already.
     fn open_gate(&self, lease: &Lease, limit: u64, reading: &Reading, now: u64, seen: u64) -> Validity {
         let (validity, last) = lease.gate();
         if last == limit.min(lease.bound()) && self.clock.showed(validity, reading, now) {
@@ -315,7 +315,7 @@ impl Generator {
         !validity.is_of_counts() && self.shows(validity) && self.seen() == seen
     }
 
-    /// The sequence with which a tick starts, when `next` is the next word before it.
+    /// The sequence with which a tick starts, when `next` is the next stamp before it.
     fn start_after(&self, next: u64) -> u64 {
         let entered = self.entered.load(Ordering::Relaxed);
         match self.policies.start {
@@ -339,12 +339,12 @@ impl Generator {
         self.mark.is(lease.process)
     }
 
-    /// The first word that the clock still allows at a tick: `lag` behind it.
+    /// The first stamp that the clock still allows at a tick: `lag` behind it.
     fn floor(&self, now: u64) -> u64 {
-        self.first_word(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)))
+        self.first_stamp(now.saturating_sub(self.layout.ticks(self.policies.lag_ms)))
     }
 
-    fn first_word(&self, tick: u64) -> u64 {
+    fn first_stamp(&self, tick: u64) -> u64 {
         tick << self.packing.sequence_bits
     }
 
@@ -380,9 +380,9 @@ impl Generator {
         self.layout.tick_unchecked(self.clock.unix_ms())
     }
 
-    /// The IDs of the first words of a claim, up to the end of their tick.
-    pub(crate) fn run(&self, node_bits: u64, words: &Range<u64>) -> Run {
-        self.packing.run(node_bits, words)
+    /// The IDs of the first stamps of a claim, up to the end of their tick.
+    pub(crate) fn run(&self, node_bits: u64, stamps: &Range<u64>) -> Run {
+        self.packing.run(node_bits, stamps)
     }
 
     /// Returns the time until a clock that went back allows the next ID; zero where it did not.
@@ -403,7 +403,7 @@ impl Generator {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let floor = self.floor(now);
         let lease = self.lease.get();
-        let limit = (self.first_word(now) | self.layout.sequence().max()).min(lease.bound());
+        let limit = (self.first_stamp(now) | self.layout.sequence().max()).min(lease.bound());
         let next = lease.next();
         // A tick that the clock has yet to enter begins at its start policy's sequence.
         let start = match self.policies.start {
@@ -441,7 +441,7 @@ impl Generator {
         owner
     }
 
-    /// Returns how many ticks ahead of the clock words may be issued at this instant. `rollback` decides while the
+    /// Returns how many ticks ahead of the clock stamps may be issued at this instant. `rollback` decides while the
     /// clock is behind the highest time that it has shown, `exhausted` otherwise.
     pub(crate) fn ahead_ticks(&self, now: u64) -> u64 {
         self.reaction(now, self.seen()).ahead_ticks(&self.layout)
@@ -451,14 +451,14 @@ impl Generator {
         if now < seen { self.policies.rollback } else { self.policies.exhausted }
     }
 
-    /// Ends the lease for good; every later call is `CLOSED`. Returns the word that would have been
+    /// Ends the lease for good; every later call is `CLOSED`. Returns the stamp that would have been
     /// the next.
     pub(crate) fn close(&self) -> u64 {
         self.closed.store(true, Ordering::Release);
         loop {
             let lease = self.lease.get();
             let next = lease.freeze();
-            // As in `pass`: whoever swaps reads the old word last, so either it sees this, or the new lease is seen here.
+            // As in `pass`: whoever swaps reads the old stamp last, so either it sees this, or the new lease is seen here.
             if std::ptr::eq(lease, self.lease.get()) {
                 return next;
             }
@@ -470,7 +470,7 @@ impl Generator {
 impl Generator {
     /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(crate) fn copy(&self, clock: Clock, mark: Mark) -> Self {
-        let copied = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::SeqCst));
+        let copied = |atomic: &AtomicU64| AtomicU64::new(atomic.load(Ordering::SeqCst));
         Generator {
             layout: self.layout.clone(),
             lease: self.lease.copy(),

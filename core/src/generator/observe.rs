@@ -53,14 +53,14 @@ impl Generator {
     /// Moves on so that every later ID lies above `id`, of this tick: in the tick after it, for a node number
     /// that is swapped in may be any, and whoever issued `id` may have issued more in its tick.
     pub(crate) fn pass(&self, id: Id, tick: u64) {
-        // Moving the word for every ID that is observed would use up the ticks of the clock, and with them the lease.
+        // Moving the stamp for every ID that is observed would use up the ticks of the clock, and with them the lease.
         if (id.get() as u64) < self.passed.load(Ordering::Acquire) {
             return;
         }
-        let above = self.first_word(tick + 1);
+        let above = self.first_stamp(tick + 1);
         loop {
             let lease = self.lease.get();
-            // The word of an ID that is far below need not move. One that is near moves at least by one,
+            // The stamp of an ID that is far below need not move. One that is near moves at least by one,
             // or claims that are handed back could let it fall below the ID, and a swap would not know.
             let next = match lease.next() < above + MOST_THREADS {
                 true => lease.raise_from(|next| if self.is_below(id, lease.node_bits, next) { 0 } else { above }),
@@ -76,14 +76,14 @@ impl Generator {
         }
     }
 
-    /// Returns whether an ID lies below the one of a word.
-    fn is_below(&self, id: Id, node_bits: u64, word: u64) -> bool {
-        id < self.least_id(node_bits, word)
+    /// Returns whether an ID lies below the one of a stamp.
+    fn is_below(&self, id: Id, node_bits: u64, stamp: u64) -> bool {
+        id < self.least_id(node_bits, stamp)
     }
 
-    /// The ID of a word; of the one after the layout's last, which has none, the last ID.
-    fn least_id(&self, node_bits: u64, word: u64) -> Id {
-        let last = self.first_word(self.layout.last_tick()) | self.layout.sequence().max();
-        self.packing.id(node_bits, word.min(last))
+    /// The ID of a stamp; of the one after the layout's last, which has none, the last ID.
+    fn least_id(&self, node_bits: u64, stamp: u64) -> Id {
+        let last = self.first_stamp(self.layout.last_tick()) | self.layout.sequence().max();
+        self.packing.id(node_bits, stamp.min(last))
     }
 }

@@ -20,23 +20,23 @@ pub(super) struct Waiting<'a> {
 
 /// The state that the slow path saw when it found no room.
 pub(super) struct Refusal {
-    /// The word that does not fit.
-    pub(super) word: u64,
+    /// The stamp that does not fit.
+    pub(super) stamp: u64,
     /// True if it lies beyond the bound of the lease that it would belong to.
     pub(super) by_lease: bool,
     pub(super) now: u64,
     /// The highest tick that the clock had shown before.
     pub(super) seen: u64,
     pub(super) reaction: Reaction,
-    /// The number of ticks that the reaction lets the word run ahead.
+    /// The number of ticks that the reaction lets the stamp run ahead.
     pub(super) ahead: u64,
 }
 
 impl Generator {
     /// Sleeps a while and returns, so that the caller tries again; or refuses.
     pub(super) fn wait_or_refuse(&self, refusal: Refusal, waiting: &mut Waiting<'_>) -> Result<()> {
-        let tick = refusal.word >> self.layout.sequence().bits();
-        if tick > self.layout.last_tick() || refusal.word > LAST {
+        let tick = refusal.stamp >> self.layout.sequence().bits();
+        if tick > self.layout.last_tick() || refusal.stamp > LAST {
             let last = show_instant(self.layout.tick_start_ms(self.layout.last_tick()));
             return Err(Error::new(ErrorKind::LayoutExpired, format!("the layout's last tick, which starts at {last}, is used up")));
         }

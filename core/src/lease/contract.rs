@@ -188,7 +188,7 @@ impl Times {
         let renew_ms = self
             .renew_ms
             .unwrap_or(renew_ms.min(self.window_ms.map_or(u64::MAX, |window| window.saturating_sub(drift_ms) / 3)).max(SHORTEST_RENEW_MS));
-        // A renewal may fail twice before IDs run out, and the word may run ahead meanwhile.
+        // A renewal may fail twice before IDs run out, and the stamp may run ahead meanwhile.
         let least = drift_ms.saturating_add(renew_ms.saturating_mul(3));
         let window_ms = self.window_ms.unwrap_or(window_ms.max(least));
         if window_ms < least || window_ms > LONGEST_WINDOW_MS {

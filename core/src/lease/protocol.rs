@@ -4,15 +4,15 @@
 //! what was confirmed ([`Protocol::grant`]). TiKV PD's timestamp oracle is the model: a *bound* is
 //! written down before anything up to it is used.
 //!
-//! **The invariant.** The words that two owners of a slot may issue are disjoint, whatever any clock
+//! **The invariant.** The stamps that two owners of a slot may issue are disjoint, whatever any clock
 //! says and however long a process was paused:
 //! 1. an owner issues nothing above the bound that the store confirmed to it (`Held::bound`, which the
 //!    generator's lease object enforces);
-//! 2. an owner's first word lies above the bound of the record that it replaced, and the record was
+//! 2. an owner's first stamp lies above the bound of the record that it replaced, and the record was
 //!    replaced by comparing the whole of it: so of several that saw it, one wins, and the owner before
 //!    cannot raise its bound any more, for its own compare fails;
 //! 3. a write whose outcome is unknown confirms nothing: the record is read again;
-//! 4. a slot is given back with the last word issued, after the generator was frozen.
+//! 4. a slot is given back with the last stamp issued, after the generator was frozen.
 //!
 //! A store that lost writes has forgotten bounds. Then three things keep the owners apart, by the
 //! store's clock: no bound is confirmed further ahead of it than W + A (the *cap*); what is acquired in
@@ -21,11 +21,11 @@
 //!
 //! | term | what it is |
 //! |---|---|
-//! | word | tick and sequence; what is issued under a slot's node number |
-//! | bound | the last word that an owner may issue, as its record says; *ahead* until the store's clock has passed its tick |
+//! | stamp | tick and sequence; what is issued under a slot's node number |
+//! | bound | the last stamp that an owner may issue, as its record says; *ahead* until the store's clock has passed its tick |
 //! | W | the window: how far ahead a bound is moved; the longest of the namespace's processes counts |
 //! | R | how often it is moved (`renew`) |
-//! | A | the allowance: the largest drift of words ahead of the clock, and 2 s |
+//! | A | the allowance: the largest drift of stamps ahead of the clock, and 2 s |
 //! | e | [`CLOCK_ERROR_MS`](super::record::CLOCK_ERROR_MS): how far the clocks of two servers may lie apart |
 //! | incarnation | what the store has remembered since it was begun, or lost writes: nonce, server, `since` |
 //! | since | the store's time before which the incarnation was begun: later than all that was lost; 0: nothing was |
@@ -223,7 +223,7 @@ impl Protocol {
         }
     }
 
-    /// Gives the slot back: `next` is the word that would have been issued next, after the freeze.
+    /// Gives the slot back: `next` is the stamp that would have been issued next, after the freeze.
     ///
     /// In doubt the record is left as it is: then its bound protects what was issued.
     pub(crate) fn release(&mut self, next: u64) {

@@ -63,7 +63,7 @@ pub struct Slot {
     pub(crate) token: u64,
     /// Grows by one with every write.
     pub version: u64,
-    /// The last word that may have been issued.
+    /// The last stamp that may have been issued.
     pub bound: u64,
     /// Host and process, for people.
     pub holder: String,

@@ -149,7 +149,7 @@ impl SharedGenerator {
         result.map_err(|error| error.after_writing(written.count())).inspect_err(|error| self.count_refusal(error, wait))
     }
 
-    /// Claims 1 to `most` words.
+    /// Claims 1 to `most` stamps.
     pub(crate) fn claim(self: &Arc<Self>, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let result = match self.generator.claim(most, wait) {
             Err(error) if self.can_mend(&error) => self.mended(error, wait, || self.generator.claim(most, wait)),
@@ -170,7 +170,7 @@ impl SharedGenerator {
     pub(crate) fn observe(&self, id: Id) -> Result<()> {
         let generator = &self.generator;
         match &self.leased {
-            // A forked child that leases anew starts above the word that it inherited.
+            // A forked child that leases anew starts above the stamp that it inherited.
             Some(leased) => generator.observe(id, leased.contract.drift()),
             None => {
                 generator.check_process()?;

@@ -32,7 +32,7 @@ pub struct Local {
     next: u64,
     left: u64,
     step: u64,
-    /// The words of the block in later ticks: a policy may run ahead of the clock.
+    /// The stamps of the block in later ticks: a policy may run ahead of the clock.
     later: Range<u64>,
     node_bits: u64,
     /// The validity of the tick in which the block was claimed; the same in counts; and the highest tick that the clock may have shown.
@@ -40,7 +40,7 @@ pub struct Local {
     counts: Counts,
     seen: u64,
     /// The lease of the block, by its place: a generator's leases never move and none is freed before it;
-    /// and how often it had called words back.
+    /// and how often it had called stamps back.
     lease: usize,
     recalls: u64,
     /// The number of IDs that the block had, and the process that claimed it.
@@ -128,14 +128,14 @@ impl Local {
         // Before it is claimed: nobody may be told of more than was issued.
         before.set_aside(BLOCK);
         let claimed = self.ids.claim(BLOCK, Duration::MAX);
-        if let Ok(Claimed { lease, words, .. }) = &claimed {
-            lease.set_aside(words.count);
-            (self.block, self.process) = (words.count, lease.process);
+        if let Ok(Claimed { lease, stamps, .. }) = &claimed {
+            lease.set_aside(stamps.count);
+            (self.block, self.process) = (stamps.count, lease.process);
         }
         before.count(BLOCK);
-        let Claimed { lease, words, validity } = claimed?;
+        let Claimed { lease, stamps, validity } = claimed?;
         self.node_bits = lease.node_bits;
-        self.later = words.first..words.first + words.count;
+        self.later = stamps.first..stamps.first + stamps.count;
         (self.validity, self.counts, self.seen) = (validity, validity.counts(), seen.max(validity.tick()));
         Ok(())
     }

@@ -448,7 +448,7 @@ impl Snowflake {
         wait.begun().ended_by(&self.closed)
     }
 
-    /// Claims 1 to `most` words.
+    /// Claims 1 to `most` stamps.
     pub(crate) fn claim<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Claimed<'_>> {
         self.check_open()?;
         self.shared.claim(most, &self.waiting(wait.into()))

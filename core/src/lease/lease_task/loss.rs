@@ -29,7 +29,7 @@ impl LeaseTask {
             return self.tell(Level::Warning, event::LEASE_LOST, |_| (text, fields));
         }
         let layout = &self.contract.terms.layout;
-        let start_ms = |word: u64| layout.tick_start_ms(word >> layout.sequence().bits());
+        let start_ms = |stamp: u64| layout.tick_start_ms(stamp >> layout.sequence().bits());
         let last = next.and_then(|next| next.checked_sub(1)).filter(|last| *last >= loss.from);
         let repeated = match last.map(|last| (start_ms(loss.from), start_ms(last))) {
             Some((from_ms, to_ms)) => {

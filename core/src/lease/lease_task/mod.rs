@@ -278,7 +278,7 @@ impl LeaseTask {
         self.unwanted || self.has_told() || now_ms >= self.kept_until()
     }
 
-    /// Ends the lease, and has the number given back with the last word that was issued under it.
+    /// Ends the lease, and has the number given back with the last stamp that was issued under it.
     fn give_up(&mut self) {
         let grant = self.protocol.grant();
         let frozen = match &self.stage {

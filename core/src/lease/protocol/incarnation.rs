@@ -174,7 +174,7 @@ mod tests {
         let terms = Terms::of_a_test("time:31@1h node:2 sequence:4 epoch:2025-01-01", false);
         let protocol = Protocol::new(terms, fastrand::Rng::with_seed(1));
         let (epoch_ms, hour_ms) = (1_735_689_600_000, 3_600_000);
-        // The first and the last word of tick 5.
+        // The first and the last stamp of tick 5.
         assert_eq!([5 << 4, (5 << 4) + 15].map(|bound| protocol.end_ms(bound)), [epoch_ms + 6 * hour_ms; 2]);
     }
 }

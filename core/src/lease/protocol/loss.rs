@@ -1,8 +1,8 @@
 //! A lease that ended because its record no longer stands in the store.
 //!
 //! A lease is used only while its own record stands. The protocol lets another process replace the record once its bound has passed; then the
-//! words of both are disjoint. A record that is gone or replaced *before* that was removed or changed from outside. A process that takes the
-//! number meanwhile knows nothing of the bound, so words from the last confirmed call on may be issued twice. The generator is frozen at once.
+//! stamps of both are disjoint. A record that is gone or replaced *before* that was removed or changed from outside. A process that takes the
+//! number meanwhile knows nothing of the bound, so stamps from the last confirmed call on may be issued twice. The generator is frozen at once.
 //!
 //! A loss may be found only after the bound has passed. Then the record that is found tells whether it was written after that, too. In the same
 //! incarnation its version must follow on the lease's own, for a record that is written where none stands begins at random. In another
@@ -23,7 +23,7 @@ pub(crate) struct Loss {
     pub(crate) token: u64,
     /// The record that stands in its place, if there is one.
     pub(crate) by: Option<Slot>,
-    /// The first word that another process may have issued, too.
+    /// The first stamp that another process may have issued, too.
     pub(crate) from: u64,
     /// True where the bound had passed before another process took the number, as the protocol allows.
     pub(crate) orderly: bool,

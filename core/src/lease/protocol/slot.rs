@@ -9,7 +9,7 @@
 //!   began, so end(b) is at most W + A + e after that loss (the cap), which is below its floor, and nothing is taken before the floor.
 //!
 //! Either way some server's clock showed end(b) or more when Y took the slot, so every server shows at least end(b) - e ever
-//! after, and X's write is refused: its words end at b, and Y's begin above it. (A slot that X itself gave back is taken
+//! after, and X's write is refused: its stamps end at b, and Y's begin above it. (A slot that X itself gave back is taken
 //! at once; X has stopped then. Where X finds no record of its own it leaves one more e to spare.) The argument compares
 //! b with Y's taking directly, so it holds over any number of losses and stale replicas between them, and wherever b
 //! was last confirmed. Z, an owner before X, does not come back: X was its Y.
@@ -21,10 +21,10 @@
 //! | nothing | forgotten | writes |
 //! | its token, a version up to its own, or one that it sent | its own | writes |
 //! | its token, a later version that it did not send; or given back | a copy's of this machine | has lost the slot |
-//! | another token, a bound below X's first word | an owner's before X | writes |
+//! | another token, a bound below X's first stamp | an owner's before X | writes |
 //! | another token, a higher bound | see below | has lost the slot |
 //!
-//! The last may be an owner before X that gave words back. Within the limit of time it can be one after X only where no
+//! The last may be an owner before X that gave stamps back. Within the limit of time it can be one after X only where no
 //! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), and somebody
 //! took the slot there before anyone who knew better had looked. X does not go on beside it.
 //!
@@ -194,7 +194,7 @@ impl Protocol {
     pub(super) fn extension(&self, now: Now) -> State {
         let (Some(held), Some(incarnation)) = (&self.held, &self.incarnation) else { return State::Seek };
         let bits = self.terms.layout.sequence().bits();
-        // The last word issued, and not the next one: that may be a whole tick later.
+        // The last stamp issued, and not the next one: that may be a whole tick later.
         let bound_tick = self.bound_tick(now.tick.max(now.next.saturating_sub(1) >> bits));
         let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };

@@ -19,7 +19,7 @@ pub(crate) struct Terms {
     pub(crate) renew_ms: u64,
     /// A: the largest drift allowed, and 2 s.
     pub(crate) allowance_ms: u64,
-    /// The number of ticks that words may run ahead of the clock, and behind it.
+    /// The number of ticks that stamps may run ahead of the clock, and behind it.
     pub(crate) ahead_ticks: u64,
     pub(crate) lag_ticks: u64,
     /// True if the store has a clock.
@@ -88,7 +88,7 @@ pub(crate) struct Now {
     pub(crate) tick: u64,
     /// A clock that only goes forward.
     pub(crate) mono_ms: u64,
-    /// The word that the generator would issue next; 0 before it has one.
+    /// The stamp that the generator would issue next; 0 before it has one.
     pub(crate) next: u64,
 }
 

@@ -106,7 +106,7 @@ impl Lab {
 }
 
 fn mint(program: &mut Program) -> crate::Result<(u64, u64, u64)> {
-    program.mint(0, 1, &mut Spans::new()).map(|words| words.expect("there is a handle"))
+    program.mint(0, 1, &mut Spans::new()).map(|stamps| stamps.expect("there is a handle"))
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn who_waits_for_a_lease_that_begins_later_does_not_load_the_store() {
     let mut lab = Lab::new();
     let policies = Policies { exhausted: Reaction::Ahead(Some(60_000)), ..POLITE };
     let mut program = lab.open(1, contract(Some(3), 4, policies));
-    // The store is away until the words have come to the bound.
+    // The store is away until the stamps have come to the bound.
     lab.at += 5_000;
     lab.set_clocks(&program);
     program.mint(0, 1 << 30, &mut Spans::new()).unwrap();

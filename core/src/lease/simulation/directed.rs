@@ -28,7 +28,7 @@ fn drive(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64) -> 
     drive_ahead(protocol, store, at, until, None)
 }
 
-/// Terms of a process whose words lie this many ticks ahead of its clock.
+/// Terms of a process whose stamps lie this many ticks ahead of its clock.
 fn drive_ahead(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64, ahead: Option<u64>) -> Vec<ErrorKind> {
     drive_off(protocol, store, at, until, ahead, 0)
 }
@@ -68,7 +68,7 @@ fn meta(store: &SimStore) -> Meta {
     Meta::parse(store.meta().unwrap()).unwrap()
 }
 
-/// The grant's first word lies in a tick after the floor of an incarnation that began at `since`.
+/// The grant's first stamp lies in a tick after the floor of an incarnation that began at `since`.
 fn above_floor(protocol: &Protocol, since: u64) -> bool {
     let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
     protocol.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
@@ -205,7 +205,7 @@ fn an_incarnation_with_an_equal_nonce_is_another() {
 }
 
 /// A store that is lost twice: what an incarnation in between gives out begins at its floor, and an owner from
-/// before both losses may go on past that, with words that are ahead of its clock.
+/// before both losses may go on past that, with stamps that are ahead of its clock.
 #[test]
 fn nothing_is_taken_before_the_floor() {
     let mut store = SimStore::new(Kind::Lossy, false);
@@ -529,7 +529,7 @@ fn a_bound_that_no_right_clock_confirmed_is_told_from_a_holders() {
 
 /// Its bounds lie as far ahead of the store's clock as any may.
 #[test]
-fn a_holder_whose_words_run_ahead_goes_on_extending_its_bound() {
+fn a_holder_whose_stamps_run_ahead_goes_on_extending_its_bound() {
     let (mut store, mut first, mut second) = (SimStore::new(Kind::Clocked, false), only(1), only(2));
     for at in (0..6_000).step_by(100) {
         drive_ahead(&mut first, &mut store, at, at + 100, Some(ALLOWANCE_MS - 10));

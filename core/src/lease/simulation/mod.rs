@@ -1,8 +1,8 @@
 //! The window protocol under everything that can go wrong, in simulated time: one run per seed.
 //!
-//! `store` is a store that keeps its word only as far as its kind does, `process` a process with clocks,
+//! `store` is a store that keeps its promise only as far as its kind does, `process` a process with clocks,
 //! a [`Protocol`](super::protocol::Protocol) and a generator, `world` the course of events. A run ends with a
-//! look at every lease that anybody minted under: no two of one node number may have a word in common.
+//! look at every lease that anybody minted under: no two of one node number may have a stamp in common.
 //! Then the faults stop, and everyone has to find a lease again, without asking the store all the time.
 //! `directed` holds what has to happen step by step.
 //!
@@ -28,7 +28,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[test]
-fn no_word_is_minted_twice() {
+fn no_stamp_is_minted_twice() {
     // The mutants are to be caught by a duplicate, whatever else they break.
     let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
     if let Some(seed) = number("FRAZIL_SEED") {
@@ -40,7 +40,7 @@ fn no_word_is_minted_twice() {
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let (words, leases, reclaimed, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (stamps, leases, reclaimed, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ fn no_word_is_minted_twice() {
             }
             match World::new(seed, false).run(lively) {
                 Ok(outcome) => {
-                    words.fetch_add(outcome.words, Ordering::Relaxed);
+                    stamps.fetch_add(outcome.stamps, Ordering::Relaxed);
                     leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
                     reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
                     calmed.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
@@ -72,8 +72,8 @@ fn no_word_is_minted_twice() {
         }
     });
     println!(
-        "{seeds} seeds: {} words under {} leases, {} slots written anew after a loss, {} runs held against liveness",
-        words.into_inner(),
+        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} runs held against liveness",
+        stamps.into_inner(),
         leases.into_inner(),
         reclaimed.into_inner(),
         calmed.into_inner()

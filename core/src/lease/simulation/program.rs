@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// The words that one process may have issued under one lease, from the first to the last.
+/// The stamps that one process may have issued under one lease, from the first to the last.
 pub(super) type Spans = HashMap<(u64, u64, usize), (u64, u64)>;
 
 /// A worker's thread, and the call of the store that it is in.
@@ -52,7 +52,7 @@ pub(super) struct Program {
     callers: Vec<Caller>,
     /// The token of the grant that each lease of a generator was made for.
     tokens: HashMap<u64, u64>,
-    /// The last word of each generator, whatever lease it was issued under.
+    /// The last stamp of each generator, whatever lease it was issued under.
     last: HashMap<*const SharedGenerator, (Arc<SharedGenerator>, u64)>,
     /// The tokens, and the bounds up to which a copy of this machine mints the same.
     repeats: Vec<(u64, u64)>,
@@ -287,11 +287,11 @@ impl Program {
         }
     }
 
-    /// Issues words, up to so many of those that are allowed now.
+    /// Issues stamps, up to so many of those that are allowed now.
     pub(super) fn mint(&mut self, at: usize, most: u64, spans: &mut Spans) -> Result<Option<(u64, u64, u64)>> {
         let Some(shared) = self.handles.get(at) else { return Ok(None) };
-        let Claimed { lease, words, .. } = shared.claim(most, &Wait::from(Duration::ZERO))?;
-        let (first, last) = (words.first, words.first + words.count - 1);
+        let Claimed { lease, stamps, .. } = shared.claim(most, &Wait::from(Duration::ZERO))?;
+        let (first, last) = (stamps.first, stamps.first + stamps.count - 1);
         let before = self.last.insert(Arc::as_ptr(shared), (Arc::clone(shared), last));
         assert!(
             before.as_ref().is_none_or(|(_, before)| first > *before),
@@ -304,13 +304,13 @@ impl Program {
         let fresh = repeated.map_or(first, |bound| first.max(bound + 1));
         if fresh <= last {
             let span = spans.entry((lease.node, token, self.id)).or_insert((fresh, last));
-            assert!(fresh >= span.0, "words only grow");
+            assert!(fresh >= span.0, "stamps only grow");
             span.1 = last;
         }
         Ok(Some((lease.node, first, last)))
     }
 
-    /// The highest word that any of its generators has come to.
+    /// The highest stamp that any of its generators has come to.
     pub(super) fn next(&self) -> u64 {
         self.handles.iter().map(|shared| shared.generator.lease.get().next()).max().unwrap_or(0)
     }

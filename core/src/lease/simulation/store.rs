@@ -1,4 +1,4 @@
-//! A store that keeps its word only as far as its kind does.
+//! A store that keeps its promise only as far as its kind does.
 
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use std::collections::BTreeMap;

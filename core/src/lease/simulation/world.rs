@@ -94,7 +94,7 @@ enum Turn {
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
-    pub(super) words: u64,
+    pub(super) stamps: u64,
     pub(super) leases: usize,
     /// The number of times that an owner wrote its slot again after a loss, because its record was gone or older.
     pub(super) reclaimed: u64,
@@ -111,7 +111,7 @@ pub(super) struct World {
     processes: Vec<Program>,
     starts: usize,
     spans: Spans,
-    words: u64,
+    stamps: u64,
     /// Every token of a record, and how often one stood again where it was gone.
     tokens: HashSet<u64>,
     reclaimed: u64,
@@ -130,7 +130,7 @@ pub(super) struct World {
 
 impl World {
     /// # Errors
-    /// What went wrong, in words.
+    /// What went wrong, as text.
     pub(super) fn run(&mut self, lively: bool) -> Result<Outcome, String> {
         self.plan(self.fault_ms, Event::Calm);
         let first = self.random.u64(..self.reach_ms / 2);
@@ -161,7 +161,7 @@ impl World {
         if lively {
             self.liveness()?;
         }
-        Ok(Outcome { words: self.words, leases: self.spans.len(), reclaimed: self.reclaimed, lively: self.lively })
+        Ok(Outcome { stamps: self.stamps, leases: self.spans.len(), reclaimed: self.reclaimed, lively: self.lively })
     }
 
     pub(super) fn log(&self) -> String {
@@ -378,7 +378,7 @@ impl World {
             Ok(Some((node, first, last))) => {
                 program.minted_at = self.at;
                 let id = program.id;
-                self.words += last - first + 1;
+                self.stamps += last - first + 1;
                 self.note(|| format!("p{id} mints on {node}: {first}..={last}"));
             }
             Ok(None) => {}

@@ -9,7 +9,7 @@ impl World {
             [Kind::Clocked, Kind::Promoted, Kind::Clockless, Kind::Clockless, Kind::Lossy, Kind::Lossy, Kind::Lossy][random.usize(..7)];
         let tick_ms = [1, 1, 7, 50, 1_000, 3_600_000][random.usize(..6)];
         let coarse = tick_ms > 1_000;
-        // Words that may run far ahead leave room for two losses within one window.
+        // Stamps that may run far ahead leave room for two losses within one window.
         let far = !coarse && random.u8(..4) == 0;
         let renew_ms = match (coarse, far) {
             (true, _) => 600_000,
@@ -60,7 +60,7 @@ impl World {
             processes: Vec::new(),
             starts: 0,
             spans: Spans::new(),
-            words: 0,
+            stamps: 0,
             tokens: HashSet::new(),
             reclaimed: 0,
             usher: None,

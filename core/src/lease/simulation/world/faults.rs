@@ -226,10 +226,10 @@ impl World {
             }
             Turn::GoBack => self.go_back(),
             Turn::Ahead { at, saved } => {
-                // Its words may be ahead of its clock already: a little less than A, both together.
+                // Its stamps may be ahead of its clock already: a little less than A, both together.
                 let terms = &self.processes[at].contract.terms;
-                let words_ms = terms.ahead_ticks * terms.layout.tick_ms();
-                self.processes[at].offset_ms = if words_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
+                let stamps_ms = terms.ahead_ticks * terms.layout.tick_ms();
+                self.processes[at].offset_ms = if stamps_ms > 5_000 { 800 } else { terms.allowance_ms as i64 - 1_200 };
                 let renew_ms = self.processes[at].contract.terms.renew_ms;
                 self.plan(renew_ms * 3 / 2, Event::Turn(Turn::Lose { at, saved }));
             }

@@ -32,7 +32,7 @@ impl World {
         layout.tick_start_ms(highest >> layout.sequence().bits()) > self.true_ms() + 2 * self.reach_ms as i64
     }
 
-    /// No two leases of a node number have a word in common.
+    /// No two leases of a node number have a stamp in common.
     pub(super) fn no_duplicate(&self) -> Result<(), String> {
         let mut spans: Vec<_> =
             self.spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
