@@ -74,12 +74,12 @@ MUTANTS = [
         ),
     ),
     (
-        "the first word may be the old bound",
+        "the first stamp may be the old bound",
         "old.map_or(0, |(slot, _)| slot.bound + 1)",
         "old.map_or(0, |(slot, _)| slot.bound)",
     ),
     (
-        "the first word is the clock's, whatever the old bound",
+        "the first stamp is the clock's, whatever the old bound",
         "begin.max(old.map_or(0, |(slot, _)| slot.bound + 1))",
         "begin",
     ),
@@ -105,7 +105,7 @@ MUTANTS = [
         "known.meta.nonce != meta.nonce",
     ),
     (
-        "a slot is given back with a word too few",
+        "a slot is given back with a stamp too few",
         "next.max(held.grant.first).saturating_sub(1)",
         "next.max(held.grant.first).saturating_sub(2)",
     ),
@@ -290,13 +290,13 @@ FOUND_BY_TESTS = [
         "a slot is read while it is used anew",
         "(self.begun.load(Ordering::Acquire) == done && mark",
         "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",
-        "loom_spans",
+        "loom_blocks",
     ),
     (
         "what was read of a slot is used for the step of another generation",
         "word.wrapping_sub(self.word)",
         "(word & PLACE)",
-        "loom_spans",
+        "loom_blocks",
     ),
     (
         "a forked child begins the generation that its parent was about to put",
@@ -320,9 +320,9 @@ FOUND_BY_TESTS = [
     ),
     ("a batch goes beyond the gate", "let count = most.min(left);", "let count = most.max(1);", "loom_batches"),
     (
-        "a single word goes beyond the gate",
-        "if word <= self.gate.last.load(Ordering::Acquire) {",
-        "if word <= self.bound() {",
+        "a single stamp goes beyond the gate",
+        "if stamp <= self.gate.last.load(Ordering::Acquire) {",
+        "if stamp <= self.bound() {",
         "loom_gate",
     ),
     (
@@ -351,8 +351,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "what a move skips is seen before the move",
-        "self.0.skipped.fetch_add(words, Ordering::AcqRel);",
-        "self.0.skipped.fetch_add(words, Ordering::Relaxed);",
+        "self.0.skipped.fetch_add(stamps, Ordering::AcqRel);",
+        "self.0.skipped.fetch_add(stamps, Ordering::Relaxed);",
         "loom_nothing_is_counted",
     ),
     (
@@ -442,10 +442,10 @@ SHORT = [
     "timed-out write taken as success",
     "any record with our token confirms",
     "a bound is used before it is confirmed",
-    "the first word may be the old bound",
+    "the first stamp may be the old bound",
     "a lost lease goes on being extended",
     "an incarnation is its nonce alone",
-    "a slot is given back with a word too few",
+    "a slot is given back with a stamp too few",
     "the store compares only the token",
     "no cap",
     "no floor",
