@@ -29,6 +29,13 @@ def blocks(language):
     return found
 
 
+@pytest.fixture(autouse=True)
+def stores(tmp_path, monkeypatch):
+    """The stores that the examples name: `local`, and the one whose URL is in the environment."""
+    monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "local"))
+    monkeypatch.setenv("DATABASE_URL", f"file:{tmp_path}/database")
+
+
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python(code):
     exec(compile(code, "README.md", "exec"), {})
