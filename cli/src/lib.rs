@@ -16,7 +16,6 @@ mod listing;
 mod manual;
 mod next;
 mod nodes;
-mod propose;
 mod range;
 mod screen;
 mod segment;
@@ -139,10 +138,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
         Command::Decode(arguments) => return decode(arguments, screen),
         Command::Inspect(arguments::Inspect { ids, json }) => return inspect::print(ids, *json, screen),
         Command::Layouts(arguments::Layouts { json }) => layouts::print(*json, screen)?,
-        Command::Layout(arguments::Explain { spec, wanted, json }) => match (spec, wanted) {
-            (_, Some(wanted)) => propose::print(wanted, *json, screen)?,
-            (spec, None) => layout::print(spec.as_deref().unwrap_or_default(), *json, screen)?,
-        },
+        Command::Layout(arguments::Explain { spec, json }) => layout::print(spec, *json, screen)?,
         Command::Range(arguments::Range { layout, from, to, json }) => {
             range::print(layout, from.as_deref(), to.as_deref(), *json, screen)?;
         }

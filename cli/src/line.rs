@@ -24,7 +24,7 @@ pub(super) enum Command {
     Inspect(arguments::Inspect),
     /// Lists the presets
     Layouts(arguments::Layouts),
-    /// Explains a layout, or proposes some
+    /// Explains a layout
     Layout(arguments::Explain),
     /// Prints the first and the last ID of a range of time, for queries
     Range(arguments::Range),
