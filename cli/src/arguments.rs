@@ -98,13 +98,6 @@ pub(super) struct Doctor {
 }
 
 #[derive(Args)]
-pub(super) struct Bench {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Args)]
 pub(super) struct Completions {
     /// bash, zsh, fish, powershell or elvish
     pub(super) shell: clap_complete::Shell,

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod audit;
-mod bench;
 mod code;
 mod decode;
 mod doctor;
@@ -152,7 +151,6 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
             return Ok(screen.hand_over(|out, err| audit::main(arguments, width, out, err)));
         }
         Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
-        Command::Bench(arguments::Bench { json }) => return bench::print(*json, screen),
         Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,
         Command::Man(arguments::Man { command, all }) => match all {
             Some(folder) => manual::write_pages(folder, screen)?,
