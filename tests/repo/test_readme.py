@@ -31,9 +31,10 @@ def blocks(language):
 
 @pytest.fixture(autouse=True)
 def stores(tmp_path, monkeypatch):
-    """The stores that the examples name: `local`, and the one whose URL is in the environment."""
+    """The stores that the examples name: `local`, and those whose URLs are in the environment."""
     monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "local"))
-    monkeypatch.setenv("DATABASE_URL", f"file:{tmp_path}/database")
+    for name in ("DATABASE_URL", "STORE_1", "STORE_2"):
+        monkeypatch.setenv(name, f"file:{tmp_path}/{name}")
 
 
 @pytest.mark.parametrize("code", blocks("python"))
