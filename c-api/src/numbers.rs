@@ -18,7 +18,7 @@ pub struct frazil_numbers {
     spec: CString,
 }
 
-handle!(frazil_numbers, numbers, numbers number);
+handle!(frazil_numbers, numbers: Numbers, numbers number);
 
 thread_local! {
     static LAST: RefCell<CString> = RefCell::default();

@@ -30,7 +30,7 @@ pub struct frazil_snowflake {
     spec: CString,
 }
 
-handle!(frazil_snowflake, ids, ids id);
+handle!(frazil_snowflake, ids: Snowflake, ids id);
 
 /// Opens a generator from a spec line, for example "twitter datacenter=1 worker=7"; the handle is
 /// the caller's to free.

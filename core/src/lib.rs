@@ -117,6 +117,7 @@
 //! | `prefetch` | numbers that a thread prepares ahead, and how they are handed over |
 //! | `segment`, `buffered` | what is prepared: ranges of a store, IDs of a generator |
 //! | `numbers` | the handles on them |
+//! | `source` | the trait of all handles |
 //! | `proxy` | the other end of `store=frazil://`, for the server, behind a feature |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
 //! | `admin` | what the command `frazil` sees and sets of all this, behind a feature |
@@ -153,6 +154,7 @@ mod registry;
 mod secret;
 mod segment;
 mod snowflake;
+mod source;
 mod spec;
 mod stats;
 mod stay;
@@ -194,6 +196,7 @@ pub use range::id_range;
 #[doc(hidden)]
 pub use snowflake::{DROP_PATIENCE, EXIT_PATIENCE};
 pub use snowflake::{EVENT_LOOP_BATCH, EVENT_LOOP_PATIENCE, Local, MAX_BATCH, Snowflake, batch_in_pieces};
+pub use source::Source;
 pub use spec::Spec;
 pub use stats::{Metric, Stats, stats};
 #[doc(hidden)]

@@ -12,7 +12,7 @@ use crate::prefetch::{Prefetch, Purpose};
 use crate::segment;
 use crate::snowflake::{self, DROP_PATIENCE, Snowflake, drop_patience};
 use crate::spec::Spec;
-use crate::stats::{self, Source, Stats};
+use crate::stats::{self, Counted, Stats};
 use crate::wait::Wait;
 use std::fmt;
 use std::ops::Deref;
@@ -58,7 +58,7 @@ impl Drop for Shared {
     }
 }
 
-impl Source for Shared {
+impl Counted for Shared {
     fn stats(&self) -> Option<Stats> {
         let counts = self.prefetch.counts()?;
         let mut stats = Stats::new(self.kind, self.spec.to_string());
@@ -337,6 +337,12 @@ impl Numbers {
     /// the first one in a forked child, which has none prepared yet.
     pub fn event_loop_patience(&self) -> Duration {
         if self.shared.first_call.is_now() { snowflake::FIRST_CALL_PATIENCE } else { snowflake::EVENT_LOOP_PATIENCE }
+    }
+
+    /// The time for which a batch of any size may hold up an event loop: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), because what is
+    /// prefetched takes no time.
+    pub fn event_loop_batch(&self, _count: usize) -> Duration {
+        snowflake::EVENT_LOOP_PATIENCE
     }
 
     /// The generator of a [`Buffered`]; `None` for segments and tickets.

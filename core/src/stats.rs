@@ -218,7 +218,7 @@ impl Metric {
 }
 
 /// A generator or a segment that has statistics.
-pub(crate) trait Source: Send + Sync {
+pub(crate) trait Counted: Send + Sync {
     /// `None` where this process has not used it: it is a parent's.
     fn stats(&self) -> Option<Stats>;
 }
@@ -231,7 +231,7 @@ const LEAVES_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Sources {
     /// By their places, which no two have at once.
-    open: HashMap<usize, Weak<dyn Source>>,
+    open: HashMap<usize, Weak<dyn Counted>>,
     /// The counts of dropped sources, and how many had gone before the last of them.
     closed: HashMap<(&'static str, String), (Stats, u64)>,
     gone: u64,
@@ -245,13 +245,13 @@ fn with_sources<T>(work: impl FnOnce(&mut Sources) -> T) -> T {
 }
 
 /// Shows a source among all of this process, until it [leaves](leave).
-pub(crate) fn register(source: Weak<dyn Source>) {
+pub(crate) fn register(source: Weak<dyn Counted>) {
     let place = source.as_ptr().cast::<()>().addr();
     with_sources(|sources| sources.open.insert(place, source));
 }
 
 /// Keeps the counts of a source that is dropped: the sum of its kind and spec must not fall.
-pub(crate) fn leave(source: &impl Source) {
+pub(crate) fn leave(source: &impl Counted) {
     let (place, stats) = (std::ptr::from_ref(source).addr(), source.stats());
     with_sources(|sources| {
         if sources.open.remove(&place).is_some()
@@ -278,7 +278,7 @@ impl Sources {
 }
 
 /// All that are open. One whose `drop` has begun is neither here nor among those that are closed, and is waited for.
-fn open_sources() -> Vec<Arc<dyn Source>> {
+fn open_sources() -> Vec<Arc<dyn Counted>> {
     let since = Instant::now();
     loop {
         let found = with_sources(|sources| sources.open.values().map(Weak::upgrade).collect::<Vec<_>>());

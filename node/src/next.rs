@@ -91,7 +91,7 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
         // SAFETY: as above.
         return unsafe { big_int_with_options(env, info, ids) };
     }
-    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE.into())) {
+    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
         // SAFETY: on the environment's thread.
         Ok(Ok(id)) => unsafe { bigint_of(env, id.get()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &instead(error, NEXT_ASYNC)),
@@ -134,7 +134,7 @@ pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: 
         let ids = ids.clone();
         move |wait: Wait<'_>| ids.0.try_next_id(wait)
     };
-    now_or_later(env, max_wait, ids.0.try_next_id(NOW.into()), waiting, |id| id.to_string())
+    now_or_later(env, max_wait, ids.0.try_next_id(NOW), waiting, |id| id.to_string())
 }
 
 /// The next ID, as decimal text or in a format, for a call with options.
@@ -149,7 +149,7 @@ pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFor
 pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<V> {
     let ids = self::this::<M>(env, this)?;
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::InPlace)?);
-    let max_wait = max_wait.unwrap_or_else(|| ids.0.batch_patience(count));
+    let max_wait = max_wait.unwrap_or_else(|| ids.0.event_loop_batch(count));
     let batch = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait));
     let ids = batch.map_err(|error| instead(error, &format!("await ids.batchAsync({count})"))).or_throw(env)?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())

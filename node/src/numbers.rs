@@ -6,44 +6,14 @@ use crate::lease;
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{EVENT_LOOP_PATIENCE, ErrorKind, Id, Numbers, Snowflake, Supply, Wait};
+use frazil::{ErrorKind, Numbers, Supply, Wait};
 use napi::ValueType;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::time::Duration;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
     const TAG: u64 = 0x1b9e_a04d_52c8_7f36;
-
-    #[inline]
-    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {
-        Numbers::try_next_id(self, wait)
-    }
-
-    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()> {
-        Numbers::try_fill(self, buffer, wait)
-    }
-
-    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
-        Numbers::try_batch(self, count, wait)
-    }
-
-    fn batch_patience(&self, _: usize) -> Duration {
-        EVENT_LOOP_PATIENCE
-    }
-
-    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {
-        Numbers::try_renew(self, wait)
-    }
-
-    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()> {
-        Numbers::try_close(self, wait)
-    }
-
-    fn generator(&self) -> Option<&Snowflake> {
-        self.snowflake()
-    }
 }
 
 fn this<'a>(env: &Env, object: Unknown<'a>) -> Result<&'a Numbers> {

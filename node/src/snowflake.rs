@@ -5,43 +5,13 @@ use crate::error::{OrThrow, guard, instead};
 use crate::next::ahead::{self, Pieces};
 use crate::next::{self, Handle, mint::Mint};
 use crate::wait::{Form, NOW, now_or_later, open_in_place};
-use frazil::{Id, Snowflake, Wait};
+use frazil::{Snowflake, Wait};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
-use std::time::Duration;
 
 impl Mint for Snowflake {
     const CLASS: &'static str = "a Snowflake";
     const TAG: u64 = 0x64d1_5c0e_83b7_49a2;
-
-    #[inline]
-    fn try_next_id(&self, wait: Wait<'_>) -> frazil::Result<Id> {
-        Snowflake::try_next_id(self, wait)
-    }
-
-    fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> frazil::Result<()> {
-        Snowflake::try_fill(self, buffer, wait)
-    }
-
-    fn try_batch(&self, count: usize, wait: Wait<'_>) -> frazil::Result<Vec<Id>> {
-        Snowflake::try_batch(self, count, wait)
-    }
-
-    fn batch_patience(&self, count: usize) -> Duration {
-        self.event_loop_batch(count)
-    }
-
-    fn try_renew(&self, wait: Wait<'_>) -> frazil::Result<()> {
-        Snowflake::try_renew(self, wait)
-    }
-
-    fn try_close(&self, wait: Wait<'_>) -> frazil::Result<()> {
-        Snowflake::try_close(self, wait)
-    }
-
-    fn generator(&self) -> Option<&Snowflake> {
-        Some(self)
-    }
 }
 
 /// The width of a node number.

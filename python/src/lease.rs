@@ -2,9 +2,9 @@
 
 use crate::convert;
 use crate::error::{exception, guard, held};
-use crate::next::mint::{Ids, Mint};
+use crate::next::mint::Mint;
 use crate::wait::{Call, Limit, finish, named, timeout};
-use frazil::{DROP_PATIENCE, EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Error, ErrorKind};
+use frazil::{DROP_PATIENCE, EVENT_LOOP_PATIENCE, EXIT_PATIENCE, Error, ErrorKind, Source};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -123,7 +123,7 @@ fn capital(flag: bool) -> &'static str {
 
 /// Closes a handle, and waits for the store: up to 5 s, on the thread of a running event loop 2 ms, or as long as the caller says; then he is
 /// told if the store has not been.
-pub(crate) fn close<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let timeout = timeout(max)?;
     // A given number has nothing to wait for.
     let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_PATIENCE)?;
@@ -140,7 +140,7 @@ pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<
 }
 
 /// Gives a leased number back for another.
-pub(crate) fn renew<I: Ids>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+pub(crate) fn renew<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
     limit.wait(py, |wait| ids.try_renew(wait))?.map_err(|error| limit.exception(py, error, "await ids.renew_async()"))
 }
@@ -176,7 +176,7 @@ pub(crate) fn close_on_sigterm(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Closes a handle that is dropped.
-pub(crate) fn give_back<I: Ids>(ids: &I) {
+pub(crate) fn give_back<I: Source>(ids: &I) {
     if !ids.is_leased() {
         return;
     }

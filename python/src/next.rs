@@ -7,8 +7,8 @@ pub(crate) mod mint;
 use crate::convert;
 use crate::error::{OrRaise, exception, guard, guard_short, held, refuse};
 use crate::wait::{Call, Limit, finish, timeout};
-use frazil::{Error, ErrorKind, Id, MAX_BATCH, Written, batch_in_pieces};
-use mint::{Ids, Mint};
+use frazil::{Error, ErrorKind, Id, MAX_BATCH, Source, Written, batch_in_pieces};
+use mint::Mint;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple, PyType};
 use pyo3::{Borrowed, IntoPyObjectExt, ffi};
@@ -25,14 +25,14 @@ const AT_ONCE: usize = 4096;
 /// Inlined: `PyResult` is nine words, and a processor that reads them in larger pieces than they were written in waits until the writes are
 /// done, a tenth of an ID's time.
 #[inline(always)]
-pub(crate) fn next_id<I: Ids>(py: Python<'_>, ids: &I) -> PyResult<Id> {
+pub(crate) fn next_id<I: Source>(py: Python<'_>, ids: &I) -> PyResult<Id> {
     ids.try_next_id(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
 }
 
 /// The next ID, after a try without a wait that failed.
 #[cold]
 #[inline(never)]
-fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
+fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
     match error.kind() {
         ErrorKind::WouldBlock => held(|| next_within(py, ids, None)),
         _ => Err(exception(py, error)),
@@ -41,7 +41,7 @@ fn next_after<I: Ids>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id> {
 
 /// The next ID, which may have to be waited for.
 #[cold]
-fn next_within<I: Ids>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
+fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
     limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, error, "await ids.next_async()"))
 }
@@ -53,7 +53,7 @@ pub(crate) fn next_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'
 }
 
 /// A list of so many IDs: all or nothing.
-pub(crate) fn batch<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn batch<'py, I: Source>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyList>> {
     let mut batch = vec![0; self::count(ids, count)?];
     fill(count.py(), ids, &mut batch, timeout(max)?, |_| 0)?;
     PyList::new(count.py(), batch)
@@ -71,7 +71,7 @@ pub(crate) fn batch_async<'py, M: Mint>(
 }
 
 /// The size of a batch; the core refuses one that is too large.
-fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
+fn count<I: Source>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
     if number > MAX_BATCH {
         ids.try_batch(number, Duration::ZERO).or_raise(count.py())?;
@@ -80,18 +80,18 @@ fn count<I: Ids>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
 }
 
 /// Fills an object's buffer; how many IDs it holds.
-pub(crate) fn fill_buffer<I: Ids>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+pub(crate) fn fill_buffer<I: Source>(ids: &I, buffer: &Bound<'_, PyAny>, max: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     fill_memory(ids, buffer, max, |written| written)
 }
 
 /// A numpy array of so many IDs: all or nothing.
-pub(crate) fn array<'py, I: Ids>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn array<'py, I: Source>(ids: &I, count: &Bound<'py, PyAny>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let array = convert::new_array(count.py(), self::count(ids, count)?)?;
     fill_memory(ids, &array, max, |_| 0)?;
     Ok(array)
 }
 
-fn fill_memory<I: Ids>(
+fn fill_memory<I: Source>(
     ids: &I,
     buffer: &Bound<'_, PyAny>,
     max: Option<&Bound<'_, PyAny>>,
@@ -108,7 +108,7 @@ fn fill_memory<I: Ids>(
 }
 
 /// Fills memory with IDs; `counted` is how many of those that are there the exception's `written` counts.
-fn fill<I: Ids, T: From<Id> + Send>(
+fn fill<I: Source, T: From<Id> + Send>(
     py: Python<'_>,
     ids: &I,
     buffer: &mut [T],
@@ -211,7 +211,7 @@ unsafe extern "C" fn next<M: Mint>(
 /// As for `only_timeout`.
 #[cold]
 #[inline(never)]
-unsafe fn next_with<I: Ids>(
+unsafe fn next_with<I: Source>(
     py: Python<'_>,
     ids: &I,
     arguments: *const *mut ffi::PyObject,

@@ -2,7 +2,7 @@
 
 use crate::convert::{Out, max_wait, null, reference};
 use crate::error::{frazil_status, guard, guard_short};
-use frazil_core::{Error, ErrorKind, Id, MAX_BATCH, Result, Uncancelled, Wait};
+use frazil_core::{Error, ErrorKind, MAX_BATCH, Result, Source, Uncancelled, Wait};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
@@ -12,39 +12,21 @@ use std::time::Duration;
 pub(crate) trait Handle {
     /// The names of the handle, and of the number that it writes, in the header.
     const NAMES: (&str, &str);
-    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>;
-    fn try_fill(&self, buffer: &mut [MaybeUninit<i64>], max_wait: Duration) -> Result<()>;
-    fn batch(&self, count: usize) -> Result<Vec<Id>>;
-    fn try_renew(&self, max_wait: Duration) -> Result<()>;
-    fn try_close(&self, max_wait: Duration) -> Result<()>;
+    type Ids: Source;
+    fn ids(&self) -> &Self::Ids;
     fn spec(&self) -> &CStr;
 }
 
-/// `handle!(type, field, handle number)`: a handle by its field, which has the core's calls.
+/// `handle!(type, field: source, handle number)`: a handle by its field.
 macro_rules! handle {
-    ($type:ident, $field:ident, $handle:ident $number:ident) => {
+    ($type:ident, $field:ident: $ids:ty, $handle:ident $number:ident) => {
         impl $crate::next::handle::Handle for $type {
             const NAMES: (&str, &str) = (stringify!($handle), stringify!($number));
+            type Ids = $ids;
 
             #[inline]
-            fn try_next_id<'a>(&self, wait: impl Into<frazil_core::Wait<'a>>) -> frazil_core::Result<frazil_core::Id> {
-                self.$field.try_next_id(wait)
-            }
-
-            fn try_fill(&self, buffer: &mut [std::mem::MaybeUninit<i64>], max_wait: std::time::Duration) -> frazil_core::Result<()> {
-                self.$field.try_fill(buffer, max_wait)
-            }
-
-            fn batch(&self, count: usize) -> frazil_core::Result<Vec<frazil_core::Id>> {
-                self.$field.batch(count)
-            }
-
-            fn try_renew(&self, max_wait: std::time::Duration) -> frazil_core::Result<()> {
-                self.$field.try_renew(max_wait)
-            }
-
-            fn try_close(&self, max_wait: std::time::Duration) -> frazil_core::Result<()> {
-                self.$field.try_close(max_wait)
+            fn ids(&self) -> &$ids {
+                &self.$field
             }
 
             fn spec(&self) -> &std::ffi::CStr {
@@ -68,7 +50,7 @@ pub(crate) unsafe fn next<H: Handle>(handle: *const H, max_wait_ms: Option<i64>,
     guard_short(|| {
         // SAFETY: as the caller says.
         let (handle, number) = unsafe { (reference(H::NAMES.0, handle)?, Out::new(H::NAMES.1, number)?) };
-        number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.try_next_id(wait))?.get());
+        number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.ids().try_next_id(wait))?.get());
         Ok(())
     })
 }
@@ -88,7 +70,7 @@ pub(crate) unsafe fn fill<H: Handle>(
         let result = unsafe { reference(H::NAMES.0, handle) }.and_then(|handle| {
             let max_wait = limit(max_wait_ms)?;
             // SAFETY: as the caller says.
-            handle.try_fill(unsafe { slice(buffer, count)? }, max_wait)
+            handle.ids().try_fill(unsafe { slice(buffer, count)? }, max_wait)
         });
         done = result.as_ref().map_or_else(Error::written, |()| count);
         result
@@ -112,7 +94,7 @@ pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count:
         if count <= MAX_BATCH {
             check_buffer(buffer, count)?;
         }
-        for (at, id) in handle.batch(count)?.into_iter().enumerate() {
+        for (at, id) in handle.ids().batch(count)?.into_iter().enumerate() {
             // SAFETY: the buffer has room for `count` numbers, as the caller says.
             unsafe { buffer.add(at).write(id.get()) };
         }
@@ -124,7 +106,7 @@ pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count:
 /// The pointer is NULL or valid.
 pub(crate) unsafe fn renew<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     // SAFETY: as the caller says.
-    guard(|| unsafe { reference(H::NAMES.0, handle)? }.try_renew(limit(max_wait_ms)?))
+    guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().try_renew(limit(max_wait_ms)?))
 }
 
 /// Without a limit it closes in any case, and what is left to do goes on in the background.
@@ -134,7 +116,7 @@ pub(crate) unsafe fn renew<H: Handle>(handle: *const H, max_wait_ms: Option<i64>
 pub(crate) unsafe fn close<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     guard(|| {
         // SAFETY: as the caller says.
-        let closed = unsafe { reference(H::NAMES.0, handle)? }.try_close(limit(max_wait_ms)?);
+        let closed = unsafe { reference(H::NAMES.0, handle)? }.ids().try_close(limit(max_wait_ms)?);
         if max_wait_ms.is_some() { closed } else { Ok(()) }
     })
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Claimed, Generator};
 use crate::id::Id;
-use crate::stats::{self, Source, Stats};
+use crate::stats::{self, Counted, Stats};
 use crate::time::show_instant;
 use crate::wait::Wait;
 use arc_swap::ArcSwap;
@@ -308,7 +308,7 @@ impl Drop for SharedGenerator {
     }
 }
 
-impl Source for SharedGenerator {
+impl Counted for SharedGenerator {
     fn stats(&self) -> Option<Stats> {
         self.generator.same_process().then(|| self.all_stats())
     }

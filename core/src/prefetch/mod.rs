@@ -21,7 +21,7 @@ pub(crate) use buffer::{Counts, Fill, Filled, Levels, Need};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerProcess};
 use crate::lease;
-use crate::stats::{self, Source};
+use crate::stats::{self, Counted};
 use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::thread;
@@ -60,7 +60,7 @@ pub(crate) struct Prefetch {
     current: Current,
     buffer: PerProcess<Staffed>,
     /// The source that shows the counts of each process.
-    shown_by: Option<std::sync::Weak<dyn Source>>,
+    shown_by: Option<std::sync::Weak<dyn Counted>>,
     mark: Mark,
     closed: AtomicBool,
 }
@@ -77,7 +77,7 @@ impl Prefetch {
     }
 
     /// Adds the source that shows the prefetch's counts.
-    pub(crate) fn shown_by(self, source: std::sync::Weak<dyn Source>) -> Self {
+    pub(crate) fn shown_by(self, source: std::sync::Weak<dyn Counted>) -> Self {
         Prefetch { shown_by: Some(source), ..self }
     }
 

@@ -32,7 +32,7 @@ impl<M: Mint> Deref for Held<M> {
 
 impl<M: Mint> Drop for Held<M> {
     fn drop(&mut self) {
-        drop(self.0.try_close(Duration::ZERO.into()));
+        drop(self.0.try_close(Duration::ZERO));
     }
 }
 
@@ -43,7 +43,7 @@ trait Closes: Send + Sync {
 
 impl<M: Mint> Closes for Held<M> {
     fn close_within(&self, max_wait: Duration) {
-        drop(self.0.try_close(max_wait.into()));
+        drop(self.0.try_close(max_wait));
     }
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Leased(Vec<Weak<dyn Closes>>);
 impl Leased {
     /// Remembers what holds a leased number, so that it is given back when the environment ends.
     pub(crate) fn remember<M: Mint>(&mut self, ids: &Arc<Held<M>>) {
-        if ids.generator().is_some_and(frazil::Snowflake::is_leased) {
+        if ids.is_leased() {
             let ids: Arc<dyn Closes> = Arc::clone(ids) as _;
             self.0.retain(|ids| ids.strong_count() > 0);
             self.0.push(Arc::downgrade(&ids));

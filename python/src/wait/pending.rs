@@ -3,9 +3,8 @@
 //! What the thread that looks at them holds is Rust's alone; for the interpreter it comes only when it has to wake a loop.
 
 use crate::error::{exception, guard, held};
-use crate::next::mint::Ids;
 use crate::wait::LONGER;
-use frazil::{ErrorKind, Pending, Wait};
+use frazil::{ErrorKind, Pending, Source, Wait};
 use pyo3::PyTypeCheck;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -169,9 +168,9 @@ pub(crate) fn named<'py, T: PyTypeCheck>(coroutine: Bound<'py, PyAny>, of: &Boun
 }
 
 /// A handle that is closed without a wait if nobody takes it.
-pub(crate) struct Opened<I: Ids>(Option<I>);
+pub(crate) struct Opened<I: Source>(Option<I>);
 
-impl<I: Ids> Opened<I> {
+impl<I: Source> Opened<I> {
     pub(crate) fn new(ids: I) -> Self {
         Opened(Some(ids))
     }
@@ -181,7 +180,7 @@ impl<I: Ids> Opened<I> {
     }
 }
 
-impl<I: Ids> Drop for Opened<I> {
+impl<I: Source> Drop for Opened<I> {
     fn drop(&mut self) {
         if let Some(ids) = &self.0 {
             drop(ids.try_close(Duration::ZERO));

@@ -1,0 +1,180 @@
+//! The trait of everything that gives IDs.
+
+use crate::error::Result;
+use crate::id::Id;
+use crate::numbers::{Buffered, Numbers, Segment, Tickets};
+use crate::snowflake::Snowflake;
+use crate::stats::Stats;
+use crate::wait::Wait;
+use std::time::Duration;
+
+/// A source of IDs: a [`Snowflake`], a [`Segment`], [`Tickets`] or a [`Buffered`].
+///
+/// Code that takes any of them says `impl Source` or `&dyn Source`. All methods are those of the types themselves, where their errors are
+/// described; the `try_` forms wait no longer than the caller says.
+///
+/// # Example
+/// ```
+/// use frazil::{Segment, Snowflake, Source};
+///
+/// fn name(ids: &dyn Source) -> frazil::Result<String> {
+///     Ok(format!("order-{}", ids.next_id()?))
+/// }
+///
+/// name(&Snowflake::open("standard node=7")?)?;
+/// assert_eq!(name(&Segment::open("names store=memory")?)?, "order-1");
+/// # Ok::<(), frazil::Error>(())
+/// ```
+pub trait Source: sealed::Sealed + Send + Sync + 'static {
+    /// The next ID. Waits as the spec says.
+    ///
+    /// # Errors
+    /// Those of [`Snowflake::next_id`] and [`Numbers::next_id`].
+    fn next_id(&self) -> Result<Id>;
+
+    /// `count` IDs, at most [`MAX_BATCH`](crate::MAX_BATCH): all or nothing.
+    ///
+    /// # Errors
+    /// Those of [`Snowflake::batch`] and [`Numbers::batch`].
+    fn batch(&self, count: usize) -> Result<Vec<Id>>;
+
+    /// Returns the generator whose IDs these are; `None` for plain numbers.
+    fn snowflake(&self) -> Option<&Snowflake>;
+
+    /// Returns whether the node number is leased from a store, also in a forked child that has leased none yet.
+    #[doc(hidden)]
+    fn is_leased(&self) -> bool {
+        self.snowflake().is_some_and(Snowflake::is_leased)
+    }
+
+    /// The canonical spec line.
+    fn spec(&self) -> String;
+
+    /// Returns the counts of this process, over all handles.
+    fn stats(&self) -> Stats;
+
+    /// Closes the handle; a leased node number is released with the last one.
+    fn close(&self);
+
+    /// Returns how long a call may hold up an event loop now.
+    fn event_loop_patience(&self) -> Duration;
+
+    /// Returns how long a batch of `count` IDs may hold up an event loop.
+    fn event_loop_batch(&self, count: usize) -> Duration;
+
+    /// The next ID.
+    ///
+    /// # Errors
+    /// Those of [`next_id`](Source::next_id), and `WOULD_BLOCK`.
+    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>
+    where
+        Self: Sized;
+
+    /// Fills a buffer of `Id` or `i64`.
+    ///
+    /// # Errors
+    /// Those of [`Snowflake::try_fill`] and [`Numbers::try_fill`].
+    fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()>
+    where
+        Self: Sized;
+
+    /// `count` IDs: all or nothing.
+    ///
+    /// # Errors
+    /// Those of [`batch`](Source::batch), and `WOULD_BLOCK`.
+    fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>>
+    where
+        Self: Sized;
+
+    /// Releases the node number and drops what was prefetched.
+    ///
+    /// # Errors
+    /// Those of [`Snowflake::try_renew`] and [`Numbers::try_renew`].
+    fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    where
+        Self: Sized;
+
+    /// Closes the handle.
+    ///
+    /// # Errors
+    /// Those of [`Snowflake::try_close`] and [`Numbers::try_close`].
+    fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    where
+        Self: Sized;
+}
+
+mod sealed {
+    /// Keeps the trait ours, so that it can gain methods.
+    pub trait Sealed {}
+}
+
+/// `source!(type: type with the methods, its generator)`: the type's own methods, or those of the numbers that it derefs to.
+macro_rules! source {
+    ($($source:ident: $ids:ident, $snowflake:expr;)*) => {$(
+        impl sealed::Sealed for $source {}
+
+        impl Source for $source {
+            #[inline]
+            fn next_id(&self) -> Result<Id> {
+                $ids::next_id(self)
+            }
+
+            fn batch(&self, count: usize) -> Result<Vec<Id>> {
+                $ids::batch(self, count)
+            }
+
+            fn snowflake(&self) -> Option<&Snowflake> {
+                $snowflake(self)
+            }
+
+            fn spec(&self) -> String {
+                $ids::spec(self)
+            }
+
+            fn stats(&self) -> Stats {
+                $ids::stats(self)
+            }
+
+            fn close(&self) {
+                $ids::close(self);
+            }
+
+            fn event_loop_patience(&self) -> Duration {
+                $ids::event_loop_patience(self)
+            }
+
+            fn event_loop_batch(&self, count: usize) -> Duration {
+                $ids::event_loop_batch(self, count)
+            }
+
+            #[inline]
+            fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+                $ids::try_next_id(self, wait)
+            }
+
+            fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::try_fill(self, buffer, wait)
+            }
+
+            fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+                $ids::try_batch(self, count, wait)
+            }
+
+            fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::try_renew(self, wait)
+            }
+
+            fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::try_close(self, wait)
+            }
+        }
+    )*};
+}
+
+source! {
+    Snowflake: Snowflake, Some;
+    Numbers: Numbers, Numbers::snowflake;
+    Segment: Numbers, Numbers::snowflake;
+    Tickets: Numbers, Numbers::snowflake;
+    Buffered: Numbers, Numbers::snowflake;
+}
