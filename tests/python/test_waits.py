@@ -363,21 +363,21 @@ def test_trio_cancels_what_waits(tmp_path):
 
 def test_trio_within_asyncio():
     done = []
+    # Opened here: in an event loop a busy machine may need more than the 2 ms that a constructor waits.
+    outer, inner = used_up(), used_up()
 
     async def guest():
-        ids = used_up()
         with trio.move_on_after(0.1) as scope:
-            await ids.next_async()
-        ids.close()
+            await inner.next_async()
+        inner.close()
         done.append(scope.cancelled_caught)
 
     async def host():
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         trio.lowlevel.start_guest_run(guest, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=lambda _: ended.set())
-        ids = used_up()
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ids.next_async(), 0.1)
-        ids.close()
+            await asyncio.wait_for(outer.next_async(), 0.1)
+        outer.close()
         await ended.wait()
 
     asyncio.run(host())
