@@ -339,7 +339,7 @@ mod tests {
     fn listing(meta: Option<&str>, slots: &[(u64, &str)]) -> Listing {
         let slots = slots.iter().map(|(node, text)| (*node, (*text).to_owned())).collect();
         let (meta, server, time_ms) = (meta.map(str::to_owned), "s1".to_owned(), Some(1_735_689_600_000));
-        let loaded = Loaded { meta, server, time_ms, slots, loses_writes: false };
+        let loaded = Loaded { meta, server, time_ms, slots, ..Loaded::default() };
         Listing::new("file:/x".to_owned(), "default".to_owned(), loaded, 0)
     }
 

@@ -52,7 +52,7 @@ impl<'a> Namespace<'a> {
     /// # Errors
     /// `STORE_*`.
     pub(super) fn list(&mut self) -> Result<Listing> {
-        let loaded = self.load(Which::All)?;
+        let loaded = self.all()?;
         Ok(Listing::new(self.address.to_string(), self.name.to_owned(), loaded, system_ms()))
     }
 
@@ -70,9 +70,12 @@ impl<'a> Namespace<'a> {
     /// `STORE_*`.
     pub(super) fn overlaps(&mut self) -> Result<Vec<Overlap>> {
         let Some(store) = &mut self.store else { return Ok(Vec::new()) };
-        let mut slots = store.load(&Overlap::place(self.name), Which::All)?.slots;
-        slots.sort_unstable();
+        let slots = all(&mut **store, &Overlap::place(self.name))?.slots;
         Ok(slots.iter().filter_map(|(node, text)| Overlap::parse(*node, text)).collect())
+    }
+
+    fn all(&mut self) -> Result<Loaded> {
+        self.store.as_mut().map_or_else(|| Ok(Loaded::default()), |store| all(&mut **store, self.name))
     }
 
     fn load(&mut self, which: Which) -> Result<Loaded> {
@@ -117,7 +120,7 @@ impl<'a> Namespace<'a> {
         let option = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let spec = Spec::from_parts(Some(line), &[option("store", &self.given), option("namespace", name)])?;
         let Source::Leased(contract) = plan(&spec)?.1 else { unreachable!("a spec with a store leases") };
-        let loaded = self.load(Which::All)?;
+        let loaded = self.all()?;
         let begun = match begin(&contract, &loaded).map_err(at)? {
             Some(swap) => self.swap(&swap)? == Swapped::Done,
             None => false,
@@ -130,7 +133,7 @@ impl<'a> Namespace<'a> {
 
     /// Gives back what is held until long after the floor; says which numbers.
     fn set_back(&mut self, meta: &Meta) -> Result<String> {
-        let loaded = self.load(Which::All)?;
+        let loaded = self.all()?;
         let mut told = String::new();
         for back in set_back(meta, &loaded) {
             if self.swap(&back.swap)? == Swapped::Done {
@@ -143,6 +146,24 @@ impl<'a> Namespace<'a> {
             }
         }
         Ok(told)
+    }
+}
+
+/// Reads a namespace page by page, so that the store serves others in between. The record of the namespace is that of the last page.
+fn all(store: &mut dyn Store, namespace: &str) -> Result<Loaded> {
+    let (mut slots, mut first) = (Vec::new(), 0);
+    loop {
+        let mut page = store.load(namespace, Which::Page(first))?;
+        slots.append(&mut page.slots);
+        let Some(next) = page.next else {
+            // A page may repeat a slot, and a later one is newer.
+            slots.sort_by_key(|(node, _)| *node);
+            slots.reverse();
+            slots.dedup_by_key(|(node, _)| *node);
+            slots.reverse();
+            return Ok(Loaded { slots, ..page });
+        };
+        first = next;
     }
 }
 

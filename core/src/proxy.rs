@@ -29,8 +29,7 @@ impl Question {
     /// # Errors
     /// `SPEC` for what is no question. A namespace's name may become a part of keys and paths: what is none is refused here.
     pub fn parse(words: &[&str]) -> Result<Self> {
-        let form = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
-        let (asked, waits) = Asked::parse(words).ok_or_else(|| spec_error(form.to_owned()))?;
+        let (asked, waits) = Asked::parse(words).ok_or_else(|| spec_error(message::FORM.to_owned()))?;
         if let Asked::Load(place, ..) | Asked::Swap(place, _) = &asked {
             // The place of node numbers, of notes on them, or of a tag.
             match place.split_once('~') {
@@ -154,7 +153,7 @@ impl Proxy {
         match &question.asked {
             Asked::Load(place, which, floor) => {
                 let begun = Instant::now();
-                let load = |store: &mut dyn Store| self.told(store, |store| store.load(place, *which));
+                let load = |store: &mut dyn Store| self.told(store, |store| store.load(place, which.clone()));
                 let (mut loaded, mut backing) = self.read(limit, load)?;
                 // Of ZooKeeper a leader may answer that does not know yet that it was replaced. A new connection knows; only where that
                 // is behind, too, has the store gone back.

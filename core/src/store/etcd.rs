@@ -23,7 +23,7 @@ mod gateway;
 use super::history::History;
 use super::hosts::{Hosts, said};
 use super::socket::Deadline;
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
 use crate::error::{Error, ErrorKind, Result};
 use answer::{Answer, Bytes, Record};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -74,6 +74,23 @@ impl Etcd {
         Ok((cluster, answer))
     }
 
+    /// Reads ranges at one revision, also more than one transaction may have.
+    fn read(&mut self, namespace: &str, mut ranges: Vec<Value>) -> Result<(String, Vec<(String, String)>)> {
+        let mut more = ranges.split_off(ranges.len().min(MOST_RANGES));
+        let (server, answer) = self.ask(namespace, &reading(ranges))?;
+        let revision = answer.header.revision.as_ref().map(|revision| revision.0.clone());
+        let mut records = self.records(answer)?;
+        if !more.is_empty() {
+            more.iter_mut().for_each(|range| range["revision"] = json!(revision));
+            let (other, answer) = self.ask(namespace, &reading(more))?;
+            if other != server {
+                return Err(self.gateway.wrong(ErrorKind::StoreUnreachable, "another cluster answers from now on"));
+            }
+            records.extend(self.records(answer)?);
+        }
+        Ok((server, records))
+    }
+
     fn unreadable(&self, what: &str) -> Error {
         self.gateway.wrong(ErrorKind::StoreCorrupt, what)
     }
@@ -102,22 +119,29 @@ impl Store for Etcd {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let meta = key(namespace, Key::Meta);
-        let ranges = match which {
+        let slot = |node| key(namespace, Key::Slot(node));
+        let ranges = match &which {
             // '0' follows '/': the end of everything in the namespace.
             Which::All => {
                 vec![json!({ "key": base64(&format!("/frazil/{namespace}/")), "range_end": base64(&format!("/frazil/{namespace}0")) })]
             }
-            Which::One(node) => vec![range(&meta), range(&key(namespace, Key::Slot(node)))],
+            Which::One(node) => vec![range(&meta), range(&slot(*node))],
+            Which::These(nodes) => [range(&meta)].into_iter().chain(nodes.iter().map(|node| range(&slot(*node)))).collect(),
+            Which::Page(first) => {
+                let end = base64(&format!("/frazil/{namespace}/slot0"));
+                vec![range(&meta), json!({ "key": base64(&slot(*first)), "range_end": end, "limit": PAGE })]
+            }
         };
-        let (server, answer) = self.ask(namespace, &reading(ranges))?;
+        let (server, records) = self.read(namespace, ranges)?;
         let mut loaded = Loaded { server, ..Loaded::default() };
-        for (name, text) in self.records(answer)? {
+        for (name, text) in records {
             if name == meta {
                 loaded.meta = Some(text);
             } else if let Some(node) = node(namespace, &name) {
                 loaded.slots.push((node, text));
             }
         }
+        loaded.next = next_page(&which, &loaded.slots);
         Ok(loaded)
     }
 
@@ -178,6 +202,9 @@ fn node(namespace: &str, name: &str) -> Option<u64> {
 fn range(key: &str) -> Value {
     json!({ "key": base64(key) })
 }
+
+/// The ranges that a transaction may have by a server's default (`--max-txn-ops`).
+const MOST_RANGES: usize = 128;
 
 /// Several ranges in one transaction are read at one revision.
 fn reading(ranges: Vec<Value>) -> Value {

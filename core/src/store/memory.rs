@@ -1,6 +1,6 @@
 //! `store=memory`: records in this process's memory, for tests.
 
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use std::collections::BTreeMap;
@@ -43,11 +43,15 @@ impl Store for Memory {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         Ok(with(namespace, |namespace| {
-            let slots = match which {
+            let of = |node: &u64| namespace.slots.get(node).map(|text| (*node, text.clone()));
+            let slots: Vec<_> = match &which {
                 Which::All => namespace.slots.iter().map(|(node, text)| (*node, text.clone())).collect(),
-                Which::One(node) => namespace.slots.get(&node).map(|text| (node, text.clone())).into_iter().collect(),
+                Which::One(node) => of(node).into_iter().collect(),
+                Which::These(nodes) => nodes.iter().filter_map(of).collect(),
+                Which::Page(first) => namespace.slots.range(first..).take(PAGE).map(|(node, text)| (*node, text.clone())).collect(),
             };
-            Loaded { meta: namespace.meta.clone(), slots, ..Loaded::default() }
+            let next = next_page(&which, &slots);
+            Loaded { meta: namespace.meta.clone(), slots, next, ..Loaded::default() }
         }))
     }
 

@@ -48,6 +48,7 @@ use crate::error::{Error, ErrorKind, Result, shown};
 use crate::nearest::did_you_mean;
 use crate::secret::{self, Secret};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// No node number is as large.
@@ -55,13 +56,23 @@ use std::time::Duration;
 const NODES_END: u64 = 1 << 62;
 
 /// Which slots to read beside the meta record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All of them.
+    /// All of them: a large namespace keeps a store busy for long.
     All,
     /// The one of this number.
     One(u64),
+    /// Those of these numbers, at most [`MOST_TOGETHER`], in one question.
+    These(Arc<[u64]>),
+    /// Some of them, so few that no store is busy for long: the first ones with 0, and then those from [`Loaded::next`] on. A slot that
+    /// stands all the time is in one of the pages, or in several.
+    Page(u64),
 }
+
+/// The most numbers of one question.
+pub(crate) const MOST_TOGETHER: usize = 128;
+/// The slots of a page, where the store finds them in order.
+const PAGE: usize = if cfg!(test) { 100 } else { 1_000 };
 
 /// The content of a namespace, read at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,6 +88,14 @@ pub struct Loaded {
     pub slots: Vec<(u64, String)>,
     /// True if acknowledged writes may be lost while the server keeps its name, as Redis' are.
     pub loses_writes: bool,
+    /// The beginning of the next page; `None` after the last one.
+    pub next: Option<u64>,
+}
+
+/// The beginning of the page after these slots, which are in order.
+fn next_page(which: &Which, slots: &[(u64, String)]) -> Option<u64> {
+    let last = slots.last().filter(|_| matches!(which, Which::Page(_)) && slots.len() == PAGE)?;
+    Some(last.0 + 1)
 }
 
 /// The name of a record in a namespace.

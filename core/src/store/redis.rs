@@ -15,7 +15,8 @@
 //! | `frazil:{NAMESPACE}:slots` | hash | node number in decimal → record, and `meta` → a copy of the meta record |
 //!
 //! An account needs `ACL SETUSER name on >password ~frazil:* +eval +info +time +get +set +hget +hset
-//! +hgetall`, `+select` for a database other than 0, and `+scan` for `frazil nodes --all`.
+//! +hscan`, `+select` for a database other than 0, and `+scan` for `frazil nodes --all`. An account with `+hgetall` in place of
+//! `+hscan`, as older versions asked for, works too: then a listing is one long command.
 //!
 //! # What it can promise
 //! A Redis that fails over, restarts, or loses its disk may lose acknowledged writes. What makes that
@@ -29,15 +30,16 @@
 //! a Redis Cluster.
 
 mod address;
+mod reading;
 mod refusal;
 #[cfg(test)]
 #[cfg(unix)]
 mod tests;
 mod wire;
 
+use super::limits::ONE_RECORD;
 #[cfg(feature = "list")]
-use super::limits::too_large;
-use super::limits::{ALL_RECORDS, ONE_RECORD};
+use super::limits::{ALL_RECORDS, too_large};
 use super::resp::Reply;
 use super::{Key, Loaded, NODES_END, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result, shown};
@@ -190,16 +192,6 @@ fn plain(value: &str) -> String {
     if value.bytes().all(|byte| byte.is_ascii_graphic()) && value.len() < 30 { value.to_owned() } else { shown(value) }
 }
 
-/// The reply of `load.lua`: server, time, `maxmemory`, its policy, the meta record, and fields with
-/// their records in turn.
-type Answer = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>);
-
-fn answer(reply: Reply) -> Option<Answer> {
-    let Ok([server, time, limit, policy, meta, fields]) = <[Reply; 6]>::try_from(list(reply)?) else { return None };
-    let meta = if let Reply::Nothing = meta { None } else { Some(bytes(meta)?) };
-    Some((text(server)?, text(time)?.parse().ok()?, text(limit)?, text(policy)?, meta, texts(fields)?))
-}
-
 /// A text, whichever way it was sent.
 fn text(reply: Reply) -> Option<String> {
     match reply {
@@ -234,23 +226,16 @@ impl Store for Redis {
     }
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
-        let (wanted, room) = match which {
-            Which::All => (String::new(), ALL_RECORDS),
-            Which::One(node) => (node.to_string(), ONE_RECORD),
-        };
         self.wire.restart_timeout();
-        let (server, time_ms, limit, policy, meta, fields) = self.run(LOAD, namespace, &[&wanted], room, answer)?;
-        self.keeps(&limit, &policy)?;
-        self.looked = Instant::now();
-        let mut slots = Vec::with_capacity(fields.len() / 2);
-        let mut fields = fields.into_iter();
-        while let (Some(field), Some(record)) = (fields.next(), fields.next()) {
-            if field != META.as_bytes() {
-                slots.push(self.slot(namespace, field, record)?);
+        match which {
+            Which::All => self.all(namespace),
+            Which::One(node) => self.ask_for(namespace, &[&node.to_string()], ONE_RECORD),
+            Which::These(nodes) => {
+                let nodes: Vec<_> = nodes.iter().map(u64::to_string).collect();
+                self.ask_for(namespace, &nodes.iter().map(String::as_str).collect::<Vec<_>>(), ONE_RECORD)
             }
+            Which::Page(first) => self.page(namespace, first),
         }
-        let meta = meta.map(|record| self.text(namespace, "the namespace", record)).transpose()?;
-        Ok(Loaded { meta, server, time_ms: Some(time_ms), slots, loses_writes: true })
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {

@@ -150,7 +150,7 @@ fn answer(mut stream: impl Read + Write) {
         let info = "role:master\r\nredis_mode:standalone\r\nmaxmemory:0\r\n";
         let answer = match question[..count].windows(4).any(|word| word == b"INFO") && count < 100 {
             true => format!("${}\r\n{info}\r\n", info.len()),
-            false => "*6\r\n$1\r\ns\r\n$1\r\n1\r\n$1\r\n0\r\n$10\r\nnoeviction\r\n$-1\r\n*0\r\n".to_owned(),
+            false => "*7\r\n$1\r\ns\r\n$1\r\n1\r\n$1\r\n0\r\n$10\r\nnoeviction\r\n$-1\r\n*0\r\n$1\r\n0\r\n".to_owned(),
         };
         stream.write_all(answer.as_bytes()).unwrap();
         stream.flush().unwrap();

@@ -3,7 +3,7 @@
 //! Each case works in namespaces of its own whose names no other run has, so that a server may be used
 //! again and several runs may share it. Nothing is removed afterwards. One file, because it is one list.
 
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Key, Loaded, MOST_TOGETHER, Store, Swap, Swapped, Which};
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,6 +25,7 @@ pub(super) fn run(connect: Connect<'_>) {
     namespaces(connect);
     notes(connect);
     clock(connect);
+    these(connect);
     many(connect);
     race(connect);
     race_to_create(connect);
@@ -381,6 +382,45 @@ fn clock(connect: Connect<'_>) {
     }
 }
 
+/// Several slots in one question: those that are there, and no others.
+fn these(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "these");
+    let nodes = [0, 5, 7, 1 << 40, (1 << 62) - 1];
+    for node in nodes {
+        assert_eq!(case.set(node, None, &node.to_string()), Swapped::Done);
+    }
+    let mut ask = |nodes: &[u64]| {
+        let loaded = case.load(Which::These(nodes.into()));
+        assert_eq!((loaded.meta.as_deref(), &loaded.server, loaded.next), (Some(META), &case.server, None));
+        loaded.slots
+    };
+    let found = |nodes: &[u64]| nodes.iter().map(|node| (*node, node.to_string())).collect::<Vec<_>>();
+    assert_eq!(ask(&[5]), found(&[5]));
+    assert_eq!(ask(&[6]), []);
+    assert_eq!(ask(&[6, 8, 9]), []);
+    assert_eq!(ask(&[1 << 40, 5, 6]), found(&[5, 1 << 40]));
+    assert_eq!(ask(&nodes), found(&nodes));
+    let most: Vec<u64> = (1..=MOST_TOGETHER as u64).collect();
+    assert_eq!(ask(&most), found(&[5, 7]));
+    let mut empty = Case::empty(connect, "these-empty");
+    let loaded = empty.load(Which::These(most.into()));
+    assert_eq!((loaded.meta, loaded.slots), (None, vec![]));
+}
+
+/// All slots, page by page.
+fn pages(case: &mut Case) -> Vec<(u64, String)> {
+    let (mut slots, mut next) = (Vec::new(), Some(0));
+    while let Some(first) = next {
+        let page = case.load(Which::Page(first));
+        assert_eq!((page.meta.as_deref(), &page.server), (Some(META), &case.server));
+        slots.extend(page.slots);
+        next = page.next;
+    }
+    slots.sort();
+    slots.dedup();
+    slots
+}
+
 /// Five hundred slots, all listed.
 fn many(connect: Connect<'_>) {
     let mut case = Case::new(connect, "many");
@@ -390,6 +430,8 @@ fn many(connect: Connect<'_>) {
     }
     let all: Vec<_> = nodes.iter().map(|node| (*node, format!("text of {node}"))).collect();
     assert_eq!(case.load(Which::All).slots, all);
+    assert_eq!(pages(&mut case), all);
+    assert_eq!(pages(&mut Case::new(connect, "no-slots")), []);
     assert_eq!(case.get(2097).as_deref(), Some("text of 2097"));
     assert_eq!(case.get(2098), None);
 }

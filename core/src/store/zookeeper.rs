@@ -20,6 +20,7 @@
 //! must be kept alive in the background does not suit a store that speaks every few seconds.
 
 mod session;
+mod slots;
 mod wire;
 
 use super::history::History;
@@ -29,6 +30,7 @@ use super::socket::Deadline;
 use super::{Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
 use session::{Reply, Session, TOGETHER, no_zookeeper, refused, shown};
+use slots::{node, page};
 use std::time::Duration;
 use wire::{Access, BAD_VERSION, Create, NO_NODE, NODE_EXISTS, OK, Reader, Request, Step};
 
@@ -185,9 +187,11 @@ impl Store for ZooKeeper {
         self.with(namespace, |store, turn| {
             let meta = store.path(namespace, Key::Meta);
             loop {
-                let nodes = match which {
-                    Which::One(node) => vec![node],
-                    Which::All => store.nodes(turn, namespace)?,
+                let (nodes, next) = match &which {
+                    Which::One(node) => (vec![*node], None),
+                    Which::These(nodes) => (nodes.to_vec(), None),
+                    Which::All => (store.nodes(turn, namespace)?, None),
+                    Which::Page(first) => page(store.nodes(turn, namespace)?, *first),
                 };
                 let first = store.znodes(turn, &[&meta])?.pop().flatten();
                 let (mut slots, mut room) = (Vec::with_capacity(nodes.len()), ALL_RECORDS);
@@ -202,7 +206,7 @@ impl Store for ZooKeeper {
                 }
                 let last = store.znodes(turn, &[&meta])?.pop().flatten();
                 if first.as_ref().map(|meta| meta.changed) == last.map(|meta| meta.changed) {
-                    return Ok(Loaded { meta: first.map(|meta| meta.text), slots, ..Loaded::default() });
+                    return Ok(Loaded { meta: first.map(|meta| meta.text), slots, next, ..Loaded::default() });
                 }
             }
         })
@@ -294,12 +298,6 @@ impl ZooKeeper {
             code => Err(refused(code, path)),
         }
     }
-}
-
-/// The node number of a slot's znode.
-fn node(name: &str) -> Option<u64> {
-    let all = name.len() == 20 && name.bytes().all(|byte| byte.is_ascii_digit());
-    name.parse().ok().filter(|_| all)
 }
 
 /// Returns a reply's znode; `None` where it is not there.

@@ -83,7 +83,7 @@ impl Lab {
         }
         let now_ms = BEGIN_MS + self.at as i64;
         Ok(match &call.what {
-            Do::Load(which) => Reply::Loaded(self.store.load(*which, now_ms)),
+            Do::Load(which) => Reply::Loaded(self.store.load(which.clone(), now_ms)),
             Do::Swap(swap) | Do::Release(swap) => Reply::Swapped(self.store.swap(swap, now_ms)),
             Do::Note(overlap) => {
                 self.noted.push(overlap.clone());

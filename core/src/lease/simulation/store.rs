@@ -41,6 +41,8 @@ pub(super) struct SimStore {
     pub(super) kind: Kind,
     /// True if only slots are forgotten.
     pub(super) keeps_meta: bool,
+    /// The slots of a page.
+    pub(super) page: usize,
     records: Records,
     /// The records that the last writes replaced, the latest last.
     undo: Vec<Records>,
@@ -59,6 +61,7 @@ impl SimStore {
         SimStore {
             kind,
             keeps_meta,
+            page: 5,
             records: Records::default(),
             undo: Vec::new(),
             snapshots: Vec::new(),
@@ -79,13 +82,22 @@ impl SimStore {
     }
 
     pub(super) fn load(&self, which: Which, true_ms: i64) -> Loaded {
-        let asked = |node: &u64| which == Which::All || which == Which::One(*node);
+        let slots = &self.records.slots;
+        let of = |node: &u64| slots.get(node).map(|text| (*node, text.clone()));
+        let asked: Vec<_> = match &which {
+            Which::All => slots.iter().map(|(node, text)| (*node, text.clone())).collect(),
+            Which::One(node) => of(node).into_iter().collect(),
+            Which::These(nodes) => nodes.iter().filter_map(of).collect(),
+            Which::Page(first) => slots.range(first..).take(self.page).map(|(node, text)| (*node, text.clone())).collect(),
+        };
+        let next = asked.last().filter(|_| matches!(which, Which::Page(_)) && asked.len() == self.page).map(|(node, _)| node + 1);
         Loaded {
             meta: self.records.meta.clone(),
             server: self.server(),
             time_ms: self.has_clock().then_some(true_ms + self.skew_ms),
             loses_writes: self.kind == Kind::Lossy,
-            slots: self.records.slots.iter().filter(|(node, _)| asked(node)).map(|(node, text)| (*node, text.clone())).collect(),
+            slots: asked,
+            next,
         }
     }
 
@@ -101,7 +113,9 @@ impl SimStore {
         if self.has_clock() && !(swap.earliest_ms..swap.latest_ms).contains(&time_ms) {
             return Swapped::OutOfTime(time_ms);
         }
-        self.undo.push(self.records.clone());
+        if self.forgets() {
+            self.undo.push(self.records.clone());
+        }
         match swap.key {
             Key::Meta => self.records.meta = Some(swap.new.clone()),
             Key::Slot(node) => drop(self.records.slots.insert(node, swap.new.clone())),
@@ -189,6 +203,16 @@ impl SimStore {
     pub(super) fn wipe(&mut self) {
         self.records = Records::default();
         self.undo.clear();
+    }
+
+    /// Puts a slot's record there, whoever wrote it.
+    pub(super) fn put(&mut self, node: u64, text: String) {
+        self.records.slots.insert(node, text);
+    }
+
+    /// The number of slots with a record.
+    pub(super) fn len(&self) -> usize {
+        self.records.slots.len()
     }
 
     /// Removes a slot's record, as an operator may.

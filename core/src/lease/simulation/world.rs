@@ -290,7 +290,7 @@ impl World {
         let true_ms = self.true_ms();
         let reply = if self.store.reachable && self.admits(from) {
             Ok(match what {
-                Do::Load(which) => Reply::Loaded(self.store.load(*which, true_ms)),
+                Do::Load(which) => Reply::Loaded(self.store.load(which.clone(), true_ms)),
                 Do::Swap(swap) | Do::Release(swap) => {
                     let swapped = self.store.swap(swap, true_ms);
                     if swapped == Swapped::Done {

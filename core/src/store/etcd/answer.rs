@@ -1,6 +1,7 @@
 //! The parts of etcd's answers that a store needs, read with a limit on what they take: nothing else of an answer is kept.
 
 use super::super::limits::{ALL_RECORDS, LONGEST_RECORD, MOST_RECORDS};
+use super::MOST_RANGES;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;
@@ -12,7 +13,7 @@ pub(super) struct Answer {
     #[serde(default)]
     pub(super) header: Header,
     pub(super) succeeded: Option<bool>,
-    pub(super) responses: Option<AtMost<2, Response>>,
+    pub(super) responses: Option<AtMost<MOST_RANGES, Response>>,
     pub(super) token: Option<String>,
     pub(super) error: Option<String>,
     pub(super) message: Option<String>,

@@ -233,9 +233,7 @@ fn a_hundred_thousand_slots() {
     let text = base64(&"x".repeat(150));
     for first in (0..100_000u64).step_by(100) {
         let put = |node| json!({ "request_put": { "key": base64(&key(&namespace, Key::Slot(node))), "value": text } });
-        // The answer has more parts than one to any question of frazil's, and is refused; the slots that are loaded show what was written.
-        let answer = gateway.ask(TRANSACTION, &json!({ "success": (first..first + 100).map(put).collect::<Vec<_>>() }), deadline);
-        assert_eq!(answer.err().map(|error| error.kind()), Some(ErrorKind::StoreUnsuitable));
+        gateway.ask(TRANSACTION, &json!({ "success": (first..first + 100).map(put).collect::<Vec<_>>() }), deadline).unwrap();
     }
     let began = Instant::now();
     let loaded = store.load(&namespace, Which::All).unwrap();

@@ -209,11 +209,13 @@ impl Space<'_> {
     }
 
     /// The slots that are there; `None` if the folder was removed.
-    fn slots(&self, which: Which) -> Result<Option<Vec<(u64, String)>>> {
+    fn slots(&self, which: &Which) -> Result<Option<Vec<(u64, String)>>> {
         let mut nodes = Vec::new();
         match which {
-            Which::One(node) => nodes.push(node),
-            Which::All => {
+            Which::One(node) => nodes.push(*node),
+            Which::These(these) => nodes.extend_from_slice(these),
+            // No server stands still meanwhile: all are on one page.
+            Which::All | Which::Page(_) => {
                 for name in self.folder.names().refuse(self.dir, &self.folder.path)? {
                     nodes.extend(node_of(&name.refuse(self.dir, &self.folder.path)?));
                 }
@@ -221,7 +223,7 @@ impl Space<'_> {
         }
         let (mut slots, mut unsettled) = (Vec::with_capacity(nodes.len()), Vec::new());
         for node in nodes {
-            if which == Which::All && Instant::now() > self.deadline {
+            if !matches!(which, Which::One(_) | Which::These(_)) && Instant::now() > self.deadline {
                 let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
                 let why = why + "use another namespace, or a faster disk";
                 return Err(Error::new(ErrorKind::StoreUnreachable, why).retry_in(lock::LONGEST_PAUSE));
@@ -239,7 +241,7 @@ impl Space<'_> {
         Ok(Some(slots))
     }
 
-    fn load(&self, which: Which) -> Result<Option<Loaded>> {
+    fn load(&self, which: &Which) -> Result<Option<Loaded>> {
         loop {
             let Some(time_ms) = lock::clock(self.dir, &self.folder)? else { return Ok(None) };
             let Some(before) = self.read(Key::Meta)? else { return Ok(None) };
@@ -343,7 +345,7 @@ impl Store for FileStore {
         if self.looks && folder::namespace(&self.dir, namespace, self.rules, false)?.is_none() {
             return Ok(Loaded::default());
         }
-        self.within(namespace, |space| space.load(which))
+        self.within(namespace, |space| space.load(&which))
     }
 
     #[cfg(feature = "lend")]

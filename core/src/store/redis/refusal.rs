@@ -7,8 +7,7 @@ use std::io;
 use std::time::Duration;
 
 /// The rights that an account needs, as `ACL SETUSER` takes them.
-const RIGHTS: &str =
-    "~frazil:* +eval +info +time +get +set +hget +hset +hgetall, +select for a database other than 0, +scan for nodes --all";
+const RIGHTS: &str = "~frazil:* +eval +info +time +get +set +hget +hset +hscan, +select for a database other than 0, +scan for nodes --all";
 
 /// The first words of Redis' errors. A server's own text is left out: it may name the user.
 const CODES: &[(&str, ErrorKind, &str)] = &[

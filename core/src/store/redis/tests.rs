@@ -112,7 +112,7 @@ fn refusals() {
         ("AUTH", "ERR AUTH <password> called without any password configured", StoreAuth, "without any password"),
         ("AUTH", "ERR max number of clients reached", StoreUnreachable, "maxclients"),
         ("EVAL", "NOPERM User someone has no permissions to run the 'eval' command", StoreAuth, "EVAL"),
-        ("EVAL", "ERR The user executing the script can't run this command or subcommand script: 1", StoreAuth, "+hgetall"),
+        ("EVAL", "ERR The user executing the script can't run this command or subcommand script: 1", StoreAuth, "+hscan"),
         ("EVAL", "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write", StoreReadonly, "primary"),
         ("EVAL", "READONLY You can't write against a read only replica. script: 1", StoreReadonly, "primary"),
         ("EVAL", "MISCONF Redis is configured to save RDB snapshots", StoreReadonly, "disk"),
@@ -393,12 +393,12 @@ fn passwords_and_accounts() {
     let server = Server::start(&[]);
     let with = |account: &str| server.url().replace("//", &format!("//{account}@"));
     refused(connect(&with(":secret"), TIMEOUT), ErrorKind::StoreAuth, &["without any password"]);
-    let full = "~frazil:* +eval +info +time +get +set +hget +hset +hgetall";
+    let full = "~frazil:* +eval +info +time +get +set +hget +hset +hscan";
     server.tell(&format!("ACL SETUSER someone on >secret {full} +scan"));
     super::super::suite::run(&|| connect(&with("someone:secret"), TIMEOUT).unwrap());
     refused(connect(&with("someone:secret").replace("/0", "/1"), TIMEOUT), ErrorKind::StoreAuth, &["SELECT", "+select"]);
 
-    for missing in ["eval", "info", "time", "get", "set", "hget", "hset", "hgetall"] {
+    for missing in ["eval", "info", "time", "get", "set", "hget", "hset", "hscan"] {
         let rest: Vec<_> = full.split(' ').filter(|right| right.strip_prefix('+') != Some(missing)).collect();
         server.tell(&format!("ACL SETUSER someone reset on >secret {}", rest.join(" ")));
         let used = connect(&with("someone:secret"), TIMEOUT).and_then(|mut store| {
@@ -408,6 +408,9 @@ fn passwords_and_accounts() {
         refused(used, ErrorKind::StoreAuth, &["this account", &format!("+{missing}"), &server.port.to_string()]);
         server.tell("FLUSHALL");
     }
+    // The rights that older versions asked for.
+    server.tell(&format!("ACL SETUSER someone reset on >secret {} +scan", full.replace("hscan", "hgetall")));
+    super::super::suite::run(&|| connect(&with("someone:secret"), TIMEOUT).unwrap());
     server.tell("ACL SETUSER someone reset on >secret ~other:* +@all");
     let mut store = connect(&with("someone:secret"), TIMEOUT).unwrap();
     refused(store.load(SPACE, Which::All), ErrorKind::StoreAuth, &["~frazil:*"]);

@@ -1,10 +1,12 @@
 //! Questions to a server that lends its store, and the answers: lists of texts.
 //!
 //! ```text
-//! LOAD NAMESPACE MS *|NODE [FLOOR]             SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]...
+//! LOAD NAMESPACE MS *|NODE[,NODE]...|page:FIRST [FLOOR]     SOURCE *|HISTORY SERVER *|TIME keeps|forgets META [NODE RECORD]... [next FIRST]
 //! SWAP NAMESPACE MS SERVER meta|NODE OLD META NEW EARLIEST LATEST        SOURCE *|HISTORY done | differs | late TIME
 //! LIST MS                                      [NAMESPACE]...
 //! ```
+//! An older server knows neither several numbers nor pages, and refuses them ([`FORM`]): it is asked for all records instead.
+//!
 //! MS is how long the sender waits. FLOOR is the highest HISTORY that it was told of the store. OLD and META are `-`, or `+` and the record. Times are Unix ms. SOURCE and HISTORY: [`Backing`].
 
 use super::super::{Key, Loaded, NODES_END, Swap, Swapped, Which};
@@ -13,8 +15,14 @@ use std::time::Duration;
 /// The command before a question.
 pub(crate) const COMMAND: &str = "FRAZIL.STORE";
 
+/// The refusal of words that are no question.
+pub(crate) const FORM: &str = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
+
 /// The prefix of a source that is the folder itself, and not only its name.
 pub(crate) const FOLDER: &str = "folder-";
+/// The words before the beginning of a page, in a question and in an answer.
+const PAGE: &str = "page:";
+const NEXT: &str = "next";
 /// More than any clock shows, in Unix ms, so that what is added to a time does no harm.
 const LATEST: i64 = 1 << 53;
 
@@ -37,6 +45,16 @@ pub(crate) enum Question {
 }
 
 impl Question {
+    /// The question that an older server answers in place of this one, where it knows this one not.
+    pub(crate) fn of_before(&self) -> Option<Self> {
+        match self {
+            Question::Load(namespace, Which::These(_) | Which::Page(_), floor) => {
+                Some(Question::Load(namespace.clone(), Which::All, *floor))
+            }
+            _ => None,
+        }
+    }
+
     /// The question of a client that waits that long.
     pub(crate) fn words(&self, left: Duration) -> Vec<String> {
         let ms = left.as_millis().to_string();
@@ -45,6 +63,8 @@ impl Question {
                 let which = match which {
                     Which::All => "*".to_owned(),
                     Which::One(node) => node.to_string(),
+                    Which::These(nodes) => nodes.iter().map(u64::to_string).collect::<Vec<_>>().join(","),
+                    Which::Page(first) => format!("{PAGE}{first}"),
                 };
                 let floor = (*floor > 0).then(|| floor.to_string());
                 ["LOAD".to_owned(), namespace.clone(), ms, which].into_iter().chain(floor).collect()
@@ -68,7 +88,12 @@ impl Question {
     pub(crate) fn parse(words: &[&str]) -> Option<(Self, Duration)> {
         let (question, ms) = match *words {
             ["LOAD", namespace, ms, which, ref floor @ ..] => {
-                let which = if which == "*" { Which::All } else { Which::One(node(which)?) };
+                let which = match which.strip_prefix(PAGE) {
+                    Some(first) => Which::Page(first.parse().ok().filter(|number: &u64| number.to_string() == first)?),
+                    None if which == "*" => Which::All,
+                    None if which.contains(',') => Which::These(these(which)?),
+                    None => Which::One(node(which)?),
+                };
                 let floor = match floor {
                     [] => 0,
                     [floor] => floor.parse().ok().filter(|floor| *floor > 0)?,
@@ -97,6 +122,7 @@ pub(crate) fn of_loaded(backing: Backing, loaded: Loaded) -> Vec<String> {
     let mut texts = of_backing(backing);
     texts.extend([loaded.server, starred(loaded.time_ms), keeps.to_owned(), optional(loaded.meta.as_ref())]);
     texts.extend(loaded.slots.into_iter().flat_map(|(node, record)| [node.to_string(), record]));
+    texts.extend(loaded.next.into_iter().flat_map(|next| [NEXT.to_owned(), next.to_string()]));
     texts
 }
 
@@ -111,11 +137,16 @@ pub(crate) fn loaded(texts: Vec<String>) -> Option<(Backing, Loaded)> {
     let (meta, server) = (record(meta)?, server.clone());
     let (head, count) = (texts.len() - slots.len(), slots.len() / 2);
     // The records are moved: they may be most of a process's memory.
-    let (mut slots, mut texts) = (Vec::with_capacity(count), texts.into_iter().skip(head));
+    let (mut slots, mut texts, mut next) = (Vec::with_capacity(count), texts.into_iter().skip(head), None);
     while let Some(slot) = texts.next() {
-        slots.push((node(&slot)?, texts.next()?));
+        let text = texts.next()?;
+        match (slot.as_str(), next) {
+            (_, Some(_)) => return None,
+            (NEXT, None) => next = Some(text.parse().ok()?),
+            (slot, None) => slots.push((node(slot)?, text)),
+        }
     }
-    Some((backing, Loaded { meta, server, time_ms, slots, loses_writes }))
+    Some((backing, Loaded { meta, server, time_ms, slots, loses_writes, next }))
 }
 
 /// The answer to a swap.
@@ -167,6 +198,13 @@ fn optional(record: Option<&String>) -> String {
 
 fn record(text: &str) -> Option<Option<String>> {
     if text == "-" { Some(None) } else { text.strip_prefix('+').map(|text| Some(text.to_owned())) }
+}
+
+/// At least two of them.
+#[cfg(any(test, feature = "lend"))]
+fn these(text: &str) -> Option<std::sync::Arc<[u64]>> {
+    let nodes: Vec<_> = text.split(',').map(node).collect::<Option<_>>()?;
+    (nodes.len() <= super::super::MOST_TOGETHER).then(|| nodes.into())
 }
 
 /// In the one way in which it is written.

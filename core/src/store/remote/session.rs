@@ -5,7 +5,7 @@ use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::resp::{self, Broken, Reply};
 use super::super::socket::Deadline;
 use super::super::stream::Stream;
-use super::message::{COMMAND, Question};
+use super::message::{COMMAND, FORM, Question};
 use super::tls::{self, Tls};
 use crate::error::ErrorKind;
 use crate::secret::Secret;
@@ -22,6 +22,8 @@ pub(super) struct Session {
     whole: bool,
     /// True if one was.
     answered: bool,
+    /// True once the server has refused a question that newer ones know.
+    is_older: bool,
 }
 
 /// After what seems to be another server.
@@ -34,7 +36,7 @@ impl Session {
         let port = port.parse().map_err(|_| away("the port is no number"))?;
         let stream = BufReader::new(tls.dial(name.trim_matches(['[', ']']), port, deadline)?);
         let token = hosts.login.as_ref().map(|login| login.user.clone());
-        let mut session = Session { host: host.to_owned(), token, stream, whole: true, answered: false };
+        let mut session = Session { host: host.to_owned(), token, stream, whole: true, answered: false, is_older: false };
         let Some(token) = &session.token else { return Ok(session) };
         let words = ["AUTH".to_owned(), token.expose().to_owned()];
         match session.send(&words, deadline)? {
@@ -62,9 +64,16 @@ impl Session {
     }
 
     pub(super) fn ask(&mut self, question: &Question, deadline: Deadline) -> Result<Vec<String>, Failure> {
-        let left = deadline.left().map_err(|error| lost(&error))?;
-        let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
-        match self.send(&words, deadline)? {
+        let of_before = question.of_before();
+        let mut reply = self.put(of_before.as_ref().filter(|_| self.is_older).unwrap_or(question), deadline)?;
+        if let (Some(question), Reply::Refused(text)) = (&of_before, &reply)
+            && !self.is_older
+            && text.contains(FORM)
+        {
+            self.is_older = true;
+            reply = self.put(question, deadline)?;
+        }
+        match reply {
             Reply::List(parts) => parts.into_iter().map(only_text).collect::<Option<_>>().ok_or_else(no_server),
             // It was known when the connection was made.
             Reply::Refused(text) if self.token.is_some() && text.starts_with("NOAUTH") => {
@@ -73,6 +82,12 @@ impl Session {
             Reply::Refused(text) => Err(refused(&self.harmless(&text))),
             _ => Err(no_server()),
         }
+    }
+
+    fn put(&mut self, question: &Question, deadline: Deadline) -> Result<Reply, Failure> {
+        let left = deadline.left().map_err(|error| lost(&error))?;
+        let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
+        self.send(&words, deadline)
     }
 
     /// Cleans a server's text for an error: without the token, which another server may repeat, in one line that is not too long.

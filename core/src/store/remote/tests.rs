@@ -139,7 +139,7 @@ fn what_a_server_answers() {
     let loaded = store.load("shop", Which::All).unwrap();
     let slots = vec![(7, "seven".to_owned()), ((1 << 62) - 1, String::new())];
     let (meta, server) = (Some("meta".to_owned()), "id 1".to_owned());
-    assert_eq!(loaded, Loaded { meta, server, time_ms: Some(5), slots, loses_writes: true });
+    assert_eq!(loaded, Loaded { meta, server, time_ms: Some(5), slots, loses_writes: true, next: None });
     assert_eq!(store.load("shop", Which::One(3)).unwrap(), Loaded::default());
     let late = Swap { server: "id".into(), earliest_ms: -5, latest_ms: 6, ..swap(Some("meta"), Key::Slot(7), None, "n w") };
     assert_eq!(store.swap("shop", &late).unwrap(), Swapped::OutOfTime(9));
@@ -332,4 +332,26 @@ fn answers_that_go_on() {
     refused(store.load("twice", Which::All), ErrorKind::StoreUnsuitable, &["--resp"]);
     let endless = server(|_| says("*1\r\n$500000000"));
     refused(load_from(&format!("frazil://{endless}")), ErrorKind::StoreUnsuitable, &["--resp"]);
+}
+
+/// It knows neither several numbers nor pages, and is asked for all records in place of them, once it has refused.
+#[test]
+fn an_older_server_is_asked_for_all_records() {
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let place = server({
+        let asked = Arc::clone(&asked);
+        move |words| {
+            asked.lock().unwrap().push(words[4].to_owned());
+            match words[4] {
+                "*" | "0" => texts(&["source", "*", "one", "5", "keeps", "+m", "3", "three", "7", "seven"]),
+                _ => says(&format!("-SPEC {}", message::FORM)),
+            }
+        }
+    });
+    let mut store = connect(&format!("frazil://{place}"), TIMEOUT).unwrap();
+    for which in [Which::These([3, 4].into()), Which::Page(0), Which::These([7, 8].into())] {
+        let loaded = store.load("older", which).unwrap();
+        assert_eq!((loaded.slots.len(), loaded.next), (2, None));
+    }
+    assert_eq!(*asked.lock().unwrap(), ["3,4", "*", "*", "*"]);
 }

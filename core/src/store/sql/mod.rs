@@ -42,7 +42,7 @@ mod url;
 pub(super) use column::column;
 pub(super) use table::connect as connect_table;
 
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
 use crate::error::{Error, ErrorKind, Result};
 use link::Link;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ use std::time::{Duration, Instant};
 /// The texts that a database understands.
 trait Texts: Send {
     /// Rows of: clock in ms, server, slot, record; the last two NULL where there are none.
-    fn load(&self, namespace: &str, which: Which) -> String;
+    fn load(&self, namespace: &str, which: &Which) -> String;
 
     /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. Nothing takes longer than `patience`, and no lock
     /// is waited for longer than `for_locks`.
@@ -138,7 +138,7 @@ impl Store for Sql {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.start()?;
-        let rows = self.link.ask(&self.texts.load(namespace, which))?;
+        let rows = self.link.ask(&self.texts.load(namespace, &which))?;
         let mut loaded = Loaded::default();
         for row in rows {
             loaded.time_ms = Some(self.link.number(&row, 0)?);
@@ -150,6 +150,7 @@ impl Store for Sql {
                 }
             }
         }
+        loaded.next = next_page(&which, &loaded.slots);
         Ok(loaded)
     }
 
@@ -190,6 +191,23 @@ fn slot(key: Key) -> i64 {
 
 fn number(node: u64) -> i64 {
     i64::try_from(node).expect("node numbers are below 2^62")
+}
+
+/// The rows of a namespace's meta record and of these slots, as the FROM of a query.
+fn rows(namespace: &str, which: &Which) -> String {
+    let of = format!("SELECT slot, record FROM frazil WHERE namespace = {namespace} AND record IS NOT NULL");
+    match which {
+        Which::All => of,
+        Which::One(node) => format!("{of} AND slot IN ({META}, {})", number(*node)),
+        Which::These(nodes) => {
+            let list = nodes.iter().fold(META.to_string(), |list, node| format!("{list}, {}", number(*node)));
+            format!("{of} AND slot IN ({list})")
+        }
+        Which::Page(first) => {
+            let first = number(*first);
+            format!("{of} AND slot = {META} UNION ALL ({of} AND slot >= {first} ORDER BY slot LIMIT {PAGE})")
+        }
+    }
 }
 
 /// A text in hexadecimal digits, which no quote or backslash can break out of, whatever the server's settings.

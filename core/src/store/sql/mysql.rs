@@ -14,7 +14,7 @@
 //! other than 1 or 3, `sync_binlog` other than 1 where the binary log is on (after a crash the log decides what was committed).
 
 use super::link::Link;
-use super::{META, Texts, hex, number, slot};
+use super::{META, Texts, hex, rows, slot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Swap, Which};
 use std::time::Duration;
@@ -115,16 +115,12 @@ fn create(link: &mut Link) -> Result<()> {
 }
 
 impl Texts for Mysql {
-    fn load(&self, namespace: &str, which: Which) -> String {
-        let (server, namespace) = (self.server, text(namespace));
-        let one = match which {
-            Which::All => String::new(),
-            Which::One(node) => format!("AND slot IN ({META}, {})", number(node)),
-        };
+    fn load(&self, namespace: &str, which: &Which) -> String {
+        let (server, rows) = (self.server, rows(&text(namespace), which));
         format!(
             "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
              SELECT now.ms, now.server, slot, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
-             LEFT JOIN frazil ON namespace = {namespace} AND record IS NOT NULL {one} ORDER BY slot"
+             LEFT JOIN ({rows}) AS found ON TRUE ORDER BY found.slot"
         )
     }
 

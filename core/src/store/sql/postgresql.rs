@@ -14,7 +14,7 @@
 //! it off and tear no page. A file system snapshot that is put back shows in none of them.
 
 use super::link::Link;
-use super::{META, Texts, hex, number, slot};
+use super::{META, Texts, hex, rows, slot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Swap, Which};
 use std::time::Duration;
@@ -113,15 +113,11 @@ fn create(link: &mut Link) -> Result<()> {
 }
 
 impl Texts for Postgresql {
-    fn load(&self, namespace: &str, which: Which) -> String {
-        let (server, namespace) = (&self.server, text(namespace));
-        let one = match which {
-            Which::All => String::new(),
-            Which::One(node) => format!("AND slot IN ({META}, {})", number(node)),
-        };
+    fn load(&self, namespace: &str, which: &Which) -> String {
+        let (server, rows) = (&self.server, rows(&text(namespace), which));
         format!(
             "SELECT now.ms::text, now.server, slot::text, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
-             LEFT JOIN frazil ON namespace = {namespace} AND record IS NOT NULL {one} ORDER BY slot"
+             LEFT JOIN ({rows}) AS found ON TRUE ORDER BY found.slot"
         )
     }
 

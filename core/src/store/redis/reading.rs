@@ -1,0 +1,70 @@
+//! The records of a namespace: some of them in one step, or all of them in many.
+
+use super::super::Loaded;
+use super::super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
+use super::super::resp::Reply;
+use super::{LOAD, META, Redis, bytes, list, text, texts};
+use crate::error::{Error, Result};
+use std::time::Instant;
+
+/// The fields of a page, more or less: reading them takes a small part of a millisecond.
+const FIELDS: &str = if cfg!(test) { "50" } else { "200" };
+
+/// The reply of `load.lua`: server, time, `maxmemory`, its policy, the meta record, and fields with
+/// their records in turn.
+///
+/// The last part is the beginning of the next page, or 0.
+type Answer = (String, i64, String, String, Option<Vec<u8>>, Vec<Vec<u8>>, u64);
+
+fn answer(reply: Reply) -> Option<Answer> {
+    let Ok([server, time, limit, policy, meta, fields, next]) = <[Reply; 7]>::try_from(list(reply)?) else { return None };
+    let meta = if let Reply::Nothing = meta { None } else { Some(bytes(meta)?) };
+    Some((text(server)?, text(time)?.parse().ok()?, text(limit)?, text(policy)?, meta, texts(fields)?, text(next)?.parse().ok()?))
+}
+
+impl Redis {
+    /// Asks `load.lua`.
+    pub(super) fn ask_for(&mut self, namespace: &str, wanted: &[&str], room: usize) -> Result<Loaded> {
+        let (server, time_ms, limit, policy, meta, fields, next) = self.run(LOAD, namespace, wanted, room, answer)?;
+        self.keeps(&limit, &policy)?;
+        self.looked = Instant::now();
+        let mut slots = Vec::with_capacity(fields.len() / 2);
+        let mut fields = fields.into_iter();
+        while let (Some(field), Some(record)) = (fields.next(), fields.next()) {
+            if field != META.as_bytes() {
+                slots.push(self.slot(namespace, field, record)?);
+            }
+        }
+        let meta = meta.map(|record| self.text(namespace, "the namespace", record)).transpose()?;
+        Ok(Loaded { meta, server, time_ms: Some(time_ms), slots, loses_writes: true, next: Some(next).filter(|next| *next != 0) })
+    }
+
+    pub(super) fn page(&mut self, namespace: &str, first: u64) -> Result<Loaded> {
+        self.ask_for(namespace, &["page", &first.to_string(), FIELDS], ALL_RECORDS)
+    }
+
+    /// Reads page after page, between which others are served.
+    pub(super) fn all(&mut self, namespace: &str) -> Result<Loaded> {
+        loop {
+            let mut all = self.page(namespace, 0)?;
+            let mut next = all.next.take();
+            let mut is_whole = true;
+            while let Some(first) = next.filter(|_| is_whole) {
+                let page = self.page(namespace, first)?;
+                is_whole = (&page.meta, &page.server) == (&all.meta, &all.server);
+                all.slots.extend(page.slots);
+                if all.slots.len() > MOST_RECORDS {
+                    let (kind, why) = too_large(ALL_RECORDS);
+                    return Err(Error::new(kind, format!("store={}: {why}", self.wire.address())));
+                }
+                next = page.next;
+            }
+            if is_whole {
+                // A field may come twice.
+                all.slots.sort();
+                all.slots.dedup_by_key(|(node, _)| *node);
+                return Ok(all);
+            }
+        }
+    }
+}
