@@ -281,6 +281,12 @@ FOUND_BY_TESTS = [
         "clock::",
     ),
     (
+        "a clock that another library shows is timed by the counter",
+        'library_of(c"getauxval")',
+        'library_of(c"clock_gettime")',
+        "clock::",
+    ),
+    (
         "a slot is read while it is used anew",
         "(self.begun.load(Ordering::Acquire) == done && mark",
         "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",
@@ -420,6 +426,42 @@ FOUND_BY_TESTS = [
         "error.kind() == ErrorKind::StoreChanged && Protocol::found",
         "error.kind() == ErrorKind::Internal && Protocol::found",
         "cases::a_lease_that_a_store_without_a_clock_has_lost",
+    ),
+    (
+        "a draw that has nothing open says that all numbers are held",
+        "            Look::Draw(_) => {",
+        "            Look::Draw(_) if records.slots.len() > 1 => self.choose_last(&records, loaded.time_ms, now),\n            Look::Draw(_) => {",
+        "starts::the_last_free_number",
+    ),
+    (
+        "a part of a scan says that all numbers are held",
+        "self.done >= candidates.count()",
+        "self.done >= FEW.min(candidates.count())",
+        "starts::no_number_is_free",
+    ),
+    (
+        "a sample convicts a clock",
+        "Look::Draw(_) | Look::Scan(_) => false,",
+        "Look::Draw(_) | Look::Scan(_) => now.tick > 0,",
+        "starts::a_sparse_namespace",
+    ),
+    (
+        "one page convicts a clock",
+        "loaded.next.filter(|next| !acquitted && *next > survey.next)",
+        "loaded.next.filter(|next| !acquitted && *next < survey.next)",
+        "starts::a_sparse_namespace",
+    ),
+    (
+        "an old lease acquits a clock",
+        "survey.highest.is_some_and(|highest| now.tick <= highest +",
+        "survey.highest.is_some_and(|highest| highest > 0 || now.tick <= highest +",
+        "starts::a_clock_far_ahead",
+    ),
+    (
+        "processes that start at once want the same number again and again",
+        "+ RISE * lost.min(u64::BITS)",
+        "+ RISE * lost.min(0)",
+        "starts::a_thousand_starts_at_once",
     ),
     (
         "a lease is given up before the call that waits for it has seen it",

@@ -33,11 +33,12 @@
 //! | floor | since + W + A + e: above all bounds that may be forgotten; no slot is taken before it |
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
 //!
-//! Three machines: [`slot`] is the compare-and-sets of one slot, [`incarnation`] the store's identity, floor
-//! and cap, [`clocks`] and [`choice`] watch clocks and holders; this file drives them.
+//! Four machines: [`slot`] is the compare-and-sets of one slot, [`incarnation`] the store's identity, floor
+//! and cap, [`draw`] and [`choice`] find a number, [`clocks`] holds clocks against each other; this file drives them.
 
 mod choice;
 mod clocks;
+mod draw;
 mod incarnation;
 mod loss;
 mod slot;
@@ -50,6 +51,8 @@ use super::record::{Meta, Slot, Tenure};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap, Swapped, Which};
 use choice::Watch;
+use clocks::Survey;
+use draw::Look;
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 
@@ -83,6 +86,12 @@ pub(crate) struct Protocol {
     avoided: Option<u64>,
     /// True once the store has refused to remember another number: then one that it knows is taken.
     is_full: bool,
+    /// The numbers that are looked at in the search for one.
+    look: Option<Look>,
+    /// The attempts of this search that other processes have won.
+    lost: u32,
+    /// The instant, as a tick and a time of the clock that only goes forward, at which a survey found this machine's clock right.
+    clear: Option<(u64, u64)>,
     /// The slots as they were when watching began, to see which holders are alive.
     watch: Option<Watch>,
     trouble: Option<Error>,
@@ -104,8 +113,8 @@ enum State {
     Take(Taking),
     /// Holds a slot that is to be extended at `due`.
     Hold { due: u64 },
-    /// The clock jumped, and the store has none: holds it against the bounds of others.
-    Compare,
+    /// The store has no clock: holds this machine's against the bounds of others, page by page.
+    Survey(Survey),
     /// Writes a later record.
     Extend(Extending),
     /// Reads a slot, because what became of a write is not known, or somebody else wrote.
@@ -130,6 +139,9 @@ impl Protocol {
             highest: 0,
             avoided: None,
             is_full: false,
+            look: None,
+            lost: 0,
+            clear: None,
             watch: None,
             trouble: None,
             awaits: None,
@@ -230,10 +242,11 @@ impl Protocol {
         if matches!(self.state, State::Release(_)) {
             return;
         }
-        let doubt = !matches!(self.state, State::Hold { .. } | State::Compare);
+        let doubt = !matches!(self.state, State::Hold { .. } | State::Survey(_));
         self.state = State::Idle;
         self.rest_until = 0;
         self.watch = None;
+        (self.look, self.lost, self.clear) = (None, 0, None);
         let Some(held) = self.held.take() else { return };
         self.avoided = Some(held.grant.node);
         let Some(incarnation) = self.incarnation.as_ref().filter(|_| !doubt && !held.shaken && !self.terms.disposable) else { return };
@@ -262,7 +275,7 @@ impl Protocol {
         match &self.state {
             State::Idle | State::Hold { .. } => Do::Rest(u64::MAX),
             State::Seek => Do::Load(self.which()),
-            State::Compare => Do::Load(Which::All),
+            State::Survey(survey) => Do::Load(survey.which()),
             State::Confirm(taking) => Do::Load(Which::One(match (taking, &self.held) {
                 (Some(taking), _) => taking.key,
                 (None, Some(held)) => held.grant.node,
@@ -299,6 +312,7 @@ impl Protocol {
             self.trouble = Some(error);
             self.rest(now, self.terms.renew_ms / 4);
         }
+        self.look = None;
         self.state = match state {
             State::Take(taking) => State::Confirm(Some(taking)),
             State::Extend(extending) => {
@@ -349,13 +363,11 @@ impl Protocol {
                 Ok(())
             }
             // Only `confirm` knows what may become of a lease after a loss.
-            State::Compare if self.held.as_ref().is_some_and(|held| held.shaken) => {
+            State::Survey(_) if self.held.as_ref().is_some_and(|held| held.shaken) => {
                 self.state = State::Confirm(None);
                 Ok(())
             }
-            State::Compare => self.skewed(loaded, now).map(|waits| {
-                self.state = if waits { State::Compare } else { self.extension(now) };
-            }),
+            State::Survey(survey) => self.survey(survey, loaded, now),
             _ => self.choose(loaded, now),
         };
         if let Err(error) = result {
@@ -379,6 +391,7 @@ impl Protocol {
             (State::Take(taking), Swapped::Done) => self.took(taking, now),
             (State::Take(_), Swapped::Differs) => {
                 self.state = State::Seek;
+                self.lost += 1;
                 self.rest(now, BREATH_MS);
             }
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
@@ -402,13 +415,14 @@ impl Protocol {
         }
     }
 
-    fn which(&self) -> Which {
-        match self.terms.candidates.count() {
-            _ if self.terms.disposable => Which::One(self.terms.candidates.nth(0)),
-            // Without a clock of the store's the bounds of others are the only one.
-            1 if self.terms.clock => Which::One(self.terms.candidates.nth(0)),
-            _ => Which::All,
+    fn which(&mut self) -> Which {
+        let candidates = &self.terms.candidates;
+        if self.terms.disposable {
+            return Which::One(candidates.nth(0));
         }
+        // A store without a clock shows what others hold; where all numbers of the layout are candidates anyway, nothing else does.
+        let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
+        self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 
     fn reread(&self) -> State {

@@ -1,6 +1,7 @@
 //! Which slot: one that is free, or whose bound has passed; else whose records move on.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::draw::{Look, Scan};
 use super::{Now, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Loaded;
@@ -14,7 +15,22 @@ const LISTED: usize = 5;
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Watch {
     pub(super) since: u64,
-    pub(super) slots: HashMap<u64, String>,
+    /// The [`mark`] of each.
+    pub(super) slots: HashMap<u64, (u64, u64)>,
+}
+
+/// The token and the version of a record, which no other record of its slot has.
+pub(super) fn mark(slot: &Slot) -> (u64, u64) {
+    (slot.token, slot.version)
+}
+
+/// The records of candidates.
+struct Records<'a> {
+    slots: HashMap<u64, (Slot, &'a String)>,
+    /// Why one of the others could not be read.
+    unreadable: Option<Error>,
+    /// The numbers with a record, whatever it is.
+    named: HashSet<u64>,
 }
 
 /// The holders of numbers, those first whose bounds pass first.
@@ -25,49 +41,98 @@ fn holders<'a>(records: &'a HashMap<u64, (Slot, &String)>) -> Vec<(u64, u64, &'a
 }
 
 impl Protocol {
-    /// Picks a slot: one that is free, or whose bound has passed; else watches who is alive.
+    /// Picks a slot: one that is free, or whose bound has passed; else looks further, and then watches who is alive.
     pub(super) fn choose(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         if self.terms.disposable {
             return self.count(loaded, now);
         }
-        if loaded.time_ms.is_none() && self.skewed(loaded, now)? {
-            self.state = State::Seek;
+        self.state = State::Seek;
+        let Some(look) = self.look.take() else { return Ok(()) };
+        if loaded.time_ms.is_none() && !self.is_right(loaded, &look, now)? {
             return Ok(());
         }
-        let sequence_bits = self.terms.layout.sequence().bits();
-        let mut records = HashMap::new();
-        let mut unreadable = None;
-        for (node, text) in loaded.slots.iter().filter(|(node, _)| self.terms.candidates.contains(*node)) {
-            match Slot::parse(*node, text) {
-                Ok(slot) => drop(records.insert(*node, (slot, text))),
-                Err(error) => drop(unreadable.insert(error)),
+        if matches!(look, Look::Page) && loaded.next.is_some() {
+            // Not all of the candidates are on the page, which said enough of the clock.
+            self.look = Some(Look::All);
+            self.clear.get_or_insert((now.tick, now.mono_ms));
+            return Ok(());
+        }
+        let records = self.records(&loaded.slots);
+        let open = |node: u64| records.slots.get(&node).is_some_and(|(slot, _)| self.has_passed(slot, now)) && !self.avoids(node);
+        let absent = |node: u64| !self.is_full && !records.named.contains(&node) && Some(node) != self.avoided;
+        let mut random = self.random.clone();
+        let random = &mut random;
+        let node = match &look {
+            // The others' draws have it among them, and need no survey.
+            Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, random)),
+            Look::Draw(draw) => draw.passed(open, self.lost, random).or_else(|| draw.absent(absent, self.lost, random)),
+            look => {
+                let nodes = look.nodes(&self.terms.candidates);
+                let of = |is: &dyn Fn(u64) -> bool| nodes.iter().copied().filter(|node| is(*node)).collect::<Vec<_>>();
+                let (open, absent) = (of(&open), of(&absent));
+                let any = if open.is_empty() { absent } else { open };
+                if any.is_empty() { None } else { Some(any[random.usize(..any.len())]) }
+            }
+        };
+        self.random = random.clone();
+        if let Some(node) = node {
+            return self.take(node, &records, now);
+        }
+        match look {
+            Look::All | Look::Page => self.choose_last(&records, loaded.time_ms, now),
+            // No absent number ends a scan, so each attempt draws anew.
+            Look::Draw(_) if self.is_full => self.choose_last(&records, loaded.time_ms, now),
+            Look::Draw(_) => {
+                self.look = Some(Look::Scan(Scan::new(&self.terms.candidates, &mut self.random)));
+                Ok(())
+            }
+            Look::Scan(mut scan) => {
+                if scan.add(&loaded.slots, &self.terms.candidates) {
+                    return self.choose_last(&self.records(&scan.found), loaded.time_ms, now);
+                }
+                self.look = Some(Look::Scan(scan));
+                Ok(())
             }
         }
-        let passed = |slot: &Slot| slot.bound >> sequence_bits < now.tick;
-        let open = records.iter().filter(|(node, (slot, _))| passed(slot) && (self.is_full || Some(**node) != self.avoided));
-        let mut open: Vec<u64> = open.map(|(node, _)| *node).collect();
-        // A map's own order is no one's choice, and not the same in every run.
-        open.sort_unstable();
-        let named: HashSet<u64> = loaded.slots.iter().map(|(node, _)| *node).collect();
-        let taken = |node: &u64| named.contains(node);
-        let node = match open.len() {
-            0 => {
-                let ahead = now.tick + self.terms.ahead_ticks.max(1);
-                let soon = |slot: &Slot| passed(slot) || slot.tenure == Tenure::Free && slot.bound >> sequence_bits <= ahead;
-                let known = records.iter().filter(|(_, (slot, _))| soon(slot)).min_by_key(|(node, (slot, _))| (slot.bound, **node));
-                let known = known.map(|(node, _)| *node);
-                known.filter(|_| self.is_full).or_else(|| self.unused(taken)).or(known)
-            }
-            count => Some(open[self.random.usize(..count)]),
-        };
-        let Some(node) = node else {
-            return self.watch_holders(&records, unreadable, loaded.time_ms, now);
-        };
+    }
+
+    /// Picks a slot where none is open: one that soon is, or one that is avoided; else watches who is alive.
+    fn choose_last(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
+        let ahead = now.tick + self.terms.ahead_ticks.max(1);
+        let bits = self.terms.layout.sequence().bits();
+        let soon = |slot: &Slot| self.has_passed(slot, now) || slot.tenure == Tenure::Free && slot.bound >> bits <= ahead;
+        let known = records.slots.iter().filter(|(_, (slot, _))| soon(slot)).min_by_key(|(node, (slot, _))| (slot.bound, **node));
+        let known = known.map(|(node, _)| *node);
+        match known.filter(|_| self.is_full).or_else(|| self.unused(|node| records.named.contains(node))).or(known) {
+            Some(node) => self.take(node, records, now),
+            None => self.watch_holders(records, time_ms, now),
+        }
+    }
+
+    fn take(&mut self, node: u64, records: &Records<'_>, now: Now) -> Result<()> {
         self.watch = None;
-        let old = records.get(&node);
-        let taking = self.taking(node, old.map(|(slot, text)| (slot, text.as_str())), now)?;
+        let taking = self.taking(node, records.slots.get(&node).map(|(slot, text)| (slot, text.as_str())), now)?;
         self.state = State::Take(taking);
         Ok(())
+    }
+
+    fn records<'a>(&self, slots: &'a [(u64, String)]) -> Records<'a> {
+        let mut records = Records { slots: HashMap::new(), unreadable: None, named: slots.iter().map(|(node, _)| *node).collect() };
+        for (node, text) in slots.iter().filter(|(node, _)| self.terms.candidates.contains(*node)) {
+            match Slot::parse(*node, text) {
+                Ok(slot) => drop(records.slots.insert(*node, (slot, text))),
+                Err(error) => drop(records.unreadable.insert(error)),
+            }
+        }
+        records
+    }
+
+    fn has_passed(&self, slot: &Slot, now: Now) -> bool {
+        slot.bound >> self.terms.layout.sequence().bits() < now.tick
+    }
+
+    fn avoids(&self, node: u64) -> bool {
+        !self.is_full && Some(node) == self.avoided
     }
 
     /// A candidate that no record names, at random.
@@ -80,14 +145,9 @@ impl Protocol {
     }
 
     /// Every slot is held: sees whose records move on, and waits for the bounds of the others.
-    fn watch_holders(
-        &mut self,
-        records: &HashMap<u64, (Slot, &String)>,
-        unreadable: Option<Error>,
-        time_ms: Option<i64>,
-        now: Now,
-    ) -> Result<()> {
-        let alive = |node: &u64, text: &String| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(text));
+    fn watch_holders(&mut self, records: &Records<'_>, time_ms: Option<i64>, now: Now) -> Result<()> {
+        let Records { slots: records, unreadable, .. } = records;
+        let alive = |node: &u64, slot: &Slot| self.watch.as_ref().is_some_and(|watch| watch.slots.get(node) != Some(&mark(slot)));
         let layout = &self.terms.layout;
         let patience_ms = self.meta_reach_ms();
         let now_ms = layout.tick_start_ms(now.tick);
@@ -97,17 +157,17 @@ impl Protocol {
             let ahead = |time_ms: i64| slot.tenure == Tenure::Held && (time_ms..=time_ms + patience_ms).contains(&end_ms);
             end_ms <= now_ms + patience_ms || time_ms.is_some_and(ahead)
         };
-        let silent = records.iter().filter(|(node, (slot, text))| !alive(node, text) && soon(slot));
+        let silent = records.iter().filter(|(node, (slot, _))| !alive(node, slot) && soon(slot));
         let soonest = silent.map(|(_, (slot, _))| self.end_ms(slot.bound)).min();
         let Some(soonest) = soonest else {
             return Err(match (records.is_empty(), unreadable) {
-                (true, Some(error)) => error,
+                (true, Some(error)) => error.clone(),
                 _ => self.behind(records, time_ms, now_ms).unwrap_or_else(|| self.none_free(records, time_ms)),
             });
         };
         self.state = State::Seek;
         if self.watch.is_none() {
-            let slots = records.iter().map(|(node, (_, text))| (*node, (*text).clone())).collect();
+            let slots = records.iter().map(|(node, (slot, _))| (*node, mark(slot))).collect();
             self.watch = Some(Watch { since: now.mono_ms, slots });
         }
         let wait = Duration::from_millis((soonest - now_ms).unsigned_abs());

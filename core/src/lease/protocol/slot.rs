@@ -32,6 +32,7 @@
 //! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
+use super::clocks::Survey;
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
@@ -170,6 +171,7 @@ impl Protocol {
         self.watch = None;
         self.avoided = None;
         self.is_full = false;
+        (self.look, self.lost, self.clear) = (None, 0, None);
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,
@@ -187,7 +189,7 @@ impl Protocol {
 
     /// Returns the step that comes before the bound is moved on.
     pub(super) fn renewal(&self, now: Now) -> State {
-        if self.clock_jumped(now) { State::Compare } else { self.extension(now) }
+        if self.clock_jumped(now) { State::Survey(Survey::default()) } else { self.extension(now) }
     }
 
     /// The write that moves the bound on.

@@ -26,7 +26,7 @@ impl World {
         let longer_ms = if random.bool() { 0 } else { random.u64(..6_000) };
         let window_ms = drift_ms + renew_ms * 3 + random.u64(..=2 * renew_ms) + longer_ms;
         let disposable = matches!(kind, Kind::Clocked | Kind::Clockless) && random.u8(..8) == 0;
-        let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1"][random.usize(..4)] };
+        let fields = if disposable { "node:8" } else { ["node:1", "node:2", "a:1 b:1", "a:1 b:1", "a:1 b:8"][random.usize(..5)] };
         let layout = Layout::parse(&format!("time:31@{tick_ms}ms {fields} sequence:2 epoch:2025-01-01")).unwrap();
         let bounded = |random: &mut fastrand::Rng| match drift_ms {
             0 if random.bool() => Reaction::Wait(5_000),
