@@ -15,6 +15,9 @@ step "Broken requests to the server: a million of each kind"
 run env PROPTEST_CASES=1000000 cargo test --locked --release -p frazil-server any_
 step "Forks at any moment, and four hundred processes that open at once"
 run env FRAZIL_STORM_MS=60000 FRAZIL_CROWD=400 cargo test --locked --release -p frazil --test storm --test fresh --test worker
+step "A thousand processes that start at once on each server"
+run env FRAZIL_CROWD=1000 python3 tests/servers all -- \
+    cargo test --locked --release -p frazil --features stores --test starts -- --ignored --nocapture
 step "The lease's protocol in its simulation, and bugs planted into it"
 run env FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
 run tests/mutants/run.py

@@ -6,6 +6,9 @@ use std::ffi::CStr;
 use std::fmt;
 use std::time::Duration;
 
+/// The longest pause before a busy store is asked for the second time.
+pub(crate) const FIRST_PAUSE: Duration = Duration::from_millis(25);
+
 /// A result whose error is [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -140,6 +143,17 @@ impl Error {
 
     pub(crate) fn retry_in(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
+        self
+    }
+
+    /// Marks the refusal of a store that has too much to do: a later attempt may succeed.
+    pub(crate) fn retry_soon(self) -> Self {
+        self.retry_in(FIRST_PAUSE)
+    }
+
+    /// Puts a name before the text.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.0.message = format!("{name}: {}", self.0.message);
         self
     }
 

@@ -15,7 +15,6 @@ class Zookeeper(Server):
             f"clientPort={self.port}\n"
             "clientPortAddress=127.0.0.1\n"
             "tickTime=1000\n"
-            "maxClientCnxns=0\n"
             "admin.enableServer=false\n"
             "4lw.commands.whitelist=srvr\n"
         )

@@ -1,6 +1,6 @@
 //! The one connection to a store that a process has.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FIRST_PAUSE, Result};
 use crate::store::{Address, Rows, Store, Table};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,17 +32,25 @@ enum For<'a> {
 /// A connection, and how the last call went.
 struct Link<C: ?Sized> {
     connection: Option<Box<C>>,
+    /// True if it stays after a busy answer. A server's is made anew: another one may have less to do.
+    stays: bool,
     /// Nothing is asked of a store that did not answer, for a while: many leases would wait in turn.
     lease_down: Option<(Instant, Error)>,
     /// The pause of tags, once two failed one after the other: a record that is locked keeps one tag from its numbers, not all.
     tags_down: Option<(Instant, Error)>,
     /// The tag that got no answer, if none got one since.
     silent: Option<String>,
+    /// The number of calls for a lease, one after the other, that got no answer.
+    silences: u32,
 }
+
+/// The number of calls without an answer after which a store counts as away. A refused connection or a silent server may be a queue
+/// that is full.
+const MOST_SILENCES: u32 = 5;
 
 impl<C: ?Sized> Default for Link<C> {
     fn default() -> Self {
-        Link { connection: None, lease_down: None, tags_down: None, silent: None }
+        Link { connection: None, stays: false, lease_down: None, tags_down: None, silent: None, silences: 0 }
     }
 }
 
@@ -75,9 +83,9 @@ impl<C: ?Sized> Link<C> {
         work: impl FnOnce(&mut C) -> Result<T>,
     ) -> Result<T> {
         self.refuse(who)?;
+        let begun = Instant::now();
         let result = self.attempt(connect, work);
-        self.judge(who, timeout, &result);
-        result
+        self.judge(who, timeout, begun.elapsed(), result)
     }
 
     /// A call for a lease that may be made twice: where the connection at hand has ended since it was used last, over a new one, in
@@ -95,8 +103,7 @@ impl<C: ?Sized> Link<C> {
         if was_open && self.connection.is_none() && !left.is_zero() {
             result = self.attempt(|| connect(left), |connection| work(connection, left));
         }
-        self.judge(For::Lease, timeout, &result);
-        result
+        self.judge(For::Lease, timeout, begun.elapsed(), result)
     }
 
     fn refuse(&mut self, who: For) -> Result<()> {
@@ -114,28 +121,41 @@ impl<C: ?Sized> Link<C> {
             work(connection)
         }));
         let result = result.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
-        // A store that is busy answers, and others were first.
-        if result.as_ref().err().is_none_or(is_busy) {
+        // A folder that is busy answers, and others were first.
+        if result.as_ref().err().is_none_or(|error| self.stays && is_busy(error)) {
             self.connection = connection;
         }
         result
     }
 
-    /// Remembers how a call went.
-    fn judge<T>(&mut self, who: For, timeout: Duration, result: &Result<T>) {
+    /// Remembers how a call went. For a lease a store that keeps silent is asked a few times, as a busy one, before it counts as away.
+    /// The pause grows with the time that the call took: a server that a crowd keeps from answering in time would answer none of it later.
+    fn judge<T>(&mut self, who: For, timeout: Duration, took: Duration, result: Result<T>) -> Result<T> {
+        let is_lease = who == For::Lease;
         match result {
-            Ok(_) if who != For::Lease => self.silent = None,
-            Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(error) => {
-                self.note(who, Instant::now() + timeout / 4, error);
+            Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(&error) => {
+                self.silences = self.silences.saturating_add(u32::from(is_lease));
+                if is_lease && self.silences < MOST_SILENCES {
+                    return Err(error.retry_in(took.max(FIRST_PAUSE)));
+                }
+                self.note(who, Instant::now() + timeout / 4, &error);
+                Err(error)
             }
-            _ => {}
+            result => {
+                self.silences = 0;
+                if !is_lease && result.is_ok() {
+                    self.silent = None;
+                }
+                result
+            }
         }
     }
 }
 
 impl Connection {
     pub(crate) fn new(address: Address) -> Self {
-        Connection { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::default(), tables: Mutex::default() }
+        let store: Link<dyn Store> = Link { stays: address.is_near(), ..Link::default() };
+        Connection { address, limit_us: AtomicU64::new(u64::MAX), store: Mutex::new(store), tables: Mutex::default() }
     }
 
     pub(crate) fn address(&self) -> &Address {
@@ -214,7 +234,7 @@ impl Connection {
     /// Names the store in the error of a panic; other errors name it already.
     fn named<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| match error.kind() {
-            kind @ ErrorKind::Internal => Error::new(kind, format!("store={}: {error}", self.address)),
+            ErrorKind::Internal => error.named(&format!("store={}", self.address)),
             _ => error,
         })
     }
@@ -290,16 +310,28 @@ mod tests {
 
     #[test]
     fn a_store_that_is_gone_is_not_asked_for_longer() {
-        // Twice at most, and then no more for a while.
+        // Twice at most in a call, and after a few calls no more for a while.
         let mut link = opened();
-        let (result, asked, _) = repeated(&mut link, HOUR, &[Duration::ZERO; 3]);
-        assert!(result.is_err() && asked.len() == 2 && link.lease_down.is_some());
+        for call in 1..=MOST_SILENCES {
+            let (result, asked, _) = repeated(&mut link, HOUR, &[Duration::ZERO; 3]);
+            let is_away = call == MOST_SILENCES;
+            assert!(asked.len() == if call == 1 { 2 } else { 1 } && link.lease_down.is_some() == is_away);
+            assert_eq!(is_busy(&result.unwrap_err()), !is_away, "call {call}");
+        }
         let (result, asked, connected) = repeated(&mut link, HOUR, &[]);
         assert!(result.is_err() && asked.is_empty() && connected.is_empty());
         let soon = SECOND / 100;
         // One that is silent has had its time, and a new connection fails for good.
         assert_eq!(repeated(&mut opened(), soon, &[soon]).1, [soon]);
         assert_eq!(repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1, [HOUR]);
+    }
+
+    #[test]
+    fn a_busy_server_is_reached_anew() {
+        let mut link = opened();
+        let busy = || -> Result<()> { Err(Error::new(ErrorKind::StoreUnreachable, "no leader").retry_soon()) };
+        let error = link.call(For::Lease, SECOND, || panic!("it is connected"), |()| busy()).unwrap_err();
+        assert!(is_busy(&error) && link.connection.is_none() && link.lease_down.is_none());
     }
 
     #[test]
@@ -312,8 +344,22 @@ mod tests {
         assert!(connection.call_for_tag("b", SECOND, fail).is_err());
         assert!(connection.call_for_tag("c", SECOND, |_| Ok(())).is_err(), "many tags would wait in turn");
         assert!(connection.call(SECOND, |_| Ok(())).is_ok());
-        assert!(connection.call(SECOND, fail).is_err());
+        assert!((1..=MOST_SILENCES).all(|_| connection.call(SECOND, fail).is_err()));
         assert!(connection.call(SECOND, |_| Ok(())).is_err());
+    }
+
+    #[test]
+    fn a_silent_store_is_asked_a_few_times_and_any_answer_counts() {
+        let connection = connection();
+        let silences = || (1..MOST_SILENCES).all(|_| is_busy(&connection.call(SECOND, fail).unwrap_err()));
+        assert!(silences());
+        let busy = |_: &mut dyn Store| -> Result<()> { Err(Error::new(ErrorKind::StoreUnreachable, "full").retry_soon()) };
+        assert!(is_busy(&connection.call(SECOND, busy).unwrap_err()));
+        assert!(connection.store.lock().unwrap().connection.is_some(), "a folder that is busy is not opened again");
+        assert!(silences());
+        let refuses = |_: &mut dyn Store| -> Result<()> { Err(Error::new(ErrorKind::StoreAuth, "no")) };
+        assert_eq!(connection.call(SECOND, refuses).unwrap_err().kind(), ErrorKind::StoreAuth);
+        assert!(silences() && !is_busy(&connection.call(SECOND, fail).unwrap_err()), "away");
     }
 
     #[test]

@@ -18,7 +18,6 @@ mod overlap;
 mod protocol;
 mod record;
 mod root;
-mod schedule;
 mod shared;
 #[cfg(test)]
 mod simulation;

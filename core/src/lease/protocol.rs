@@ -95,6 +95,8 @@ pub(crate) struct Protocol {
     /// The slots as they were when watching began, to see which holders are alive.
     watch: Option<Watch>,
     trouble: Option<Error>,
+    /// The number of calls, one after the other, that found the store busy.
+    retries: u32,
     /// The reason for its wait, where it knows until when.
     awaits: Option<Error>,
     /// The number of times that a bound was moved on.
@@ -144,6 +146,7 @@ impl Protocol {
             clear: None,
             watch: None,
             trouble: None,
+            retries: 0,
             awaits: None,
             renewals: 0,
         }
@@ -293,6 +296,7 @@ impl Protocol {
         let state = std::mem::replace(&mut self.state, State::Idle);
         if reply.is_ok() {
             self.trouble = None;
+            self.retries = 0;
         }
         self.awaits = None;
         match (state, reply) {
@@ -309,8 +313,9 @@ impl Protocol {
         let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
         let was_full = std::mem::replace(&mut self.is_full, is_new && error.kind() == ErrorKind::StoreReadonly);
         if was_full || !self.is_full {
+            let pause_ms = error.retry_after_ms().map_or(self.terms.renew_ms / 4, |first_ms| self.backoff_ms(first_ms));
             self.trouble = Some(error);
-            self.rest(now, self.terms.renew_ms / 4);
+            self.rest(now, pause_ms);
         }
         self.look = None;
         self.state = match state {
@@ -427,6 +432,15 @@ impl Protocol {
 
     fn reread(&self) -> State {
         if self.held.is_some() { State::Confirm(None) } else { State::Seek }
+    }
+
+    /// Draws the pause before a busy store is asked again: up to `first_ms`, twice that, and so on. Of many processes that begin at
+    /// once, few return at once. A lease is renewed in time.
+    fn backoff_ms(&mut self, first_ms: u64) -> u64 {
+        let longest_ms = if self.held.is_some() { self.terms.renew_ms / 2 } else { self.terms.renew_ms };
+        let most_ms = first_ms.saturating_mul(1 << self.retries.min(31)).min(longest_ms);
+        self.retries = self.retries.saturating_add(1);
+        self.random.u64(..=most_ms)
     }
 
     fn rest(&mut self, now: Now, ms: u64) {

@@ -469,7 +469,9 @@ impl State {
             Err(error) => {
                 self.failed = true;
                 if may_pass(&error) {
-                    let pause = error.retry_after().unwrap_or(run.pause).min(LONGEST_PAUSE);
+                    // A busy store's pause grows, because many others ask it too.
+                    let known = error.retry_after().filter(|_| error.kind() != ErrorKind::StoreUnreachable);
+                    let pause = known.unwrap_or(run.pause).min(LONGEST_PAUSE);
                     run.rest = Some(Rest { since: now, pause });
                     run.pause = (2 * run.pause).min(LONGEST_PAUSE);
                 } else {

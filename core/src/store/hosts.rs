@@ -9,6 +9,9 @@ use std::io;
 /// A server's failure, without the store's address.
 pub(super) type Failure = (ErrorKind, String);
 
+/// A failure's kind where the server is there and has too much to do: the store's error has a time to retry.
+pub(super) const BUSY: ErrorKind = ErrorKind::WouldBlock;
+
 /// A user and the password.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Login {
@@ -106,7 +109,11 @@ impl Hosts {
 
     /// An error that names the store.
     pub(super) fn error(&self, (kind, text): Failure) -> Error {
-        Error::new(kind, format!("{}: {text}", self.shown))
+        let text = format!("{}: {text}", self.shown);
+        match kind {
+            BUSY => Error::new(ErrorKind::StoreUnreachable, text).retry_soon(),
+            kind => Error::new(kind, text),
+        }
     }
 
     /// A refusal of the URL.

@@ -118,7 +118,7 @@ impl Redis {
         };
         let refuse = |kind, why: &str| Err(Error::new(kind, format!("store={} {why}", self.wire.address())));
         if field("loading") == "1" {
-            return refuse(ErrorKind::StoreUnreachable, "is still loading its data");
+            return refuse(ErrorKind::StoreUnreachable, "is still loading its data").map_err(Error::retry_soon);
         }
         // Valkey has the second.
         let mode = [field("redis_mode"), field("server_mode")].concat();

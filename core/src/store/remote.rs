@@ -33,7 +33,7 @@ mod tests;
 mod tls;
 
 use super::history::History;
-use super::hosts::{Failure, Hosts};
+use super::hosts::{BUSY, Failure, Hosts};
 use super::socket::Deadline;
 use super::{Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
@@ -126,7 +126,7 @@ impl Remote {
 
 /// Returns whether another server may do what one did not: it is there, it lends the namespace, it speaks this protocol, it has found the primary.
 fn another_may(failure: &Failure) -> bool {
-    matches!(failure.0, ErrorKind::StoreUnreachable | ErrorKind::StoreUnsuitable | ErrorKind::StoreReadonly)
+    matches!(failure.0, BUSY | ErrorKind::StoreUnreachable | ErrorKind::StoreUnsuitable | ErrorKind::StoreReadonly)
 }
 
 impl Store for Remote {

@@ -544,6 +544,42 @@ fn instant(at: u64) -> Now {
     Now { tick: terms(false).layout.tick_of(BEGIN_MS + at as i64).unwrap(), mono_ms: at, next: 0 }
 }
 
+/// The longest of many processes' pauses, and their mean, after so many calls that found the store busy.
+fn pauses(calls: u64, mut process: impl FnMut(u64) -> (Protocol, u64)) -> Vec<(u64, u64)> {
+    const PROCESSES: u64 = 500;
+    let mut processes: Vec<_> = (0..PROCESSES).map(&mut process).collect();
+    let mut pause = |(protocol, at): &mut (Protocol, u64)| {
+        let busy = crate::Error::new(ErrorKind::StoreUnreachable, "full").retry_soon();
+        assert!(!matches!(protocol.step(instant(*at)), Do::Rest(_)));
+        protocol.done(Err(busy), instant(*at));
+        let Do::Rest(until) = protocol.step(instant(*at)) else { panic!("a busy store is not asked again at once") };
+        until - std::mem::replace(at, until)
+    };
+    let mut round = || -> Vec<u64> { processes.iter_mut().map(&mut pause).collect() };
+    (0..calls).map(|_| round()).map(|all| (*all.iter().max().unwrap(), all.iter().sum::<u64>() / PROCESSES)).collect()
+}
+
+#[test]
+fn a_crowd_that_finds_the_store_busy_comes_back_spread_over_longer_and_longer_times() {
+    let first_ms = crate::error::FIRST_PAUSE.as_millis() as u64;
+    let rounds = pauses(10, |seed| (protocol(seed, false), 0));
+    for (round, (longest, mean)) in rounds.iter().enumerate() {
+        let most = (first_ms << round).min(RENEW_MS);
+        assert!(*longest <= most && *longest > most * 9 / 10, "round {round}: {longest} of {most}");
+        assert!((most * 2 / 5..=most * 3 / 5).contains(mean), "round {round}: {mean} of {most}");
+    }
+    // Any answer begins it anew; and who holds a lease renews it in time.
+    let rounds = pauses(10, |seed| {
+        let (mut held, mut store) = (protocol(seed, false), SimStore::new(Kind::Clockless, false));
+        held.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "full").retry_soon()), instant(0));
+        drive(&mut held, &mut store, 0, 3_000);
+        assert!(held.grant().is_some());
+        let Do::Rest(due) = held.step(instant(3_000)) else { panic!("nothing is due") };
+        (held, due)
+    });
+    assert!(rounds[0].0 <= first_ms && rounds.iter().all(|(longest, _)| *longest <= RENEW_MS / 2), "{rounds:?}");
+}
+
 /// Four attempts fit into the time between two renewals.
 #[test]
 fn a_call_without_an_answer_is_made_again_after_a_quarter_of_a_renewal() {

@@ -1,6 +1,6 @@
 //! etcd's JSON gateway: one connection to one member, with a token if the cluster wants one.
 
-use super::super::hosts::{Failure, Hosts, Login, said};
+use super::super::hosts::{BUSY, Failure, Hosts, Login, said};
 use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::socket::Deadline;
 use super::answer::{Answer, Bounded};
@@ -223,9 +223,13 @@ fn not_etcd(status: u16, body: &str) -> Refusal {
         "HTTP status {status} with {} is no answer of etcd: it needs etcd 3.4 or newer with its JSON gateway (--enable-grpc-gateway)",
         said(body)
     );
-    // A proxy says so while what is behind it is away; a redirect may be gone tomorrow.
-    let passing = status / 100 == 5 || status / 100 == 3;
-    refusal(if passing { ErrorKind::StoreUnreachable } else { ErrorKind::StoreUnsuitable }, text)
+    let kind = match status {
+        // A proxy says so while what is behind it is away, or has too much to do; a redirect may be gone tomorrow.
+        429 | 502..=504 => BUSY,
+        300..=399 | 500..=599 => ErrorKind::StoreUnreachable,
+        _ => ErrorKind::StoreUnsuitable,
+    };
+    refusal(kind, text)
 }
 
 /// etcd says no: `{"code": gRPC's code, "error" or "message": text}`.
@@ -240,6 +244,8 @@ fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
         _ if has("corrupt cluster") => ErrorKind::StoreCorrupt,
         _ if has("request is too large") || has("too many operations") => ErrorKind::StoreUnsuitable,
         5 | 12 if !has("learner") => return not_etcd(status, &text),
+        // Out of time, of a resource, of a leader.
+        4 | 8 | 14 => BUSY,
         _ => ErrorKind::StoreUnreachable,
     };
     let advice = match kind {
@@ -300,15 +306,15 @@ mod tests {
             assert_eq!(say(16, "etcdserver: invalid auth token"), (ErrorKind::StoreAuth, true));
             assert_eq!(say(7, "etcdserver: permission denied"), (ErrorKind::StoreAuth, false));
             assert_eq!(say(8, "etcdserver: mvcc: database space exceeded"), (ErrorKind::StoreReadonly, false));
-            assert_eq!(say(8, "etcdserver: too many requests"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(8, "etcdserver: too many requests"), (BUSY, false));
             assert_eq!(say(15, "etcdserver: corrupt cluster"), (ErrorKind::StoreCorrupt, false));
             assert_eq!(say(3, "etcdserver: request is too large"), (ErrorKind::StoreUnsuitable, false));
-            assert_eq!(say(14, "etcdserver: no leader"), (ErrorKind::StoreUnreachable, false));
-            assert_eq!(say(14, "etcdserver: request timed out"), (ErrorKind::StoreUnreachable, false));
+            assert_eq!(say(14, "etcdserver: no leader"), (BUSY, false));
+            assert_eq!(say(14, "etcdserver: request timed out"), (BUSY, false));
             assert_eq!(say(12, "etcdserver: rpc not supported for learner"), (ErrorKind::StoreUnreachable, false));
             assert_eq!(say(5, "Not Found"), (ErrorKind::StoreUnsuitable, false));
         }
-        assert_eq!(kind(503, json!({ "status": "away" })).0, ErrorKind::StoreUnreachable);
+        assert_eq!(kind(503, json!({ "status": "away" })).0, BUSY);
         assert_eq!(not_etcd(404, "404 page not found").failure.0, ErrorKind::StoreUnsuitable);
         assert_eq!(not_etcd(302, "").failure.0, ErrorKind::StoreUnreachable);
     }

@@ -43,10 +43,14 @@ pub(super) fn server(address: &str, command: &str, code: &str, details: &str) ->
     // Redis 6 wraps a script's error into one of its own.
     let words = || std::iter::once(code).chain(details.split(|c: char| !c.is_ascii_uppercase()));
     if let Some((_, kind, why)) = words().find_map(|word| CODES.iter().find(|known| known.0 == word)) {
-        return refuse(*kind, why);
+        return match kind {
+            ErrorKind::StoreUnreachable => refuse(*kind, why).retry_soon(),
+            kind => refuse(*kind, why),
+        };
     }
     if details.contains("max number of clients") {
-        return refuse(ErrorKind::StoreUnreachable, "has as many clients as its maxclients allows");
+        let why = "has as many clients as its maxclients allows: raise that (CONFIG SET maxclients), or put a frazil-server between";
+        return refuse(ErrorKind::StoreUnreachable, why).retry_soon();
     }
     let said = shown(&format!("{code} {details}"));
     match command {

@@ -127,8 +127,10 @@ fn refusals() {
         ("SELECT", "ERR DB index is out of range", Spec, "no such database"),
     ] {
         let (code, details) = reply.split_once(' ').unwrap();
-        let error: Result<()> = Err(refusal::server("redis://host:6379/0", command, code, details));
-        refused(error, kind, &["store=redis://host:6379/0", part]);
+        let error = refusal::server("redis://host:6379/0", command, code, details);
+        // The server is there, and an opener waits.
+        assert_eq!(error.retry_after().is_some(), kind == StoreUnreachable, "{error}");
+        refused(Err::<(), _>(error), kind, &["store=redis://host:6379/0", part]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A connection to one frazil-server: blocking, and every wait ends at a deadline.
 
-use super::super::hosts::{Failure, Hosts, lost, said};
+use super::super::hosts::{BUSY, Failure, Hosts, lost, said};
 use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::resp::{self, Broken, Reply};
 use super::super::socket::Deadline;
@@ -144,7 +144,7 @@ fn away(why: &str) -> Failure {
 }
 
 fn full() -> Failure {
-    away("it has as many connections as its --max-connections allows")
+    (BUSY, "it has as many connections as its --max-connections allows: raise that, or add a server".to_owned())
 }
 
 /// Something answers, but not as a frazil-server does.

@@ -171,7 +171,11 @@ fn refusals() {
         ("*1\r\n$4\r\ndone", StoreUnsuitable, "--resp"),
     ] {
         let place = server(move |_| says(reply));
-        refused(load_from(&format!("frazil://{place}")), kind, &[told, &place]);
+        let answer = load_from(&format!("frazil://{place}"));
+        // It is there, and an opener waits.
+        let is_busy = answer.as_ref().is_err_and(|error| error.retry_after().is_some());
+        assert_eq!(is_busy, reply.contains("max number of clients"), "{reply}");
+        refused(answer, kind, &[told, &place]);
     }
     for (reply, told) in [
         ("-WRONGPASS the token is not known", "does not know the token"),

@@ -26,7 +26,32 @@ pub(super) fn nothing_written(refusal: &Refusal) -> bool {
     matches!(refusal.code.as_str(), "40001" | "40P01" | "1213" | "1020")
 }
 
+/// The limit that a server names when it lets nobody in.
+fn limit(refusal: &Refusal) -> Option<&'static str> {
+    let has = |part: &str| refusal.message.contains(part);
+    match refusal.code.as_str() {
+        "53300" if has("for role") => Some("user's CONNECTION LIMIT (ALTER ROLE)"),
+        "53300" if has("for database") => Some("database's CONNECTION LIMIT (ALTER DATABASE)"),
+        "53300" => Some("max_connections"),
+        "1040" => Some("max_connections"),
+        "1203" => Some("max_user_connections"),
+        "1226" if has("max_user_connections") => Some("max_user_connections"),
+        // PgBouncer's.
+        "08P01" if has("no more connections allowed") => Some("PgBouncer's max_client_conn"),
+        "08P01" if has("query_wait_timeout") => Some("PgBouncer's default_pool_size, and query_wait_timeout"),
+        _ => None,
+    }
+}
+
 pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
+    if let Some(limit) = limit(refusal) {
+        let why = format!(
+            "the store {} has no connection free ({}): {limit} is reached; raise it, or let processes share connections through PgBouncer \
+             or frazil-server",
+            login.endpoint, refusal.code
+        );
+        return Error::new(ErrorKind::StoreUnreachable, why).retry_soon();
+    }
     use ErrorKind::{Spec, StoreAuth, StoreCorrupt, StoreReadonly, StoreUnreachable};
     let (code, to) = (refusal.code.as_str(), &login.endpoint);
     // The servers' texts name the user now and then.
@@ -66,6 +91,11 @@ pub(super) fn error(refusal: &Refusal, login: &Login) -> Error {
                 login.table
             ),
         ),
+        // It starts, recovers or ends.
+        "57P03" => {
+            let why = format!("the store {to} cannot serve now ({code}: {message})");
+            return Error::new(StoreUnreachable, why).retry_soon();
+        }
         UNREADABLE => (StoreCorrupt, format!("the store {to} holds a record that is not UTF-8: {message}")),
         "XX001" | "XX002" | "1034" | "1194" | "1712" => {
             (StoreCorrupt, format!("the store {to} reports a damaged table ({code}: {message}): repair it or restore it"))

@@ -78,8 +78,6 @@ fn errors_name_the_address_and_not_the_user() {
         ("55P03", "canceling statement due to lock timeout", StoreUnreachable),
         ("57014", "canceling statement due to statement timeout", StoreUnreachable),
         ("57P03", "the database system is starting up", StoreUnreachable),
-        ("53300", "too many connections for role \"anna\"", StoreUnreachable),
-        ("1226", "User 'anna' has exceeded the 'max_user_connections' resource", StoreUnreachable),
         ("42601", "syntax error", StoreUnsuitable),
         ("XX001", "invalid page", StoreCorrupt),
         ("", "connection reset by peer", StoreUnreachable),
@@ -87,6 +85,36 @@ fn errors_name_the_address_and_not_the_user() {
         let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: message.to_owned() }, &login);
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains("db:6000") && !error.to_string().contains("anna"), "{error}");
+    }
+}
+
+/// The server is there: an opener waits, and its error says at the end which limit it is.
+#[test]
+fn a_full_server_is_busy_and_its_limit_is_named() {
+    use ErrorKind::StoreUnreachable;
+    let login = url::postgresql("postgresql://anna:secret@db:6000/x").unwrap();
+    for (code, message, limit) in [
+        ("53300", "sorry, too many clients already", "max_connections"),
+        ("53300", "remaining connection slots are reserved for non-replication superuser connections", "max_connections"),
+        ("53300", "too many connections for role \"anna\"", "ALTER ROLE"),
+        ("53300", "too many connections for database \"x\"", "ALTER DATABASE"),
+        ("1040", "Too many connections", "max_connections"),
+        ("1203", "User anna already has more than 'max_user_connections' active connections", "max_user_connections"),
+        ("1226", "User 'anna' has exceeded the 'max_user_connections' resource", "max_user_connections"),
+        ("08P01", "no more connections allowed (max_client_conn)", "max_client_conn"),
+        ("08P01", "query_wait_timeout", "default_pool_size"),
+        ("57P03", "the database system is starting up", "starting up"),
+    ] {
+        let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: message.to_owned() }, &login);
+        assert!(error.kind() == StoreUnreachable && error.retry_after().is_some(), "{error}");
+        assert!(error.to_string().contains(limit) && !error.to_string().contains("anna"), "{error}");
+    }
+    // Nobody helps by waiting.
+    for (code, message) in
+        [("28P01", "no"), ("3D000", "no"), ("25006", "no"), ("1226", "the 'max_queries_per_hour' resource"), ("", "refused")]
+    {
+        let error = refusal::error(&refusal::Refusal { code: code.to_owned(), message: message.to_owned() }, &login);
+        assert_eq!(error.retry_after(), None, "{error}");
     }
 }
 

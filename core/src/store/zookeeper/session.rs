@@ -1,6 +1,6 @@
 //! A session with one ZooKeeper server: blocking, and every wait ends at a deadline.
 
-use super::super::hosts::{Failure, Login, said};
+use super::super::hosts::{BUSY, Failure, Login, said};
 use super::super::limits::{LONGEST_RECORD, ONE_RECORD, too_large};
 use super::super::socket::{Deadline, Timed};
 use super::wire::{OK, Reader, Request, Writer};
@@ -46,14 +46,14 @@ impl Session {
     pub(super) fn open(host: &str, login: Option<&Login>, deadline: Deadline) -> Result<Self, Failure> {
         let (name, port) = host.rsplit_once(':').ok_or_else(|| away("the host has no port"))?;
         let port = port.parse().map_err(|_| away("the port is no number"))?;
-        let stream = Timed::dial(name.trim_matches(['[', ']']), port, deadline).map_err(|error| lost(&error))?;
+        let stream = Timed::dial(name.trim_matches(['[', ']']), port, deadline).map_err(|error| full(lost(&error)))?;
         let mut session = Session { stream, xid: 0, used: Instant::now(), kept: SESSION };
         let millis = i32::try_from(SESSION.as_millis()).expect("half a minute fits");
         let mut hello = Writer::default();
         // Protocol 0, nothing seen, no session to resume; a server that is read-only may say so.
         hello.int(0).long(0).int(millis).long(0).bytes(&[0; 16]).flag(true);
-        session.write(&hello.framed(), deadline)?;
-        let answer = session.read(LONGEST_RECORD, deadline)?;
+        let answer = session.write(&hello.framed(), deadline).and_then(|()| session.read(LONGEST_RECORD, deadline));
+        let answer = answer.map_err(full)?;
         let mut answer = Reader(&answer);
         if answer.0.len() == REFUSAL {
             let (_xid, _zxid, code) = (answer.int(), answer.long(), answer.int());
@@ -148,11 +148,20 @@ impl Session {
     }
 }
 
+/// The text for a server that refuses a session, which it does without a word.
+const FULL: &str = "the server closed the connection: it has as many from this host as its maxClientCnxns allows (raise that in zoo.cfg), \
+     is starting, or is cut off from the majority";
+
+const CLOSED: &str = "the server closed the connection";
+
+fn full(failure: Failure) -> Failure {
+    if failure.1 == CLOSED { (BUSY, FULL.into()) } else { failure }
+}
+
 fn lost(error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::TimedOut if error.get_ref().is_none() => away("no answer in time"),
-        // A server without a majority does so too, and one that is starting.
-        io::ErrorKind::UnexpectedEof => away("the server closed the connection"),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => away(CLOSED),
         _ => away(&error.to_string()),
     }
 }
@@ -176,7 +185,7 @@ pub(super) fn refused(code: i32, path: &str) -> Failure {
         -108 => (ErrorKind::StoreUnsuitable, "an ephemeral znode stands where frazil keeps a folder: remove it"),
         -6 => (ErrorKind::StoreUnsuitable, "the server knows no multi: it needs ZooKeeper 3.4 or newer"),
         -112 | -118 => (ErrorKind::StoreUnreachable, "the session ended"),
-        -127 => (ErrorKind::StoreUnreachable, "the server is overloaded"),
+        -127 => (BUSY, "the server is overloaded"),
         _ => (ErrorKind::StoreUnreachable, "the server failed"),
     };
     (kind, format!("{path}: {text} (ZooKeeper's code {code})"))

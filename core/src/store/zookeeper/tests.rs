@@ -24,6 +24,21 @@ fn first(server: &str, text: &str) -> Swap {
     Swap { meta: None, server: server.into(), key: Key::Meta, old: None, new: text.into(), earliest_ms, latest_ms }
 }
 
+/// A server with too many connections of a host says nothing else to the next one.
+#[test]
+fn a_server_that_closes_the_connection_is_busy() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("zookeeper://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let error = refused_by(&url);
+    assert!(error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some(), "{error}");
+    assert!(error.to_string().contains("maxClientCnxns"), "{error}");
+    assert_eq!(session::refused(-127, "x").0, super::super::hosts::BUSY);
+    // Nobody is there.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(refused_by(&format!("zookeeper://{port}")).retry_after(), None);
+}
+
 #[test]
 #[ignore = "needs FRAZIL_TEST_ZOOKEEPER: tests/servers runs it"]
 fn the_suite() {

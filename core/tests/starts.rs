@@ -1,0 +1,174 @@
+//! Many processes that start at once on one server, as after a deployment: each leases a node number, issues an ID and ends. And one that finds the server full.
+//!
+//! ```text
+//! FRAZIL_CROWD=1000 python3 tests/servers all -- cargo test --release -p frazil --features stores --test starts -- --ignored --nocapture
+//! ```
+//! prints a row of a table for each server.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{ErrorKind, Snowflake};
+use std::collections::BTreeMap;
+use std::io::{Read, Write, pipe};
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const LAYOUT: &str = "layout='time:41@1ms node:16 sequence:6 epoch:2025-01-01'";
+/// The goal for a thousand processes on two cores.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The end of one process.
+struct End {
+    /// The time until it had an ID, or an error.
+    ms: u64,
+    /// The error's name and text.
+    failed: Option<String>,
+}
+
+/// One process.
+fn start(line: &str) -> (u128, String) {
+    let begin = Instant::now();
+    let opened = Snowflake::open(line).and_then(|ids| ids.next_id().map(|_| ids));
+    let ms = begin.elapsed().as_millis();
+    let failed = opened.map(|ids| ids.close()).err();
+    (ms, failed.map_or_else(String::new, |error| format!("{} {error}", error.kind().name())))
+}
+
+/// A child of another crowd would hold this one's pipes open.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Forks as many processes, lets them go at once, and returns how each ended.
+fn crowd(line: &str, count: usize) -> Vec<End> {
+    let ((mut gate, open), (mut told, mut tell)) = (pipe().unwrap(), pipe().unwrap());
+    let fork = |_| {
+        // Safe: the child runs on this thread alone, and ends without unwinding.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0, "{}", std::io::Error::last_os_error());
+        if child == 0 {
+            // The gate opens when its last writer has closed it.
+            unsafe { libc::close(open.as_raw_fd()) };
+            let _ = gate.read(&mut [0]);
+            let (ms, failed) = start(line);
+            let failed: String = failed.replace('\n', " ").chars().take(800).collect();
+            // Shorter than what a pipe takes at once.
+            let _ = tell.write_all(format!("{ms} {failed}\n").as_bytes());
+            unsafe { libc::_exit(0) };
+        }
+        child
+    };
+    let children: Vec<_> = (0..count).map(fork).collect();
+    drop((open, tell));
+    let mut text = String::new();
+    told.read_to_string(&mut text).unwrap();
+    for child in children {
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    }
+    let end = |said: &str| {
+        let (ms, failed) = said.split_once(' ').unwrap();
+        End { ms: ms.parse().unwrap(), failed: Some(failed.to_owned()).filter(|failed| !failed.is_empty()) }
+    };
+    text.lines().map(end).collect()
+}
+
+fn line(server: &str, times: &str) -> String {
+    let url = std::env::var(format!("FRAZIL_TEST_{server}")).expect("python3 tests/servers all -- ...");
+    format!("{LAYOUT} store={url} namespace=starts-{} {times}", std::process::id())
+}
+
+fn storm(server: &str, times: &str) {
+    let count = std::env::var("FRAZIL_CROWD").map_or(100, |count| count.parse().unwrap());
+    let (line, _one) = (line(server, times), one_at_a_time());
+    // A namespace that is in use: on Redis its first number begins later.
+    assert_eq!(crowd(&line, 1)[0].failed, None);
+    let begin = Instant::now();
+    let ends = crowd(&line, count);
+    let took = begin.elapsed();
+    let mut failed = BTreeMap::new();
+    for end in &ends {
+        let Some(failure) = &end.failed else { continue };
+        failed.entry(failure.split(' ').next()).or_insert((0, failure)).0 += 1;
+    }
+    let mut waits: Vec<_> = ends.iter().map(|end| end.ms).collect();
+    waits.sort_unstable();
+    let [median, most, all] = [50, 99, 100].map(|percent| waits[(count * percent / 100).min(waits.len() - 1)]);
+    let failures: u32 = failed.values().map(|(times, _)| times).sum();
+    println!("| {server} | {count} | {failures} | {median} ms | {most} ms | {all} ms | {took:.1?} |");
+    assert!(ends.len() == count && failed.is_empty(), "of {count} processes {} ended: {failed:?}", ends.len());
+    assert!(took < LONGEST, "{took:?}");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_storm_on_redis() {
+    // The first number of a namespace begins 14 s later, with the defaults 63 s.
+    storm("REDIS", "window=10s renew=3s");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_storm_on_postgresql() {
+    storm("POSTGRESQL", "");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_storm_on_mariadb() {
+    storm("MARIADB", "");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_storm_on_etcd() {
+    storm("ETCD", "");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_storm_on_zookeeper() {
+    storm("ZOOKEEPER", "");
+}
+
+/// Others have all connections of a server: an opener waits, and its error names the limit. It succeeds once they have left.
+fn full(server: &str, connections: usize, limit: &str) {
+    let _one = one_at_a_time();
+    // An opener waits for 8 s; MariaDB lets a silent client in for 10 s.
+    let line = line(server, "window=1700ms renew=200ms");
+    let address = line.split("127.0.0.1:").nth(1).unwrap().split(['/', ' ']).next().unwrap();
+    let others: Vec<_> = (0..connections).map(|_| TcpStream::connect(format!("127.0.0.1:{address}")).unwrap()).collect();
+    // ZooKeeper counts those a moment later that it has let in.
+    std::thread::sleep(Duration::from_millis(500));
+    let error = Snowflake::open(&line).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
+    assert!(error.to_string().contains(limit), "{error}");
+    let waiting = std::thread::spawn(move || {
+        Snowflake::open(&line.replace("window=1700ms renew=200ms", "").replace("namespace=", "namespace=later-")).map(drop)
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    drop(others);
+    waiting.join().unwrap().unwrap();
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_full_postgresql_is_named() {
+    // Of those that say nothing it takes more than twice as many.
+    full("POSTGRESQL", 250, "max_connections");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_full_mariadb_is_named() {
+    full("MARIADB", 70, "max_connections");
+}
+
+#[test]
+#[ignore = "needs servers: tests/servers runs them"]
+fn a_full_zookeeper_is_named() {
+    full("ZOOKEEPER", 100, "maxClientCnxns");
+}
