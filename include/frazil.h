@@ -27,8 +27,8 @@
  *   milliseconds in an `int64_t`. Nothing is masked, cut off or wrapped around.
  * - Threads: all functions may be called from any thread, also on the same handle at once; only
  *   freeing must wait for the other calls to end.
- * - Unloading: the library stays where it was loaded, also after `dlclose` or `FreeLibrary`; loaded again, it goes on as
- *   it was.
+ * - Unloading: the library stays where it was loaded, also after `dlclose` or `FreeLibrary`; loaded again, it continues in
+ *   its old state.
  * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
  *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or a `try_` call's limit. Threads of the
  *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but

@@ -82,11 +82,7 @@ pub(super) struct Inspect {
 #[derive(Args)]
 pub(super) struct Explain {
     /// A preset's name, the fields, or a whole spec
-    #[arg(required_unless_present = "wanted")]
-    pub(super) spec: Option<String>,
-    /// Propose layouts for this: "1000 nodes, 20 years, 50k/s", where the IDs per second are those of one node
-    #[arg(long = "for", value_name = "NEEDS", conflicts_with = "spec")]
-    pub(super) wanted: Option<String>,
+    pub(super) spec: String,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -96,13 +92,6 @@ pub(super) struct Explain {
 pub(super) struct Doctor {
     /// The spec, as one word or several; without it, what FRAZIL says, or this machine alone
     pub(super) spec: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Args)]
-pub(super) struct Bench {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -2,7 +2,6 @@
 
 mod arguments;
 mod audit;
-mod bench;
 mod code;
 mod decode;
 mod doctor;
@@ -16,7 +15,6 @@ mod listing;
 mod manual;
 mod next;
 mod nodes;
-mod propose;
 mod range;
 mod screen;
 mod segment;
@@ -139,10 +137,7 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
         Command::Decode(arguments) => return decode(arguments, screen),
         Command::Inspect(arguments::Inspect { ids, json }) => return inspect::print(ids, *json, screen),
         Command::Layouts(arguments::Layouts { json }) => layouts::print(*json, screen)?,
-        Command::Layout(arguments::Explain { spec, wanted, json }) => match (spec, wanted) {
-            (_, Some(wanted)) => propose::print(wanted, *json, screen)?,
-            (spec, None) => layout::print(spec.as_deref().unwrap_or_default(), *json, screen)?,
-        },
+        Command::Layout(arguments::Explain { spec, json }) => layout::print(spec, *json, screen)?,
         Command::Range(arguments::Range { layout, from, to, json }) => {
             range::print(layout, from.as_deref(), to.as_deref(), *json, screen)?;
         }
@@ -156,7 +151,6 @@ fn run(command: &Command, screen: &mut Screen<'_>) -> Outcome {
             return Ok(screen.hand_over(|out, err| audit::main(arguments, width, out, err)));
         }
         Command::Doctor(arguments::Doctor { spec, json }) => return doctor::print(spec, *json, screen),
-        Command::Bench(arguments::Bench { json }) => return bench::print(*json, screen),
         Command::Completions(arguments::Completions { shell }) => manual::completions(*shell, screen)?,
         Command::Man(arguments::Man { command, all }) => match all {
             Some(folder) => manual::write_pages(folder, screen)?,

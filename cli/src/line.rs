@@ -24,7 +24,7 @@ pub(super) enum Command {
     Inspect(arguments::Inspect),
     /// Lists the presets
     Layouts(arguments::Layouts),
-    /// Explains a layout, or proposes some
+    /// Explains a layout
     Layout(arguments::Explain),
     /// Prints the first and the last ID of a range of time, for queries
     Range(arguments::Range),
@@ -38,8 +38,6 @@ pub(super) enum Command {
     Sql(Sql),
     /// Looks for what is wrong with a clock, a spec or a store
     Doctor(arguments::Doctor),
-    /// Measures what an ID costs on this machine
-    Bench(arguments::Bench),
     /// Prints a script that completes frazil's commands in a shell
     Completions(arguments::Completions),
     /// Prints a man page

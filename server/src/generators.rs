@@ -133,9 +133,11 @@ impl<'a> Soonest<'a> {
     }
 }
 
-/// Tells whether the lease's bound lies ahead.
+/// Tells whether the node number may be used: it is fixed, or leased with a bound that lies ahead. A disposable number has no bound.
 pub fn has_lease(ids: &Snowflake) -> bool {
-    ids.stats().lease_seconds_left.is_none_or(|left| left > 0.0)
+    let stats = ids.stats();
+    let is_leased = stats.lease_renewals.is_some();
+    !is_leased || stats.lease_node.is_some() && stats.lease_seconds_left.is_none_or(|left| left > 0.0)
 }
 
 /// Returns this thread's turn. Threads begin with different generators, so they do not contend.

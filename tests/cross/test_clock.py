@@ -275,7 +275,11 @@ def test_node_waits_off_the_loop(tmp_path):
         const fs = require('node:fs')
         const { Snowflake } = require(process.argv[1])
         const file = fs.openSync(process.env.FRAZIL_TEST_CLOCK, 'r+')
-        const turn = (seconds) => fs.writeSync(file, BigInt64Array.of(BigInt(seconds) * 1_000_000_000n), 0, 8, 0)
+        const turn = (seconds) => {
+          fs.writeSync(file, BigInt64Array.of(BigInt(seconds) * 1_000_000_000n), 0, 8, 0)
+          // A generator may trust the processor's counter for 1 ms before it reads the clock again.
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2)
+        }
         async function main() {
           const ids = await Snowflake.open('standard', { node: 8, rollback: 'wait:50s' })
           const newest = ids.nextBigInt()

@@ -281,12 +281,6 @@ FOUND_BY_TESTS = [
         "clock::",
     ),
     (
-        "a clock that another library shows is timed by the counter",
-        'library_of(c"getauxval")',
-        'library_of(c"clock_gettime")',
-        "clock::",
-    ),
-    (
         "a slot is read while it is used anew",
         "(self.begun.load(Ordering::Acquire) == done && mark",
         "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",

@@ -29,6 +29,14 @@ def blocks(language):
     return found
 
 
+@pytest.fixture(autouse=True)
+def stores(tmp_path, monkeypatch):
+    """The stores that the examples name: `local`, and those whose URLs are in the environment."""
+    monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "local"))
+    for name in ("DATABASE_URL", "STORE_1", "STORE_2"):
+        monkeypatch.setenv(name, f"file:{tmp_path}/{name}")
+
+
 @pytest.mark.parametrize("code", blocks("python"))
 def test_python(code):
     exec(compile(code, "README.md", "exec"), {})

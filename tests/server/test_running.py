@@ -359,6 +359,22 @@ def test_a_clock_that_went_back_is_not_ready(tmp_path):
         assert min(server.ids("orders", 10)) > max(before)
 
 
+def test_a_server_without_a_lease_is_not_ready(tmp_path):
+    """Its number was taken by another process; it is ready again once it has the number back, whether anybody asked or not."""
+    spec = f"standard node=5 store=file:{tmp_path}/store"
+    with Replica(tmp_path, f"orders={spec}") as server:
+        assert server.ids("orders", 1)
+        # Its record is removed, as no operator should: the other process finds the number free.
+        record, = (file for file in (tmp_path / "store").rglob("5*") if file.is_file())
+        record.unlink()
+        with frazil.Snowflake(spec):
+            assert process.await_true(lambda: "lease.lost" in [event["event"] for event in server.events()], PATIENCE_S)
+            assert process.await_true(lambda: not server.is_ready(), PATIENCE_S)
+            assert server.json("POST", "/v1/orders/next")[0] == 503
+        assert process.await_true(server.is_ready, PATIENCE_S), server.log.read_text()
+        assert server.ids("orders", 1)
+
+
 def test_two_replicas_and_kill_9(tmp_path):
     """Clients of two protocols on two replicas, one of which is killed again and again: no ID twice."""
     assert POSTGRESQL, "run by tests/server/run.sh"

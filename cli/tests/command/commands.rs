@@ -311,17 +311,10 @@ fn the_presets_are_listed() {
 }
 
 #[test]
-fn layouts_are_explained_and_proposed() {
+fn layouts_are_explained() {
     let told = json(&["layout", "game", "--json"]);
     assert_eq!((&told["burst"], &told["nodes"]), (&(17 * 4096).into(), &1_048_576.into()));
     assert!(good(&["layout", "baidu"]).contains("IT HAS ENDED"));
-    for proposal in json(&["layout", "--for", "1000 nodes, 20 years, 50k/s", "--json"]).as_array().unwrap() {
-        let layout = frazil::Layout::parse(proposal["layout"].as_str().unwrap()).unwrap();
-        assert!(layout.nodes() >= 1000 && layout.ids_per_second() >= 50_000.0, "{layout}");
-        assert!(proposal["left_ms"].is_null() || proposal["left_ms"].as_f64().unwrap() >= 19.9 * 31_556_952_000.0, "{proposal}");
-    }
-    let (status, _, err) = frazil(&["layout", "--for", "1000000000 nodes, 500 years, 1000000k/s"]);
-    assert!(status == 1 && err.starts_with("frazil: LAYOUT_INVALID: it needs at least "), "{err}");
     assert_eq!(frazil(&["layout"]).0, 2);
 }
 
@@ -416,13 +409,6 @@ fn nodes_are_watched_until_ctrl_c() {
     // SAFETY: the child has not been waited for, so the number is its own.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     assert!(child.wait().unwrap().success());
-}
-
-#[test]
-fn an_id_is_measured() {
-    let told = json(&["bench", "--json"]);
-    let rows = told.as_array().unwrap();
-    assert!(rows.len() == 7 && rows.iter().all(|row| row["ns"].as_f64().unwrap() > 0.0), "{told}");
 }
 
 #[test]

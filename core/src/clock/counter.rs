@@ -206,7 +206,7 @@ fn is_reliable() -> bool {
     if ANSWER.load(Ordering::Relaxed) == NOT_ASKED {
         // This reads files.
         let _uncancelled = Uncancelled::new();
-        let reliable = is_invariant() && kernel_uses_it() && !time_is_faked();
+        let reliable = is_invariant() && kernel_uses_it();
         ANSWER.store(if reliable { RELIABLE } else { UNRELIABLE }, Ordering::Relaxed);
     }
     ANSWER.load(Ordering::Relaxed) == RELIABLE
@@ -281,32 +281,6 @@ fn answers_for_it(current: &str, available: &str) -> bool {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn kernel_uses_it() -> bool {
     true
-}
-
-/// Tells whether a library replaces the system's clock, as libfaketime does: a replaced clock may run at any rate. Compares the library that
-/// defines `clock_gettime` with the C library, so the name of the file does not matter.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn time_is_faked() -> bool {
-    /// Returns the base address of the library that defines a name; `None` in a static program, and for an unknown name.
-    fn library_of(name: &std::ffi::CStr) -> Option<usize> {
-        // SAFETY: the name ends in a NUL, and the result is only compared.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        let mut told = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: it takes any address, and writes only to `told`.
-        let is_told = !found.is_null() && unsafe { libc::dladdr(found, told.as_mut_ptr()) } != 0;
-        // SAFETY: `told` holds integers and pointers, for which all zeros is a valid value.
-        is_told.then(|| unsafe { told.assume_init() }.dli_fbase.addr())
-    }
-    // Compared with a function of the C library that nobody replaces.
-    library_of(c"clock_gettime") != library_of(c"getauxval")
-}
-
-/// Tells whether libfaketime is preloaded, by its name.
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn time_is_faked() -> bool {
-    ["LD_PRELOAD", "DYLD_INSERT_LIBRARIES"]
-        .iter()
-        .any(|name| std::env::var_os(name).is_some_and(|libraries| libraries.to_string_lossy().contains("faketime")))
 }
 
 #[cfg(all(test, loom))]
@@ -476,39 +450,6 @@ mod tests {
         for (current, available) in [("kvm-clock\n", "kvm-clock acpi_pm \n"), ("kvm-clock\n", "kvm-clock tsc-early \n"), ("kvm-clock", "")]
         {
             assert_eq!(answers_for_it(current, available), cfg!(not(target_arch = "x86_64")), "{current} of {available}");
-        }
-    }
-
-    /// A library that replaces the clock is detected under any file name, even while it shows the system's time.
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn the_counter_is_not_used_under_another_librarys_clock() {
-        const UNDER_IT: &str = "FRAZIL_TEST_UNDER_ANOTHER_CLOCK";
-        if std::env::var_os(UNDER_IT).is_some() {
-            assert!(Counter::of_the_processor().is_none(), "it is used");
-            return;
-        }
-        let multiarch = ["x86_64", "aarch64"].map(|machine| format!("/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1"));
-        let library =
-            multiarch.iter().find(|path| std::path::Path::new(path).exists()).expect("libfaketime is missing: run scripts/setup.sh");
-        let renamed = std::env::temp_dir().join(format!("frazil-clock-{}.so", std::process::id()));
-        std::fs::copy(library, &renamed).expect("room for a copy");
-        let outputs = [std::path::Path::new(library), &renamed].map(|library| {
-            let name = "clock::counter::tests::the_counter_is_not_used_under_another_librarys_clock";
-            let mut child = std::process::Command::new(std::env::current_exe().expect("this program"));
-            child
-                .args(["--exact", name])
-                .env(UNDER_IT, "")
-                .env("LD_PRELOAD", library)
-                .env("FAKETIME", "+0")
-                .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-            child.output()
-        });
-        std::fs::remove_file(renamed).expect("it was there");
-        for output in outputs {
-            let output = output.expect("a child");
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
         }
     }
 

@@ -18,6 +18,7 @@ mod overlap;
 mod protocol;
 mod record;
 mod root;
+mod schedule;
 mod shared;
 #[cfg(test)]
 mod simulation;

@@ -10,7 +10,7 @@ use crate::time::show_instant;
 use crate::wait::Wait;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// A generator of this process. All methods take `&self`.
 pub(crate) struct SharedGenerator {
@@ -32,6 +32,8 @@ pub(crate) struct Leased {
     /// The outcome of the worker's last attempt.
     pub(crate) status: ArcSwap<Status>,
     pub(super) home: Arc<dyn Home>,
+    /// The number of the lease task that keeps it, in the process that set it last.
+    pub(super) task: AtomicU64,
 }
 
 /// The workers of the process that uses a shared generator: a forked child has its own.
@@ -320,6 +322,7 @@ impl SharedGenerator {
             contract: leased.contract.clone(),
             status: ArcSwap::new(leased.status.load_full()),
             home: Arc::clone(home),
+            task: leased.task.load(Relaxed).into(),
         });
         let generator = self.generator.copy(clock, mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));

@@ -45,7 +45,7 @@ impl Visit {
     /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
     pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
         workers.with(std::slice::from_ref(&contract.address), |worker, state| {
-            let number = state.lease_task_for(contract, &workers.process).number;
+            let number = state.lease_task_for(contract, &workers.process);
             Visit::new(workers, worker, state, number, Wish::Open(Box::new(contract.clone())), wait)
         })
     }
@@ -59,10 +59,10 @@ impl Visit {
             if shared.is_given_up() {
                 return Err(Error::closed());
             }
-            if state.lease_task_of(shared).is_none() {
-                state.add(contract, &workers.process, Some(Arc::clone(shared)));
-            }
-            let number = state.lease_task_of(shared).expect("it is there, or was just made").number;
+            let number = match state.lease_task_of(shared) {
+                Some(lease_task) => lease_task.number,
+                None => state.add(contract, &workers.process, Some(Arc::clone(shared))),
+            };
             Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(shared)), wait))
         })?
     }
@@ -84,7 +84,7 @@ impl Visit {
     /// Waits until the number of a shared generator without a handle is given back; `None` where this process has none.
     pub(super) fn leave(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
         workers.with_living(&contract_of(shared).address, |worker, state| {
-            let number = state.lease_task_left_by(shared)?.number;
+            let number = state.lease_tasks.of(shared)?.number;
             Some(Visit::new(workers, worker, state, number, Wish::Leave, wait))
         })?
     }
@@ -108,9 +108,11 @@ impl Visit {
     }
 
     fn new(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, lease_task: u64, wish: Wish, wait: &Wait<'_>) -> Self {
+        let now_ms = workers.process.environment.mono_ms();
         let found = state.lease_task(lease_task);
-        found.enter(&wish, workers.process.environment.mono_ms());
+        found.enter(&wish, now_ms);
         let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
+        state.lease_tasks.call(lease_task, now_ms);
         let (count, is_first) = wait.first_found(lease_task, now);
         Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task, wish, count, is_first }
     }
@@ -209,7 +211,9 @@ impl Drop for Visit {
             return;
         }
         let mut state = self.worker.lock();
-        state.lease_task(self.lease_task).exit(&self.wish, self.workers.process.environment.mono_ms());
+        let now_ms = self.workers.process.environment.mono_ms();
+        state.lease_task(self.lease_task).exit(&self.wish, now_ms);
+        state.lease_tasks.call(self.lease_task, now_ms);
         self.worker.stir(&mut state);
     }
 }

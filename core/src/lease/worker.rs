@@ -10,6 +10,7 @@ use super::contract::Contract;
 use super::environment::Process;
 use super::lease_task::{LeaseTask, Step};
 use super::protocol::{Do, Reply};
+use super::schedule::Schedule;
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
 use crate::error::Result;
@@ -32,14 +33,12 @@ pub(crate) struct Worker {
 }
 
 pub(super) struct State {
-    pub(super) lease_tasks: Vec<LeaseTask>,
+    pub(super) lease_tasks: Schedule,
     pub(super) tasks: Tasks,
     /// The last number of a lease task or a task.
     pub(super) numbers: u64,
     /// True if a task comes before the next lease, so that neither starves.
     task_first: bool,
-    /// The lease task that comes first: each has its turn.
-    turn: usize,
     /// True if a caller came or went since the thread looked last.
     stirred: bool,
     /// Since when there is neither a lease task nor a task.
@@ -96,7 +95,8 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Worker {
     pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
         let tasks = Tasks::default();
-        let state = State { lease_tasks: Vec::new(), tasks, numbers: 0, task_first: false, turn: 0, stirred: false, empty_since: now_ms };
+        let lease_tasks = Schedule::default();
+        let state = State { lease_tasks, tasks, numbers: 0, task_first: false, stirred: false, empty_since: now_ms };
         Worker { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
     }
 
@@ -126,7 +126,6 @@ impl Worker {
         let mut state = self.lock();
         state.stirred = false;
         let next = state.next(process);
-        state.forget_lease_tasks(process.environment.mono_ms());
         drop(state);
         self.changed.notify_all();
         next
@@ -135,12 +134,13 @@ impl Worker {
     /// Takes in what came of a call.
     pub(super) fn done(&self, call: &Call, reply: Result<Reply>, process: &Process) {
         let mut state = self.lock();
-        let lease_task = state.lease_tasks.iter_mut().find(|lease_task| lease_task.number == call.lease_task);
-        let lease_task = lease_task.expect("a lease_task is removed by the thread that asks for it, and between two calls");
+        let lease_task = state.lease_tasks.get(call.lease_task);
+        let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
         match call.what {
             Do::Note(_) => lease_task.noted(reply.is_ok(), process),
             _ => lease_task.done(reply, process),
         }
+        state.lease_tasks.call(call.lease_task, process.environment.mono_ms());
         drop(state);
         self.changed.notify_all();
     }
@@ -159,7 +159,7 @@ impl Worker {
 
     /// The shortest time that a call for a lease may take.
     pub(super) fn shortest_call(&self) -> Option<Duration> {
-        self.lock().lease_tasks.iter().map(|lease_task| lease_task.contract.call_timeout()).min()
+        self.lock().lease_tasks.shortest_call()
     }
 
     /// Parks the thread until an instant of the worker's clock, or until somebody comes or goes.
@@ -192,30 +192,25 @@ const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 impl State {
     /// The lease task that keeps a shared generator.
     pub(super) fn lease_task_of(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
-        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(shared))
-    }
-
-    /// The lease task that gives a shared generator's number back, or is about to.
-    pub(super) fn lease_task_left_by(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
-        self.lease_tasks.iter_mut().find(|lease_task| lease_task.keeps(shared) || lease_task.was_left_by(shared))
+        self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared))
     }
 
     /// The lease task of a lease that a spec may share, or a new one.
-    pub(super) fn lease_task_for(&mut self, contract: &Contract, process: &Process) -> &mut LeaseTask {
-        match self.lease_tasks.iter().position(|lease_task| lease_task.may_serve(contract)) {
-            Some(at) => &mut self.lease_tasks[at],
+    pub(super) fn lease_task_for(&mut self, contract: &Contract, process: &Process) -> u64 {
+        match self.lease_tasks.serving(contract) {
+            Some(lease_task) => lease_task.number,
             None => self.add(contract, process, None),
         }
     }
 
     pub(super) fn lease_task(&mut self, number: u64) -> &mut LeaseTask {
-        self.lease_tasks.iter_mut().find(|lease_task| lease_task.number == number).expect("a lease_task stays while somebody looks at it")
+        self.lease_tasks.get(number).expect("a lease task stays while somebody looks at it")
     }
 
-    pub(super) fn add(&mut self, contract: &Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> &mut LeaseTask {
+    pub(super) fn add(&mut self, contract: &Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> u64 {
         let number = self.number();
-        self.lease_tasks.push(LeaseTask::new(number, contract.clone(), process, shared));
-        self.lease_tasks.last_mut().expect("just added")
+        let lease_task = LeaseTask::new(number, contract.clone(), process, shared);
+        self.lease_tasks.add(lease_task, process.environment.mono_ms()).number
     }
 
     /// A number that no lease task and no task has had.
@@ -240,48 +235,35 @@ impl State {
         {
             return attend;
         }
-        let (mut wake, now_ms) = (u64::MAX, process.environment.mono_ms());
-        let count = self.lease_tasks.len();
-        let in_turn: Vec<_> = (0..count).map(|n| (self.turn + n) % count).collect();
-        // What is given back comes first: who opens it again looks for the same number, which may be the only one.
-        let (open, ending): (Vec<_>, Vec<_>) = in_turn.into_iter().partition(|at| self.lease_tasks[*at].is_open());
-        for at in ending.into_iter().chain(open) {
-            if let Some(until) = self.lease_tasks[at].rests(now_ms) {
-                wake = wake.min(until);
-                continue;
-            }
-            let lease_task = &mut self.lease_tasks[at];
+        let now_ms = process.environment.mono_ms();
+        while let Some(lease_task) = self.lease_tasks.take(now_ms) {
+            let number = lease_task.number;
             match lease_task.next(process) {
-                Step::Rest(until) => wake = wake.min(until),
+                Step::Rest(_) if lease_task.is_over() => {
+                    self.lease_tasks.remove(number);
+                    self.note_empty(now_ms);
+                }
+                Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
                 Step::Ask(what) => {
                     let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
-                    let call = Call { lease_task: lease_task.number, namespace, what, timeout };
-                    self.turn = at + 1;
                     self.task_first = true;
-                    return Next::Ask(call);
+                    return Next::Ask(Call { lease_task: number, namespace, what, timeout });
                 }
             }
         }
         if let Some(attend) = self.attendance() {
             return attend;
         }
+        let mut wake = self.lease_tasks.next().unwrap_or(u64::MAX);
         if let Some(due) = self.tasks.next() {
             let left = due.saturating_duration_since(Instant::now());
             wake = wake.min(now_ms + left.as_millis() as u64 + 1);
         }
-        if !self.lease_tasks.iter().all(LeaseTask::is_over) || !self.tasks.is_empty() {
+        if !self.is_empty() {
             return Next::Rest(wake);
         }
         let end = self.empty_since + LINGER_MS;
-        if self.lease_tasks.is_empty() && now_ms >= end { Next::End } else { Next::Rest(end.max(now_ms + 1)) }
-    }
-
-    fn forget_lease_tasks(&mut self, now_ms: u64) {
-        let had_lease_tasks = !self.lease_tasks.is_empty();
-        self.lease_tasks.retain(|lease_task| !lease_task.is_over());
-        if had_lease_tasks {
-            self.note_empty(now_ms);
-        }
+        if now_ms >= end { Next::End } else { Next::Rest(end) }
     }
 
     /// After a lease task or a task has gone.

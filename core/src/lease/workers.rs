@@ -74,7 +74,8 @@ impl Workers {
     pub(super) fn drop_spares(&self) {
         for worker in locked(&self.map).values() {
             let mut state = worker.lock();
-            state.lease_tasks.iter_mut().for_each(LeaseTask::drop_spare);
+            let dropped: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::drop_spare).collect();
+            dropped.into_iter().for_each(|number| state.lease_tasks.call(number, self.process.environment.mono_ms()));
             worker.stir(&mut state);
         }
     }

@@ -78,7 +78,7 @@ impl LeaseTask {
         self.seekers += usize::from(wish.seeks());
         self.openers += usize::from(self.is_opened_by(wish));
         self.wanted |= wish.seeks();
-        (self.visited_ms, self.rests_until) = (now_ms, 0);
+        self.visited_ms = now_ms;
     }
 
     /// A call goes.
@@ -87,7 +87,7 @@ impl LeaseTask {
         self.seekers -= usize::from(wish.seeks());
         self.told = self.told.saturating_sub(usize::from(wish.seeks()));
         self.openers -= usize::from(self.is_opened_by(wish));
-        (self.visited_ms, self.rests_until) = (now_ms, 0);
+        self.visited_ms = now_ms;
     }
 
     fn is_opened_by(&self, wish: &Wish) -> bool {
@@ -130,11 +130,10 @@ impl LeaseTask {
         self.wanted = false;
     }
 
-    /// Gives up what is kept for a caller who may come back.
-    pub(in crate::lease) fn drop_spare(&mut self) {
-        if self.is_kept() {
-            (self.unwanted, self.rests_until) = (true, 0);
-        }
+    /// Gives up what is kept for a caller who may come back; returns its number where there is something to give up.
+    pub(in crate::lease) fn drop_spare(&mut self) -> Option<u64> {
+        self.unwanted |= self.is_kept();
+        self.unwanted.then_some(self.number)
     }
 
     /// Why opening failed before this call came: once.
@@ -154,7 +153,7 @@ impl LeaseTask {
         let (open, asked) = (self.contract.describe(), asked.describe());
         if open != asked && spare == Some(&mut true) && self.openers == 0 {
             // Nobody has it open, or is about to.
-            (self.unwanted, self.rests_until) = (true, 0);
+            self.unwanted = true;
             return Some(Ok(Found::Gone));
         }
         if open != asked {

@@ -48,7 +48,6 @@ impl LeaseTask {
             protocol: self.protocol.copy(process.environment.random(), process.holder.clone()),
             stage,
             left_by: Weak::new(),
-            rests_until: 0,
             visits: 0,
             seekers: 0,
             told: 0,

@@ -32,6 +32,7 @@ use crate::generator::{self, Generator, Owner};
 use crate::stats;
 use crate::time::show_instant;
 use arc_swap::ArcSwap;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 /// The time for which a number is kept for a caller that may not wait and comes back.
@@ -46,8 +47,6 @@ pub(super) struct LeaseTask {
     stage: Stage,
     /// The shared generator whose number is being released: a caller that closed it and comes back finds this lease task by it.
     left_by: Weak<SharedGenerator>,
-    /// The time until which it rests, unless a caller comes or goes.
-    rests_until: u64,
     /// The number of calls that look at this lease task; it stays until they are gone.
     visits: usize,
     /// The number of them that wait for a lease with room, and of those that will find the reason for its lack when they look.
@@ -108,6 +107,9 @@ pub(super) enum Step {
 
 impl LeaseTask {
     pub(super) fn new(number: u64, contract: Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> Self {
+        if let Some(leased) = shared.as_ref().and_then(|shared| shared.leased.as_ref()) {
+            leased.task.store(number, Relaxed);
+        }
         let mut terms = contract.terms.clone();
         terms.holder = process.holder.clone();
         if let Some(inherited) = shared.as_ref().filter(|shared| !shared.generator.same_process()) {
@@ -119,7 +121,6 @@ impl LeaseTask {
             protocol: Protocol::new(terms, process.environment.random()),
             stage: shared.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
-            rests_until: 0,
             visits: 0,
             seekers: 0,
             told: 0,
@@ -157,19 +158,12 @@ impl LeaseTask {
         self.stage = Stage::Leaving;
     }
 
-    /// Returns until when there is nothing to do here, so that many leases cost no more than those that are due.
-    pub(super) fn rests(&self, now_ms: u64) -> Option<u64> {
-        (now_ms < self.rests_until).then_some(self.rests_until)
-    }
-
-    /// Returns the next call of the store, or when to come back.
+    /// Returns the next call of the store, or when to come back, unless a caller comes or goes before.
     pub(super) fn next(&mut self, process: &Process) -> Step {
-        let step = self.step(process);
-        self.rests_until = match step {
-            Step::Rest(until) => self.note.as_ref().map_or(until, |(_, due)| until.min(*due)),
-            Step::Ask(_) => 0,
-        };
-        step
+        match (self.step(process), &self.note) {
+            (Step::Rest(until), Some((_, due))) => Step::Rest(until.min(*due)),
+            (step, _) => step,
+        }
     }
 
     fn step(&mut self, process: &Process) -> Step {
@@ -380,7 +374,8 @@ impl LeaseTask {
                 let seen = if manual { 0 } else { layout.tick_of(process.environment.unix_ms()).unwrap_or(0) };
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
                 let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
-                let leased = Leased { contract: self.contract.clone(), status, home: Arc::clone(&process.home) };
+                let home = Arc::clone(&process.home);
+                let leased = Leased { contract: self.contract.clone(), status, home, task: self.number.into() };
                 let shared = Arc::new(SharedGenerator::new(generator, manual, self.contract.spec.clone(), Some(leased)));
                 stats::register(Arc::downgrade(&shared) as _);
                 (shared, owner, true)

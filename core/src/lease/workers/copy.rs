@@ -18,7 +18,10 @@ impl Workers {
             let copied = Worker::new(stores.clone(), workers.process.environment.mono_ms());
             let (from, mut to) = (worker.lock(), copied.lock());
             let copy = |lease_task: &LeaseTask| lease_task.copy(&workers.process, &mut |shared| shared_of(&workers.process, shared));
-            to.lease_tasks = from.lease_tasks.iter().map(copy).collect();
+            let now_ms = workers.process.environment.mono_ms();
+            for copied in from.lease_tasks.iter().map(copy) {
+                to.lease_tasks.add(copied, now_ms);
+            }
             to.numbers = from.numbers;
             drop(to);
             let copied = Arc::new(copied);

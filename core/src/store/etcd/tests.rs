@@ -221,7 +221,7 @@ fn a_key_with_control_characters_is_escaped() {
     assert!(error.contains("\\u{1b}[31m") && !error.contains(char::is_control), "{error:?}");
 }
 
-/// A process with a number of its own loads all slots, as etcd has no clock: how long that takes in a large namespace.
+/// A load of all slots, as an older frazil:// client asks for: how long that takes in a large namespace.
 #[test]
 #[ignore = "needs FRAZIL_TEST_ETCD, and takes a while: tests/servers runs it"]
 fn a_hundred_thousand_slots() {

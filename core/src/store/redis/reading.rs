@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use std::time::Instant;
 
 /// The fields of a page, more or less: reading them takes a small part of a millisecond.
-const FIELDS: &str = if cfg!(test) { "50" } else { "200" };
+const FIELDS: &str = if cfg!(test) { "50" } else { "100" };
 
 /// The reply of `load.lua`: server, time, `maxmemory`, its policy, the meta record, and fields with
 /// their records in turn.
