@@ -1,4 +1,4 @@
-//! What each command takes.
+//! The arguments of each command.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -15,7 +15,7 @@ pub(super) struct Decode {
     /// The IDs; without any, or with -, the lines of the input are decoded
     #[arg(allow_negative_numbers = true)]
     pub(super) ids: Vec<String>,
-    /// How the IDs are written
+    /// The form in which the IDs are written
     #[arg(long, value_name = "FORM", default_value = "decimal", value_parser = forms())]
     pub(super) text: String,
     /// Only IDs from this instant on: 2025-01-01, 2025-01-01T08:00:00Z, Unix milliseconds; or 90m, 24h, 7d ago
@@ -36,10 +36,10 @@ pub(super) struct Decode {
 pub(super) struct Next {
     /// The spec, as one word or several: twitter datacenter=1 worker=7; without it, what FRAZIL says
     pub(super) spec: Vec<String>,
-    /// How many
+    /// The number of IDs
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1)]
     pub(super) count: u64,
-    /// How they are written, in a fixed width; else as a plain number
+    /// Write them in this form, in a fixed width; the default is a plain number
     #[arg(long, value_name = "FORM", value_parser = forms())]
     pub(super) text: Option<String>,
     /// Print JSON, an object in a line for each ID
@@ -58,10 +58,10 @@ pub(super) struct Layouts {
 pub(super) struct Range {
     /// A preset's name, the fields, or a whole spec
     pub(super) layout: String,
-    /// What was minted from this instant on: 2025-01-01, 2025-01-01T08:00:00Z, Unix milliseconds; or 90m, 24h, 7d ago
+    /// IDs minted from this instant on: 2025-01-01, 2025-01-01T08:00:00Z, Unix milliseconds; or 90m, 24h, 7d ago
     #[arg(long, value_name = "T")]
     pub(super) from: Option<String>,
-    /// What was minted before this instant
+    /// IDs minted before this instant
     #[arg(long, value_name = "T")]
     pub(super) to: Option<String>,
     /// Print JSON

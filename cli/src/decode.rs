@@ -13,7 +13,7 @@ const DAY_MS: i64 = 86_400_000;
 /// So many broken lines are told; the others are counted.
 const TOLD: u64 = 10;
 
-/// What is asked of the IDs.
+/// The requested output for the IDs.
 pub(super) struct Decoder {
     layout: Layout,
     format: TextFormat,
@@ -23,7 +23,7 @@ pub(super) struct Decoder {
     json: bool,
 }
 
-/// How the command line says it.
+/// The option's name on the command line.
 pub(super) struct Wanted<'a> {
     pub(super) layout: &'a str,
     pub(super) text: &'a str,
@@ -140,7 +140,7 @@ impl Decoder {
         found.collect()
     }
 
-    /// Whether an ID that is made by now can have this time. Small numbers, and so most that are no IDs, lie at the epoch.
+    /// Returns whether an ID made by now can have this time. Small numbers, and so most that are no IDs, lie at the epoch.
     fn can_be(&self, unix_ms: i64) -> bool {
         let first = self.since_ms.unwrap_or(self.layout.epoch_ms().saturating_add(DAY_MS));
         (first..=system_ms().saturating_add(DAY_MS)).contains(&unix_ms)
@@ -254,7 +254,7 @@ fn table(layout: &Layout, rows: &[Parts]) -> Table {
     table
 }
 
-/// Where the line's content is, without what a list has around its items.
+/// Finds the line's content, without the punctuation of a list.
 fn content(line: &[u8]) -> Range<usize> {
     let around = |byte: &u8| byte.is_ascii_whitespace() || b"\"',;[]".contains(byte);
     let start = line.iter().position(|byte| !around(byte)).unwrap_or(line.len());
@@ -273,7 +273,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
+/// Returns whether a run of digits is a number of its own: not negative, no part of a fraction, and not the last group of a UUID.
 fn is_integer(line: &[u8], word: &Range<usize>) -> bool {
     let digit_at = |at: Option<usize>| at.and_then(|at| line.get(at)).is_some_and(u8::is_ascii_digit);
     let before = word.start.checked_sub(1).map(|at| line[at]);

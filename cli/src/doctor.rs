@@ -1,4 +1,4 @@
-//! What may be wrong with this machine, a spec and its store: each finding with its mend. Nothing is written.
+//! Checks this machine, a spec and its store: each finding has its fix. Nothing is written.
 
 use super::layouts::day;
 use super::nodes::Namespace;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use std::env;
 use std::time::{Duration, Instant};
 
-/// Where a finding's text begins, behind its level and area.
+/// The column at which a finding's text begins, after its level and area.
 const TEXT: usize = 17;
 const YEAR_MS: i64 = 31_556_952_000;
-/// For so long the clock is compared with another that is never set.
+/// The time for which the clock is compared with another that is never set.
 const LOOK: Duration = Duration::from_millis(300);
 /// Further apart, the clock was set meanwhile.
 const STEP_MS: i64 = 20;
@@ -48,7 +48,7 @@ struct Finding {
     area: &'static str,
     level: Level,
     text: String,
-    /// What to do about it.
+    /// The fix.
     mend: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Findings {
         self.0.push(Finding { area, level: Level::Bad, text: text.into(), mend: Some(mend.into()) });
     }
 
-    /// What an error says has its mend in it.
+    /// Turns an error, whose text has its fix, into a finding.
     fn error(&mut self, area: &'static str, error: &Error) {
         self.0.push(Finding { area, level: Level::Bad, text: format!("{}: {error}", error.kind().name()), mend: None });
     }
@@ -101,7 +101,7 @@ fn clock(findings: &mut Findings) {
     }
 }
 
-/// What the kernel knows of the clock's synchronisation.
+/// Reads the kernel's state of the clock's synchronisation.
 #[cfg(target_os = "linux")]
 fn synchronised(findings: &mut Findings) {
     // SAFETY: zeroes are a valid timex, and with modes = 0 it is only read.

@@ -19,7 +19,7 @@ impl<'a> Input<'a> {
         Input(BufReader::with_capacity(1 << 16, Box::new(reader)))
     }
 
-    /// Whether the next line may have to be waited for.
+    /// Returns whether the next line may have to be waited for.
     pub(super) fn would_wait(&self) -> bool {
         !self.0.buffer().contains(&b'\n')
     }

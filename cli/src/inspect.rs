@@ -1,4 +1,4 @@
-//! What an ID of unknown origin may be: every system that is known reads it, and the readings are ranked by how likely they are.
+//! Inspects an ID of unknown origin: every known system reads it, and the readings are ranked by likelihood.
 
 mod forms;
 mod score;
@@ -24,7 +24,7 @@ const LEAST: f64 = 0.001;
 const SHARES: f64 = 0.1;
 /// The part of IDs that are of another system than the one that their surroundings name, or of a public one and written as those are not.
 const ODD: f64 = 0.001;
-/// How often an ID that somebody asks about has been through a JavaScript number.
+/// The share of inspected IDs that have been through a JavaScript number.
 const ROUNDED: f64 = 0.05;
 /// So many of the numbers that round to one are printed.
 const CANDIDATES: usize = 4;
@@ -33,7 +33,7 @@ const CANDIDATES: usize = 4;
 struct Inspection {
     text: String,
     now_ms: i64,
-    /// Of numbers, one for each way in which the text may be one.
+    /// The readings as a number, one for each form that the text may have.
     numbers: Vec<Number>,
     readings: Vec<Reading>,
     /// Why it is no ID, or what other ID it is.
@@ -46,9 +46,9 @@ struct Number {
     rounded: Option<Rounded>,
 }
 
-/// What a JavaScript number may have made of an ID.
+/// The IDs that a JavaScript number may have rounded to this one.
 struct Rounded {
-    /// How likely it was.
+    /// The likelihood of that.
     share: f64,
     first: Id,
     last: Id,
@@ -64,7 +64,7 @@ struct Reading {
     shape: Shape,
     since_epoch_ms: i64,
     how: &'static str,
-    /// Of all readings, until these are known a weight.
+    /// The share among all readings; until these are known, a weight.
     share: f64,
     /// The weight of the first system.
     likeliest: f64,
@@ -319,7 +319,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Whether its time is that of every small number.
+    /// True if its time is that of every small number.
     fn is_at_the_epoch(&self) -> bool {
         self.since_epoch_ms < DAY_MS
     }
@@ -358,7 +358,7 @@ pub(super) fn print(texts: &[String], as_json: bool, screen: &mut Screen<'_>) ->
     Ok(status)
 }
 
-/// What speaks for a reading, and against it.
+/// The evidence for a reading, and against it.
 fn reasons(system: &System, parts: &Parts, now_ms: i64) -> (Vec<String>, Vec<String>) {
     let (mut reasons, mut doubts) = (Vec::new(), Vec::new());
     let age = now_ms.saturating_sub(parts.unix_ms());
@@ -448,7 +448,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// How long ago an instant is, or how far ahead.
+/// Describes how long ago an instant is, or how far ahead.
 pub(super) fn ago(unix_ms: i64, now_ms: i64) -> String {
     let distance = now_ms.saturating_sub(unix_ms);
     let span = show_span(distance.unsigned_abs() as f64);

@@ -6,7 +6,7 @@ use frazil::admin::{ID_BITS, LayoutBits, Policies, Reaction, of_layout, show_dur
 use frazil::{Field, Layout, Result, show_instant};
 use serde_json::{Value, json};
 
-/// Of how many shards the filling is shown.
+/// The number of shards whose filling is shown.
 const SHARDS: [u64; 3] = [4, 16, 64];
 
 /// A layout with the policies that mint in it.
@@ -34,7 +34,7 @@ impl Explained {
         ID_BITS - self.layout.time_bits() - self.layout.time_shift()
     }
 
-    /// How many IDs one generator has at once: a tick's, those of ticks that it may borrow, those that a lag has saved.
+    /// The number of IDs that one generator has at once: a tick's, those of ticks that it may borrow, those that a lag has saved.
     fn burst(&self) -> u64 {
         let ahead = match self.policies.exhausted {
             // Without an end; the tick is what is sure.
@@ -45,7 +45,7 @@ impl Explained {
         (self.layout.sequence().max() + 1).saturating_mul(1 + ahead.saturating_add(saved))
     }
 
-    /// How many of `shards` get an ID where a tick holds one, by `id % shards`; `None` where the sequence is not lowest.
+    /// The number of `shards` that get an ID where a tick holds one, by `id % shards`; `None` where the sequence is not lowest.
     fn shards_used(&self, shards: u64) -> Option<u64> {
         let lowest = self.layout.sequence().shift() == 0;
         // Where the shards are more than the sequence's numbers, the field above it spreads them further.
@@ -126,7 +126,7 @@ impl Explained {
         Ok(())
     }
 
-    /// How `id % N` spreads rows.
+    /// The spread of rows by `id % N`.
     fn shards(&self) -> Vec<String> {
         let used: Option<Vec<_>> = SHARDS.iter().map(|&shards| self.shards_used(shards).map(|used| (shards, used))).collect();
         let Some(used) = used else {

@@ -35,7 +35,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often `nodes --watch` looks.
+/// The pause between two looks of `nodes --watch`.
 const WATCH: Duration = Duration::from_secs(2);
 
 /// Runs a command and returns the exit status: 0 for success, 1 for an error that `err` tells, 2 for

@@ -46,7 +46,7 @@ pub(super) enum Command {
 
 #[derive(Args)]
 pub(super) struct Nodes {
-    /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
+    /// The store, as in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
     /// frazil://..., or env:NAME, the variable that holds it
     #[arg(verbatim_doc_comment)]
     pub(super) store: String,
@@ -78,7 +78,7 @@ pub(super) struct Nodes {
 
 #[derive(Args)]
 pub(super) struct Segment {
-    /// As in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
+    /// The store, as in a spec: local, file:DIR, redis://..., postgresql://..., mysql://..., etcd://..., zookeeper://...,
     /// frazil://..., or env:NAME, the variable that holds it
     #[arg(verbatim_doc_comment)]
     pub(super) store: String,
@@ -87,10 +87,10 @@ pub(super) struct Segment {
     /// The namespace, as in a spec
     #[arg(long, default_value = DEFAULT_NAMESPACE)]
     pub(super) namespace: String,
-    /// As in the spec, for a tag that is new; one that exists keeps its own
+    /// The value in the spec, for a new tag; one that exists keeps its own
     #[arg(long, value_name = "I")]
     pub(super) increment: Option<String>,
-    /// As in the spec, for a tag that is new; one that exists keeps its own
+    /// The value in the spec, for a new tag; one that exists keeps its own
     #[arg(long, value_name = "O")]
     pub(super) offset: Option<String>,
     /// Have the tag go on at N: begins it where it is missing (on Redis nothing else does), and takes the store as
@@ -109,10 +109,10 @@ pub(super) struct Sql {
     pub(super) dialect: String,
     /// A preset's name, or the fields: "time:41@1ms node:10 sequence:12 epoch:2025-01-01"
     pub(super) layout: String,
-    /// Where the functions are created: PostgreSQL's schema, MariaDB's and MySQL's database, DuckDB's schema, BigQuery's dataset
+    /// The place where the functions are created: PostgreSQL's schema, MariaDB's and MySQL's database, DuckDB's schema, BigQuery's dataset
     #[arg(long, value_name = "S")]
     pub(super) schema: Option<String>,
-    /// What their names begin with
+    /// The prefix of their names
     #[arg(long, value_name = "P", default_value = DEFAULT_PREFIX)]
     pub(super) prefix: String,
 }

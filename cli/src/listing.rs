@@ -1,4 +1,4 @@
-//! What a namespace holds, for people and as JSON.
+//! The content of a namespace, for people and as JSON.
 
 use super::screen::plain;
 use frazil::admin::lease::{Meta, Purpose, Slot, Tenure, newer_format};
@@ -14,17 +14,17 @@ pub(super) struct Listing {
     namespace: String,
     /// The store's time (Unix ms), or this machine's where the store has none.
     now_ms: i64,
-    /// Whether that is the store's.
+    /// True if that is the store's.
     has_clock: bool,
     server: String,
     /// The record as text, and what it says if it can be read.
     meta: Option<(String, Option<Meta>)>,
-    /// What the node numbers belong to, where the record tells.
+    /// The layout of the node numbers, where the record tells.
     purpose: Option<Purpose>,
     rows: Vec<Row>,
 }
 
-/// How a namespace is.
+/// The state of a namespace.
 pub(super) struct Health {
     pub(super) is_begun: bool,
     /// `None` where the record cannot be read.
@@ -33,7 +33,7 @@ pub(super) struct Health {
     pub(super) unreadable: u64,
     /// Numbers that are held, or given out for good.
     pub(super) used: u64,
-    /// How many there are; 0 where the layout is not known.
+    /// The number of them; 0 where the layout is not known.
     pub(super) nodes: u64,
 }
 
@@ -51,7 +51,7 @@ enum Content {
     Unreadable(String),
 }
 
-/// How many node numbers there are of each kind.
+/// The number of node numbers of each kind.
 #[derive(Default)]
 struct Summary {
     ahead: u64,
@@ -81,7 +81,7 @@ impl Listing {
         self.has_clock.then_some(self.now_ms)
     }
 
-    /// What is worth an operator's word.
+    /// The notes for an operator.
     pub(super) fn health(&self) -> Health {
         let Summary { ahead, counted, unreadable, nodes, .. } = self.summary();
         let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
@@ -112,7 +112,7 @@ impl Listing {
         summary
     }
 
-    /// How far ahead a bound is set; what nobody knows is long ago.
+    /// The time by which a bound is ahead; an unknown one is long ago.
     fn window_ms(&self) -> i64 {
         let meta = self.meta.as_ref().and_then(|(_, meta)| meta.as_ref());
         meta.map_or(0, Meta::reach_ms)
@@ -122,7 +122,7 @@ impl Listing {
         self.purpose.as_ref().is_some_and(|purpose| purpose.disposable.is_some())
     }
 
-    /// The same as JSON; what may exceed a double's 53 bits is text.
+    /// The listing as JSON; numbers that may exceed a double's 53 bits are text.
     pub(super) fn json(&self) -> Value {
         let Summary { ahead, passed, counted, unreadable, named, nodes } = self.summary();
         let meta = self.meta.as_ref().map(|(text, meta)| match meta {
@@ -197,7 +197,7 @@ impl Row {
         }
     }
 
-    /// What became of the number: one that is `passed` was not renewed in time, and its holder may be paused; `dead` for longer than any holder waits.
+    /// The state of the number: one that is `passed` was not renewed in time, and its holder may be paused; `dead` for longer than any holder waits.
     fn state(slot: &Slot, end_ms: Option<i64>, now_ms: i64, window_ms: i64) -> &'static str {
         match (slot.tenure, end_ms) {
             (Tenure::Held, Some(end_ms)) if end_ms.saturating_add(window_ms) < now_ms => "dead",
@@ -303,7 +303,7 @@ fn unreadable_state(text: &str) -> &'static str {
     if newer_format(text).is_some() { "newer" } else { "corrupt" }
 }
 
-/// How far an instant lies ahead, or behind.
+/// Describes how far an instant lies ahead, or behind.
 fn distance(ms: i64) -> String {
     let size = ms.unsigned_abs();
     let size = match size {
@@ -335,7 +335,7 @@ mod tests {
         }
     }
 
-    /// What no store's own file can be made to hold by hand.
+    /// Tests with records that no store's own file can be made to hold by hand.
     fn listing(meta: Option<&str>, slots: &[(u64, &str)]) -> Listing {
         let slots = slots.iter().map(|(node, text)| (*node, (*text).to_owned())).collect();
         let (meta, server, time_ms) = (meta.map(str::to_owned), "s1".to_owned(), Some(1_735_689_600_000));
@@ -369,7 +369,7 @@ node  fields     state    holder       bound                 from now  version
         assert_eq!(text, expected);
     }
 
-    /// Whoever may write a record may write any number into it, and they are added up.
+    /// Adds numbers up that anybody may have written into a record.
     #[test]
     fn no_counts_are_too_large() {
         let count = format!("1 count token=0000000000000007 version=2 bound={} holder=shop-3:4711", i64::MAX);

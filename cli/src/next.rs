@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Few enough that Ctrl-C is heard soon.
 const PIECE: usize = 1024;
-/// How long a tick that is used up is waited for at a time.
+/// The longest wait for a tick that is used up, at a time.
 const NAP: Duration = Duration::from_millis(100);
 
 /// Prints `count` IDs of the generator that the spec opens.
@@ -41,7 +41,7 @@ pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as
     Ok(DONE)
 }
 
-/// How many IDs there are, and how long until there are more. The command waits where a program would be refused because a tick is used up.
+/// The number of IDs there are, and the time until there are more. The command waits where a program would be refused because a tick is used up.
 fn fill(ids: &Snowflake, buffer: &mut [i64], wait: Wait<'_>) -> Result<(usize, Option<Duration>)> {
     match ids.try_fill(buffer, wait) {
         Ok(()) => Ok((buffer.len(), None)),

@@ -10,9 +10,9 @@ use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How long one call of the store may take: a person waits for it, and a namespace may be large.
+/// The limit of one call of the store: a person waits for it, and a namespace may be large.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a write is tried anew when another process wrote in between.
+/// The number of attempts at a write when other processes write in between.
 const ATTEMPTS: usize = 5;
 
 /// A connection to a store, for one namespace of it.
@@ -44,7 +44,7 @@ impl<'a> Namespace<'a> {
         &self.address
     }
 
-    /// Whether there is no folder, or no table, yet.
+    /// Returns whether there is no folder, or no table, yet.
     pub(super) fn is_missing(&self) -> bool {
         self.store.is_none()
     }
@@ -167,10 +167,10 @@ fn all(store: &mut dyn Store, namespace: &str) -> Result<Loaded> {
     }
 }
 
-/// What lies in a store.
+/// The content of a store.
 pub(super) struct Namespaces {
     store: String,
-    /// Of node numbers.
+    /// The namespaces of node numbers.
     namespaces: Vec<String>,
     /// With their namespaces.
     tags: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! Where a command writes: text as it arises, colour in a terminal only, tables whose columns are aligned.
+//! The output of a command: text as it arises, colour in a terminal only, tables whose columns are aligned.
 
 use frazil::Error;
 use std::fmt;
@@ -28,7 +28,7 @@ impl From<io::Error> for Stop {
 /// The exit status.
 pub(super) type Outcome = Result<i32, Stop>;
 
-/// What a text means, which a terminal shows by its colour.
+/// The meaning of a text, which a terminal shows by its colour.
 #[derive(Clone, Copy)]
 pub(super) enum Tone {
     Head,
@@ -47,7 +47,7 @@ pub(super) struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    /// For any output: no colour, and as wide as it likes.
+    /// A screen for any output: no colour, and no limit of width.
     pub(super) fn plain(out: &'a mut dyn Write, err: &'a mut dyn Write) -> Self {
         Screen { out, err, colour: false, width: None }
     }
@@ -56,7 +56,7 @@ impl<'a> Screen<'a> {
         Screen { out, err, colour, width }
     }
 
-    /// Where the output and errors go, for a command that writes them itself and returns its status.
+    /// The output and the errors of a command that writes them itself and returns its status.
     pub(super) fn hand_over(&mut self, command: impl FnOnce(&mut dyn Write, &mut dyn Write) -> i32) -> i32 {
         command(self.out, self.err)
     }
@@ -82,7 +82,7 @@ impl<'a> Screen<'a> {
         Ok(())
     }
 
-    /// The same where the output takes nothing.
+    /// The screen of an output that takes nothing.
     pub(super) fn tell_despite(&mut self, text: &str) -> Result<(), Stop> {
         Ok(self.err.write_all(format!("{text}\n").as_bytes()).and_then(|()| self.err.flush())?)
     }

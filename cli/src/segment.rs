@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::time::Duration;
 
-/// How long one call of the store may take: a person waits for it.
+/// The limit of one call of the store: a person waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a write is tried anew when another process wrote in between.
+/// The number of attempts at a write when other processes write in between.
 const ATTEMPTS: usize = 64;
 
 /// A connection to a store, for one tag of it.
@@ -109,7 +109,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// What may exceed a double's 53 bits is text.
+    /// Writes numbers that may exceed a double's 53 bits as text.
     pub(super) fn json(&self) -> Value {
         let Shown { store, namespace, tag, record, server } = self;
         json!({

@@ -18,17 +18,17 @@ const LONGEST_PREFIX: usize = 20;
 const LONGEST_SCHEMA: usize = 63;
 pub(super) const DEFAULT_PREFIX: &str = "frazil_";
 
-/// How a database is spoken to.
+/// The dialect of a database.
 struct Dialect {
     name: &'static str,
-    /// What the script is for, as its head says it.
+    /// The purpose of the script, as its head states it.
     title: &'static str,
-    /// Of how many names, with dots between them, a schema's name may be made.
+    /// The number of names, with dots between them, that a schema's name may have.
     schema_names: usize,
     quote: char,
-    /// What its head says besides.
+    /// The other lines of its head.
     notes: &'static [&'static str],
-    /// What comes before the functions, and after them.
+    /// The statements before the functions, and after them.
     begin: fn(&Script<'_>) -> String,
     end: fn(&Script<'_>) -> String,
     define: fn(&Script<'_>, Function<'_>) -> String,
@@ -37,7 +37,7 @@ struct Dialect {
 static DIALECTS: [Dialect; 7] =
     [postgresql::DIALECT, mysql::MARIADB, mysql::MYSQL, sqlite::DIALECT, duckdb::DIALECT, clickhouse::DIALECT, bigquery::DIALECT];
 
-/// What is defined, in the order of the script.
+/// The definitions, in the order of the script.
 #[derive(Clone, Copy)]
 enum Function<'a> {
     Time,
@@ -218,7 +218,7 @@ impl Script<'_> {
         self.layout.expires_at_ms().map_or(LAST_MS, |end| end - 1)
     }
 
-    /// What is added to the smallest ID of a tick: nothing, or what makes it the largest.
+    /// The summand to the smallest ID of a tick: nothing, or the one that makes it the largest.
     fn to_the_end(&self, function: Function<'_>) -> String {
         if matches!(function, MaxId) { plus(self.ids_in_a_tick() as i64 - 1) } else { String::new() }
     }
@@ -237,7 +237,7 @@ impl Script<'_> {
     }
 }
 
-/// What a function says of a value that it refuses, behind the value.
+/// The text of a function's refusal, after the value.
 struct Refusal {
     code: ErrorKind,
     why: String,

@@ -500,12 +500,12 @@ def build(copy: Path, arguments: list[str], environment: dict[str, str]) -> str:
 
 
 class Ended(NamedTuple):
-    """How a program of tests has ended."""
+    """The end of a program of tests."""
 
     status: int
     said: str
     acted: bool
-    """Whether code of the planted bug ran."""
+    """True if code of the planted bug ran."""
 
 
 def run(program: str, number: int, *arguments: str, end: re.Pattern | None = None, **environment: str) -> Ended:
@@ -546,7 +546,7 @@ def kill(session: int) -> None:
 
 
 def passes(ended: Ended) -> bool:
-    """Whether tests ran, no bug acted in them, and all passed."""
+    """Returns whether tests ran, no bug acted in them, and all passed."""
     results = RAN.findall(ended.said)
     return ended.status == 0 and not ended.acted and bool(results) and results[-1][0] == "ok" and results[-1][1] != "0"
 
@@ -572,14 +572,14 @@ def duplicate(program: str, ended: Ended) -> str | None:
 
 
 def end_on_signals() -> None:
-    """What runs ends with us."""
+    """Ends what runs together with us."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 @contextlib.contextmanager
 def signals_later() -> Iterator[None]:
-    """Whoever ends us while a program begins is heard when it is known what is to be ended with us."""
+    """Delays signals while a program begins, until it is known what is to be ended with us."""
     came = []
     before = {
         number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -594,7 +594,7 @@ def signals_later() -> Iterator[None]:
 
 
 def changes(planted: list, chosen: list) -> list[list[tuple[str, str]]]:
-    """What each of these changes, as `switched.plant` takes it."""
+    """Returns the changes of these mutants, as `switched.plant` takes them."""
     return [[(old, new)] for _, old, new, _ in planted] + [change[0] if len(change) == 1 else [tuple(change)] for _, *change in chosen]
 
 

@@ -96,7 +96,7 @@ def the_place(piece: str, code: str, name: str) -> re.Match:
 
 
 def functions(text: str) -> list[tuple[int, int]]:
-    """Where the bodies of functions begin and end, their braces included."""
+    """Finds where the bodies of functions begin and end, their braces included."""
     code = NO_CODE.sub(lambda found: " " * len(found[0]), text)
     opened, found = [], []
     for brace in re.finditer(r"[{}]", code):
@@ -110,7 +110,7 @@ def functions(text: str) -> list[tuple[int, int]]:
 
 
 def header(code: str, end: int) -> str:
-    """What stands between the item before and a brace; a `;` within brackets is an array's."""
+    """Returns the text between the item before and a brace; a `;` within brackets is an array's."""
     depth = 0
     for at in range(end - 1, -1, -1):
         if code[at] in ")]":

@@ -65,7 +65,7 @@ class Index:
 
 
 class Odd:
-    """What it is asked for, it raises."""
+    """Raises what it is asked for."""
 
     def __index__(self):
         raise LookupError("odd")
@@ -167,7 +167,7 @@ def formatted(id, form, _options):
 
 
 def of_generator(call):
-    """Of one whose clock the program sets: nothing waits, and no ID comes twice."""
+    """Calls of a generator whose clock the program sets: nothing waits, and no ID comes twice."""
 
     def with_one(value, other, _options):
         ids = open_manual("twitter datacenter=1 worker=1 lag=1s")

@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import house
 
 # Doc comments that begin otherwise, by language. These figures may only fall.
-ALLOWED = {"rs": 139, "py": 23, "ts": 0}
+ALLOWED = {"rs": 0, "py": 0, "ts": 0}
 # Later commits follow the rule on subjects.
 FIRST_JUDGED = "dd7e906"
 SUBJECT_MAX = 72

@@ -22,10 +22,10 @@ pub(in super::super) struct MergeAudit {
     /// The column of CSV and TSV files
     #[arg(long, value_name = "NAME", default_value = "id")]
     pub(super) column: String,
-    /// What databases are asked, in a transaction that writes nothing; it gives one column
+    /// The query for databases, run in a read-only transaction; it returns one column
     #[arg(long, value_name = "SQL")]
     pub(super) query: Option<String>,
-    /// Where the report is written: report.html, duplicates.csv, and what --remap makes
+    /// The folder of the report: report.html, duplicates.csv, and what --remap makes
     #[arg(long, value_name = "DIR", default_value = "merge-audit")]
     pub(super) out: PathBuf,
     /// The sources share their generators, or one store: that a node number is in several of them is no finding
@@ -44,7 +44,7 @@ pub(in super::super) struct MergeAudit {
     /// Stop at the first line that is no ID
     #[arg(long)]
     pub(super) strict: bool,
-    /// For IDs that are in memory at a time: 512M, 2G; the rest is on disk, 16 bytes for each ID
+    /// The memory for IDs at a time: 512M, 2G; the rest is on disk, 16 bytes for each ID
     #[arg(long, value_name = "SIZE", default_value = "1G")]
     pub(super) memory: String,
     /// The folder for that, and for what a resume uses [default: work in --out]

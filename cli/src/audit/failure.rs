@@ -9,7 +9,7 @@ pub(super) type Outcome<T> = Result<T, Failure>;
 
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// What the core refuses: a layout, a spec, a store, a broken line under `--strict`.
+    /// A refusal of the core: a layout, a spec, a store, a broken line under `--strict`.
     Core(Error),
     /// A source that cannot be read or understood.
     Input(String),
@@ -32,12 +32,12 @@ impl Failure {
         }
     }
 
-    /// For `map_err`: a source named `name` could not be read.
+    /// Maps the error of a source named `name` that could not be read.
     pub(super) fn input(name: &str) -> impl Fn(io::Error) -> Failure {
         move |error| Failure::Input(format!("the source {name} cannot be read: {error}"))
     }
 
-    /// For `map_err`: what is at `path` could not be written, or read back.
+    /// Maps the error of a file at `path` that could not be written, or read back.
     pub(super) fn output(path: &std::path::Path) -> impl Fn(io::Error) -> Failure {
         move |error| Failure::Output(format!("{}: {error}", path.display()))
     }

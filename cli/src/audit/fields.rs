@@ -18,10 +18,10 @@ pub(super) struct Fields {
 
 /// Counters from 1, and clocks that were never set, seem to be from so soon after the epoch.
 const EARLY_MS: i64 = 3_600_000;
-/// What is stamped up to so much later than now may be of a machine whose clock is fast.
+/// The time by which an ID's stamp may lie after now: the machine's clock may be fast.
 const LATE_MS: i64 = 60_000;
 
-/// When an ID seems to be from.
+/// The time that an ID seems to be from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     Early,

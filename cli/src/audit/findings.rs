@@ -1,4 +1,4 @@
-//! What an audit finds: in words that say what it means and what mends it.
+//! The findings of an audit: their meaning, and the fix.
 
 use super::fields::Fields;
 use super::number::Broken;
@@ -191,7 +191,7 @@ fn instant(fields: &Fields, sample: &Sample) -> String {
     sample.examples.first().and_then(|example| fields.time(example.id)).map(show_instant).unwrap_or_default()
 }
 
-/// What the order of a source says, for the table of sources.
+/// Describes the order of a source, for the table of sources.
 pub(super) fn order(says: Says) -> &'static str {
     match says {
         Says::Sorted => "sorted by ID",

@@ -161,7 +161,7 @@ impl Audit<'_> {
         (step, columns.collect())
     }
 
-    /// How many node numbers there are, and those with the most IDs.
+    /// The count of node numbers, and those with the most IDs.
     fn nodes_by_ids(&self) -> (usize, Vec<Stack>) {
         let mut nodes: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for ((node, source), times) in &self.tally.nodes {

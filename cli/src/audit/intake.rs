@@ -10,7 +10,7 @@ use frazil::admin::shown;
 use frazil::{Error, ErrorKind};
 use std::time::Instant;
 
-/// What goes to the sorter: a source's records up to a place in it.
+/// The input of the sorter: a source's records up to a place in it.
 pub(super) struct Batch {
     pub(super) source: usize,
     pub(super) records: Vec<Record>,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the program was asked to end.
+/// Returns whether the program was asked to end.
 pub(super) fn is_wanted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }
@@ -55,7 +55,7 @@ mod signals {
     }
 }
 
-/// Where there are no such signals the process ends at once; what is complete is used by the next run all the same.
+/// Does nothing where there are no such signals: the process ends at once, and what is complete is used by the next run all the same.
 #[cfg(not(unix))]
 mod signals {
     pub(in super::super) struct Watch;

@@ -1,4 +1,4 @@
-//! The same for programs. IDs are strings: a JSON number would be rounded by JavaScript.
+//! The findings for programs. IDs are strings: a JSON number would be rounded by JavaScript.
 
 use super::findings;
 use super::order::Says;

@@ -75,7 +75,7 @@ pub(super) fn main(arguments: &MergeAudit, width: Option<usize>, out: &mut dyn W
     }
 }
 
-/// Whether nothing was found.
+/// Returns whether nothing was found.
 fn run(arguments: &MergeAudit, width: Option<usize>, to: &mut dyn Write, err: &mut dyn Write) -> Outcome<bool> {
     let (layout, start) = parse_layout(&arguments.layout)?;
     let fields = Fields::new(&layout, start, system_ms());

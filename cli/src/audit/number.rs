@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with a line.
+/// The defect of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Broken {

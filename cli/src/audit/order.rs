@@ -24,7 +24,7 @@ pub(super) struct Order {
     line: u64,
 }
 
-/// What the order of a source says.
+/// The verdict on the order of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Says {
     /// One ID, or sorted by ID.

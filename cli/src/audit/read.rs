@@ -14,11 +14,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// How sources are read.
+/// The options for reading sources.
 pub(super) struct How<'a> {
     pub(super) fields: &'a Fields,
     pub(super) column: &'a str,
-    /// What databases are asked; nothing where there is none.
+    /// The query for databases; `None` where there is none.
     pub(super) query: &'a str,
     pub(super) strict: bool,
     /// Bytes for the records that are in memory.
@@ -60,7 +60,7 @@ pub(super) fn read(sources: &[Source], how: &How<'_>, work: Work, progress: &mut
     }
 }
 
-/// What a resume need not do again.
+/// The work that a resume need not do again.
 pub(super) fn kept(work: &Work) -> String {
     if work.kept() == 0 {
         return "stopped; nothing is kept, as of a query nothing is: the same command begins anew".to_owned();

@@ -1,4 +1,4 @@
-//! What was found while a source was read: how much, what was broken, and the order.
+//! The results of reading a source: its size, its broken lines, and its order.
 
 use super::number::Broken;
 use super::order::Order;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// So many broken lines of a source are shown.
 const SHOWN: usize = 20;
 
-/// Where reading goes on. A file of text has a byte and a line, CSV a row as well.
+/// The position at which reading continues. A file of text has a byte and a line, CSV a row as well.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) byte: u64,

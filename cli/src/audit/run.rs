@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The checksum of a run, with the tables that make it fastest.
 static CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// What a complete run holds.
+/// The content of a complete run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) name: String,
@@ -24,13 +24,13 @@ impl Run {
         folder.join(&self.name)
     }
 
-    /// Whether the file is there in its length; what it holds is checked as it is read.
+    /// Returns whether the file exists with its full length; its content is checked as it is read.
     pub(super) fn is_there(&self, folder: &Path) -> bool {
         fs::metadata(self.path(folder)).is_ok_and(|file| file.len() == self.records * Record::BYTES as u64)
     }
 }
 
-/// What is written at once, and checked at once: a checksum of sixteen bytes costs nearly that of a thousand.
+/// The unit of writing and checking: a checksum of sixteen bytes costs nearly that of a thousand.
 const CHUNK: usize = 1 << 18;
 
 pub(super) struct Writer {

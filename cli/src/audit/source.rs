@@ -1,4 +1,4 @@
-//! What is read: a file of lines, a column of CSV, or a query's rows.
+//! A source of IDs: a file of lines, a column of CSV, or a query's rows.
 
 use super::super::screen::plain;
 use super::failure::{Failure, Outcome};
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 
 #[derive(Debug)]
 pub(super) struct Source {
-    /// As it is shown: without a secret.
+    /// The source for people, without a secret.
     pub(super) name: String,
     pub(super) kind: Kind,
 }
@@ -60,7 +60,7 @@ impl Source {
         matches!(self.kind, Kind::Query(_))
     }
 
-    /// What tells that the file is the same later; `None` for a query.
+    /// The identity by which the file is recognised later; `None` for a query.
     pub(super) fn identity(&self) -> Outcome<Option<Identity>> {
         let (Kind::Text(path) | Kind::Csv { path, .. }) = &self.kind else { return Ok(None) };
         let at = Failure::input(&self.name);

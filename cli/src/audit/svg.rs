@@ -38,7 +38,7 @@ pub(super) fn colour(series: usize) -> usize {
     series.min(COLOURS - 1)
 }
 
-/// What is special in XML.
+/// The characters that are special in XML.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! What all IDs in order say: repeats, times, node numbers, sequences.
+//! The statistics of all IDs in order: repeats, times, node numbers, sequences.
 
 use super::fields::{Fields, Taken, When};
 use super::record::{Record, Sample};
@@ -12,7 +12,7 @@ const MOST_NODES: usize = 1 << 20;
 pub(super) const BUCKETS: usize = 64;
 const ROOMY: usize = 1024;
 
-/// Of one source.
+/// The statistics of one source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) ids: u64,
@@ -29,7 +29,7 @@ pub(super) struct Part {
     pub(super) repeated: u64,
     /// IDs that an earlier source has.
     pub(super) taken: u64,
-    /// Of what fits: the times of the first and the last.
+    /// The times of the first and the last ID that fit.
     pub(super) times: Option<(i64, i64)>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Use {
     pub(super) last_ms: i64,
 }
 
-/// Where an ID is that stands in several rows.
+/// The places of an ID that stands in several rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Duplicate {
     pub(super) id: u64,
@@ -56,7 +56,7 @@ pub(super) struct Repeat {
     pub(super) source: usize,
 }
 
-/// What a record adds to the lists of duplicates.
+/// Adds a record to the lists of duplicates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     /// The first place of the ID, where this is its second.
@@ -76,7 +76,7 @@ pub(super) struct Tally<'a> {
     pub(super) too_many_nodes: bool,
     /// Days since 1970, and the IDs of each source.
     pub(super) days: BTreeMap<i64, Vec<u64>>,
-    /// For each source, how many sequences lie in each of the [`BUCKETS`] parts of the range.
+    /// The number of sequences of each source in each of the [`BUCKETS`] parts of the range.
     pub(super) sequences: Vec<[u64; BUCKETS]>,
     sequence_shift: u32,
     /// Ticks in which several sources have IDs of a node number.
@@ -93,7 +93,7 @@ pub(super) struct Tally<'a> {
     is_in_several: bool,
     /// The first of them.
     pub(super) examples: Vec<Duplicate>,
-    /// How many IDs the later of two sources has that the earlier one has.
+    /// The number of IDs that the later of two sources shares with the earlier one.
     pub(super) pairs: BTreeMap<(usize, usize), u64>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Whether several sources have IDs of one node number in one tick.
+    /// True if several sources have IDs of one node number in one tick.
     #[inline]
     fn meeting(&mut self, source: usize, tick: u64, node: u64) {
         if tick != self.tick {

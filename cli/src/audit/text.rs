@@ -31,7 +31,7 @@ impl Audit<'_> {
     }
 }
 
-/// What was found, and made.
+/// The findings, and the files that were written.
 struct Told<'a>(&'a Audit<'a>);
 
 impl Display for Told<'_> {

@@ -15,7 +15,7 @@ const MANIFEST: &str = "manifest.json";
 /// Tells that a folder is an audit's, too.
 const LOCK: &str = "merge-audit.lock";
 
-/// What tells that a file is the same, and unchanged.
+/// The identity of a file that is the same, and unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) path: String,
@@ -23,17 +23,17 @@ pub(super) struct Identity {
     pub(super) inode: u64,
     pub(super) bytes: u64,
     pub(super) modified_ns: u64,
-    /// When it was last touched at all: `cp -p` and `touch` set the other time as they like. 0 where there is no such time.
+    /// The time of its last change of any kind: `cp -p` and `touch` set the other time as they like. 0 where there is no such time.
     pub(super) changed_ns: i64,
 }
 
-/// How far a source was read.
+/// The position up to which a source was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     /// `None` for a query, which is made anew.
     pub(super) identity: Option<Identity>,
     pub(super) runs: Vec<Run>,
-    /// What was found in what the runs hold, and where they end.
+    /// The findings in the runs' content, and the position at which they end.
     pub(super) reading: Reading,
     pub(super) place: Place,
     pub(super) complete: bool,
@@ -177,7 +177,7 @@ impl Drop for Work {
     }
 }
 
-/// Whether it is the name of a run: `run-7`, `merged-0`.
+/// Returns whether it is the name of a run: `run-7`, `merged-0`.
 fn is_run(name: &str) -> bool {
     let number = name.strip_prefix("run-").or_else(|| name.strip_prefix("merged-"));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

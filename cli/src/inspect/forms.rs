@@ -1,8 +1,8 @@
-//! What a text may be: a number in some form, or an ID of 96 bits and more.
+//! The possible forms of a text: a number in some form, or an ID of 96 bits and more.
 
 use frazil::{Id, ObjectId, TextFormat, Uuid, parse_uuid, uuid_unix_ms};
 
-/// What stands there.
+/// The value of the text.
 pub(super) enum Form {
     /// A number, how it is written, how seldom such a text would be written so by chance, and the system that what is around it names.
     Number { id: Id, how: &'static str, chance: f64, of: Option<&'static str> },
@@ -19,7 +19,7 @@ pub(super) struct Other {
     pub(super) about: String,
 }
 
-/// How a number is written that has been a double.
+/// The forms of a number that has been a double.
 pub(super) const DOUBLE: &str = "a double";
 const BASE32: &[u8] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -185,7 +185,7 @@ fn of_unsigned(number: u64, how: &'static str) -> Form {
     }
 }
 
-/// What a spreadsheet, or a program that prints doubles, makes of an ID.
+/// Reads an ID as a spreadsheet, or a program that prints doubles, writes it.
 fn scientific(text: &str) -> Option<Form> {
     let (digits, exponent) = text.split_once(['e', 'E'])?;
     let (whole, fraction) = digits.split_once('.')?;

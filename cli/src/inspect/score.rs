@@ -1,4 +1,4 @@
-//! How likely a system is to have made an ID: Bayes' rule over what is known of when, where and how IDs are made.
+//! The likelihood that a system made an ID, by Bayes' rule from what is known of its IDs.
 //!
 //! Every system gives every number a probability: of its tick, times that of its node fields, times that of its sequence. A system's share is its part of
 //! the sum. What goes in are rules about systems in general, no knowledge of single IDs:
@@ -20,7 +20,7 @@ const LATELY: f64 = 0.3;
 const SKEWED: f64 = 0.001;
 const FUTURE: f64 = 0.000_1;
 const CENTURY_MS: f64 = 100.0 * 365.0 * DAY_MS;
-/// How much emptier the first day is than any other.
+/// The factor by which the first day is emptier than any other.
 const FIRST_DAY: f64 = 0.02;
 /// The part of node numbers that are counted from 0, where that is usual, and where others are.
 const COUNTED: f64 = 0.95;
@@ -65,7 +65,7 @@ fn time_density(system: &System, unix_ms: i64, now_ms: i64) -> f64 {
     if ((unix_ms - system.layout.epoch_ms()) as f64) < DAY_MS { density * FIRST_DAY } else { density }
 }
 
-/// Of a number below `count`, the rarer the larger.
+/// The likelihood of a number below `count`, which falls with its size.
 fn small(number: u64, count: u64) -> f64 {
     let count = count as f64;
     ((number as f64 + 2.0) / (number as f64 + 1.0)).ln() / (count + 1.0).ln()

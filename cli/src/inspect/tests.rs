@@ -14,14 +14,14 @@ fn inspect(text: &str) -> Inspection {
     Inspection::new(text, NOW).unwrap()
 }
 
-/// How a reading of these bits fares: its place, from 1, its rank, and how many share the first rank.
+/// The result of a reading of these bits: its place, from 1, its rank, and how many share the first rank.
 fn place(inspection: &Inspection, layout: &Layout) -> Option<(usize, usize, usize)> {
     let at = inspection.readings.iter().position(|reading| reading.shape == layout.shape() && reading.how == "decimal")?;
     let shared = inspection.readings.iter().filter(|reading| reading.rank == 1).count();
     Some((at + 1, inspection.readings[at].rank, shared))
 }
 
-/// How a fleet numbers its nodes.
+/// A fleet's way of numbering its nodes.
 #[derive(Clone, Copy, Debug)]
 enum Nodes {
     /// From 0, as most do: below 32 in each field.
@@ -54,7 +54,7 @@ fn random_id(preset: &str, layout: &Layout, nodes: Nodes, random: &mut Rng) -> S
     layout.compose(unix_ms, &fields, sequence).unwrap().to_string()
 }
 
-/// Of `count` random IDs: the parts whose preset comes first, and whose preset has rank 1; and how many share that rank.
+/// The parts of `count` random IDs whose preset comes first, and has rank 1; and the number that share that rank.
 fn shares(preset: &str, nodes: Nodes, count: usize, random: &mut Rng) -> (f64, f64, f64) {
     let layout = Layout::parse(preset).unwrap();
     let (mut first, mut shared, mut size) = (0, 0, 0);

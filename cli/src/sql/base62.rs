@@ -1,11 +1,11 @@
 //! Base62 in arithmetic that every database has.
 
 pub(super) const DIGITS: &str = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// What 2^63 - 1 is.
+/// The text of 2^63 - 1.
 pub(super) const LAST: &str = "AzL8n0Y58m7";
 pub(super) const WIDTH: u32 = 11;
 
-/// What each digit counts, from the most significant.
+/// The value of each digit, from the most significant.
 pub(super) fn powers() -> impl Iterator<Item = u64> {
     (0..WIDTH).rev().map(|place| 62_u64.pow(place))
 }

@@ -14,7 +14,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     define,
 };
 
-/// What is refused is cast to a number, which it is not: `error` has a side effect, and no index takes an expression that has one.
+/// Casts a refused value to a number, which it is not: `error` has a side effect, and no index takes an expression that has one.
 fn refuse(Refusal { code, why }: Refusal, value: &str) -> String {
     format!("('frazil: {}: ' || {value} || ' {why}')::BIGINT", code.name())
 }

@@ -1,4 +1,4 @@
-//! What an operator does about a tag whose store went back.
+//! An operator's remedy for a tag whose store went back.
 #![cfg(unix)]
 
 use frazil::{ErrorKind, Numbers, Segment};

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-/// As long as there is less, it may wait for more.
+/// The size below which it may wait for more.
 const MOST: usize = 16 * 1024;
 /// HTTP/2 gathers its frames itself.
 const HTTP_2: &[u8] = b"PRI ";
@@ -20,12 +20,12 @@ const HTTP_2: &[u8] = b"PRI ";
 pub struct Pipeline<S> {
     /// Only `drop` takes it.
     stream: Option<S>,
-    /// What is kept back.
+    /// The bytes that are kept back.
     held: Vec<u8>,
-    /// How much of it is sent.
+    /// The number of them that are sent.
     sent: usize,
     state: State,
-    /// Whether something was written since the last flush.
+    /// True if something was written since the last flush.
     wrote: bool,
     asks: Asks,
     /// The bytes that the stream has taken.
@@ -33,7 +33,7 @@ pub struct Pipeline<S> {
     left: Option<oneshot::Sender<Left<S>>>,
 }
 
-/// What hyper leaves of a connection. It ends one that was broken, or asked to be upgraded, without sending what is kept back, and closes
+/// The rest of a connection after hyper. It ends one that was broken, or asked to be upgraded, without sending what is kept back, and closes
 /// it without a word.
 pub struct Left<S> {
     pub stream: S,
@@ -42,7 +42,7 @@ pub struct Left<S> {
     pub is_quiet: bool,
 }
 
-/// What the client has to send.
+/// The next act of the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asks {
     /// Something came, and has no answer.

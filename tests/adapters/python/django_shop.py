@@ -46,7 +46,7 @@ def statements():
 
 
 def manage(*arguments, **environment):
-    """What manage.py prints, which must succeed."""
+    """Returns what manage.py prints; it must succeed."""
     done = subprocess.run(
         [sys.executable, "manage.py", *arguments],
         check=False, cwd=PROJECT, capture_output=True, text=True, timeout=300,

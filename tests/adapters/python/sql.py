@@ -24,7 +24,7 @@ def url(database, folder, driver=None):
 
 @contextlib.contextmanager
 def statements(engine):
-    """What the engine sends meanwhile: the text of each statement. A driver's executemany is one."""
+    """Records what the engine sends meanwhile: the text of each statement. A driver's executemany is one."""
     sent = []
 
     def sending(_connection, _cursor, statement, _parameters, _context, _many):

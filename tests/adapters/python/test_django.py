@@ -74,7 +74,7 @@ def database(request):
 
 @pytest.fixture(params=ALIASES)
 def committing(request):
-    """The same for a test with transactions of its own; it removes what it has written."""
+    """A fixture for a test with transactions of its own; it removes what it has written."""
     routing.alias = ALIASES[request.param]
     yield request.param
     for model in (Comment, Item, Category, Tag, Customer):
@@ -82,7 +82,7 @@ def committing(request):
 
 
 def is_new(id):
-    """Whether an ID was minted within the last minutes."""
+    """Returns whether an ID was minted within the last minutes."""
     return isinstance(id, int) and datetime.datetime.now(datetime.UTC) - created_at(id) < datetime.timedelta(minutes=10)
 
 
@@ -832,7 +832,7 @@ def test_threads_open_one_generator():
 
 
 def in_forked_child(work):
-    """What a call in a forked child returns, as JSON."""
+    """Returns what a call in a forked child returns, as JSON."""
     reader, writer = os.pipe()
     if not (child := os.fork()):
         try:

@@ -1,4 +1,4 @@
-"""What the adapters ask of an installation."""
+"""The adapters' requirements for an installation."""
 
 import re
 import subprocess

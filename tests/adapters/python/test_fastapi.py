@@ -30,7 +30,7 @@ class Item(BaseModel):
 
 
 class Row:
-    """As an ORM returns it."""
+    """A row as an ORM returns it."""
 
     id, parent, tags = ID, None, [ID]
 

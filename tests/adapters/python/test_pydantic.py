@@ -29,7 +29,7 @@ class Item(BaseModel):
 
 
 def why(call, *arguments):
-    """What the one error of a call says."""
+    """Returns the text of the one error of a call."""
     with pytest.raises(ValidationError) as refused:
         call(*arguments)
     [error] = refused.value.errors()

@@ -73,7 +73,7 @@ def user_and_item(base, default=IDS):
 
 
 def refusal(call):
-    """What frazil says to a statement that SQLAlchemy gave up."""
+    """Returns frazil's error for a statement that SQLAlchemy gave up."""
     with pytest.raises(StatementError) as refused:
         call()
     assert isinstance(refused.value.orig, frazil.FrazilError), refused.value

@@ -1,4 +1,4 @@
-"""What mypy must accept of a program that uses the adapters; a line with an ignore must not pass."""
+"""A program with the adapters that mypy must accept; a line with an ignore must not pass."""
 
 from datetime import UTC, datetime
 from typing import Any, assert_type

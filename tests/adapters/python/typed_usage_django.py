@@ -1,4 +1,4 @@
-"""What mypy knows of frazil.django beside Django's stubs."""
+"""A program with frazil.django for mypy, beside Django's stubs."""
 
 import datetime
 from typing import assert_type

@@ -49,7 +49,7 @@ class Item(models.Model):
 
 
 class Book(Item):
-    """Of a table of its own."""
+    """A model with a table of its own."""
 
     pages = models.IntegerField(default=0)
 

@@ -1,4 +1,4 @@
-"""What Django's own test classes do with such keys; test_django.py runs this by `manage.py test`."""
+"""Django's own test classes with such keys; test_django.py runs this by `manage.py test`."""
 
 from django.db import transaction
 from django.test import TestCase, TransactionTestCase
