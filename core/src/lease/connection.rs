@@ -175,7 +175,7 @@ impl Connection {
     /// One call of the store for a lease, which takes at most `timeout`.
     ///
     /// # Errors
-    /// `STORE_*`; `INTERNAL` for a panic, which must not end what else uses the line.
+    /// `STORE_*`; `INTERNAL` for a panic, which must not end other uses of the connection.
     pub(super) fn call<T>(&self, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
         self.ask(For::Lease, timeout, work)
     }
@@ -184,7 +184,7 @@ impl Connection {
     /// unnoticed, as when the server was restarted.
     ///
     /// # Errors
-    /// As [`call`](Line::call).
+    /// As [`call`](Connection::call).
     pub(super) fn call_repeatable<T>(&self, timeout: Duration, work: impl Fn(&mut dyn Store) -> Result<T>) -> Result<T> {
         let mut link = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |store: &mut (dyn Store + 'static), timeout| {
@@ -197,7 +197,7 @@ impl Connection {
     /// One call of the store for a tag, which takes at most `timeout`, and less where there are leases.
     ///
     /// # Errors
-    /// As [`call`](Line::call).
+    /// As [`call`](Connection::call).
     pub(crate) fn call_for_tag<T>(&self, tag: &str, timeout: Duration, work: impl FnOnce(&mut dyn Store) -> Result<T>) -> Result<T> {
         self.ask(For::Tag(tag), self.limit(timeout), work)
     }
@@ -211,10 +211,10 @@ impl Connection {
         self.named(link.call(who, timeout, || self.address.connect(timeout), work))
     }
 
-    /// One call of another system's table, as [`call_for_tag`](Line::call_for_tag).
+    /// One call of another system's table, as [`call_for_tag`](Connection::call_for_tag).
     ///
     /// # Errors
-    /// As [`call`](Line::call).
+    /// As [`call`](Connection::call).
     pub(crate) fn call_table<T>(
         &self,
         tag: &str,

@@ -1,11 +1,11 @@
 //! Node numbers that are leased: the window protocol, and the worker that drives it.
 //!
-//! `record` is what a store holds, `candidates` which numbers a spec allows, `contract` what else it
-//! asks. `protocol` is the protocol as a state machine (see there for the terms). A `worker` is what a process has for each store: a thread, which reaches
-//! the store by its `connection`, and a `lease_task` for each lease, where the holder, the generator (`shared`) and the calls that wait
-//! (`visit`) meet; and for each tag of a segment a task (`tasks`). `environment` is what differs between processes, and what a simulation
-//! replaces; `root` holds the workers of this process. `accept` is what an operator
-//! does after a store was replaced.
+//! - `record` is the content of a store, `candidates` the numbers that a spec allows, `contract` its other terms.
+//! - `protocol` is a state machine without I/O; its page has the argument and the terms.
+//! - `worker` is a process's thread for one store, which it reaches by its `connection`; `schedule` finds what is due.
+//! - `lease_task` is one lease: the protocol, the generator (`shared`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
+//! - `environment` is what a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
+//! - `accept` is an operator's remedy for a store that was replaced.
 
 #[cfg(feature = "admin")]
 mod accept;

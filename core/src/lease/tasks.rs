@@ -1,4 +1,4 @@
-//! Duties: the work of a worker's thread beside its leases, each piece when it is due. Tags' ranges are fetched this way.
+//! Tasks: the work of a worker's thread beside its leases, in short pieces. Tags' ranges are fetched this way.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
