@@ -3,7 +3,7 @@
 use super::contract::Contract;
 use super::lease_task::LeaseTask;
 use super::shared::SharedGenerator;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,14 +12,15 @@ use std::time::Duration;
 /// The lease tasks of one store. None of the lookups that a call or the worker's thread makes looks at all of them.
 #[derive(Default)]
 pub(super) struct Schedule {
-    places: BTreeMap<u64, Place>,
+    /// In the order of their numbers, which only grow. Vectors, because maps would cost kilobytes of code each.
+    places: Vec<Place>,
     queue: BTreeSet<Turn>,
     /// The number of turns that were given.
     turns: u64,
-    /// The tasks by the hash of their namespace.
-    namespaces: BTreeSet<(u64, u64)>,
+    /// The tasks by the hash of their namespace, sorted.
+    namespaces: Vec<(u64, u64)>,
     /// The time limits of their calls, and how many tasks have each.
-    timeouts: BTreeMap<Duration, usize>,
+    timeouts: Vec<(Duration, usize)>,
 }
 
 struct Place {
@@ -52,17 +53,17 @@ impl Schedule {
 
     /// In the order in which they were added.
     pub(super) fn iter(&self) -> impl Iterator<Item = &LeaseTask> {
-        self.places.values().map(|place| &*place.task)
+        self.places.iter().map(|place| &*place.task)
     }
 
     /// A change that makes a task due is followed by a [`call`](Schedule::call).
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LeaseTask> {
-        self.places.values_mut().map(|place| &mut *place.task)
+        self.places.iter_mut().map(|place| &mut *place.task)
     }
 
     /// A change that makes a task due is followed by a [`call`](Schedule::call).
     pub(super) fn get(&mut self, number: u64) -> Option<&mut LeaseTask> {
-        self.places.get_mut(&number).map(|place| &mut *place.task)
+        self.place(number).map(|place| &mut *place.task)
     }
 
     /// The task that keeps a shared generator, or gives its number back.
@@ -75,36 +76,43 @@ impl Schedule {
     /// The task whose lease a caller with this contract may share.
     pub(super) fn serving(&mut self, contract: &Contract) -> Option<&mut LeaseTask> {
         let hash = hash(&contract.namespace);
-        let mut numbers = self.namespaces.range((hash, 0)..=(hash, u64::MAX)).map(|(_, number)| *number);
-        let number = numbers.find(|number| self.places[number].task.may_serve(contract))?;
-        self.get(number)
+        let first = self.namespaces.partition_point(|place| *place < (hash, 0));
+        let mut numbers = self.namespaces[first..].iter().take_while(|(of, _)| *of == hash).map(|(_, number)| *number);
+        let at = numbers.find_map(|number| self.at(number).filter(|at| self.places[*at].task.may_serve(contract)))?;
+        Some(&mut self.places[at].task)
     }
 
     /// Adds a task, which is due at once.
     pub(super) fn add(&mut self, task: LeaseTask, now_ms: u64) -> &mut LeaseTask {
         let number = task.number;
-        self.namespaces.insert((hash(&task.contract.namespace), number));
-        *self.timeouts.entry(task.contract.call_timeout()).or_default() += 1;
-        self.places.insert(number, Place { task: Box::new(task), turn: None });
+        let namespace = (hash(&task.contract.namespace), number);
+        self.namespaces.insert(self.namespaces.partition_point(|place| *place < namespace), namespace);
+        let timeout = task.contract.call_timeout();
+        match self.timeouts.iter_mut().find(|(limit, _)| *limit == timeout) {
+            Some((_, count)) => *count += 1,
+            None => self.timeouts.push((timeout, 1)),
+        }
+        self.places.push(Place { task: Box::new(task), turn: None });
         self.call(number, now_ms);
         self.get(number).expect("just added")
     }
 
     pub(super) fn remove(&mut self, number: u64) {
-        let Some(Place { task, turn }) = self.places.remove(&number) else { return };
+        let Some(at) = self.at(number) else { return };
+        let Place { task, turn } = self.places.remove(at);
         turn.map(|turn| self.queue.remove(&turn));
-        self.namespaces.remove(&(hash(&task.contract.namespace), number));
+        self.namespaces.retain(|(_, of)| *of != number);
         let timeout = task.contract.call_timeout();
-        let left = self.timeouts.get_mut(&timeout).expect("counted when it was added");
-        *left -= 1;
-        if *left == 0 {
-            self.timeouts.remove(&timeout);
-        }
+        self.timeouts.retain_mut(|(limit, count)| {
+            *count -= usize::from(*limit == timeout);
+            *count > 0
+        });
     }
 
     /// Makes a task due at an instant, or when it is due already if that is before.
     pub(super) fn call(&mut self, number: u64, due: u64) {
-        let Some(place) = self.places.get_mut(&number) else { return };
+        let Some(at) = self.at(number) else { return };
+        let place = &mut self.places[at];
         let before = place.turn.take();
         before.map(|turn| self.queue.remove(&turn));
         self.turns += 1;
@@ -120,7 +128,7 @@ impl Schedule {
     pub(super) fn take(&mut self, now_ms: u64) -> Option<&mut LeaseTask> {
         let turn = self.fronts().into_iter().flatten().find(|turn| turn.due <= now_ms)?;
         self.queue.remove(&turn);
-        let place = self.places.get_mut(&turn.number).expect("what is queued has a place");
+        let place = self.place(turn.number).expect("what is queued has a place");
         place.turn = None;
         Some(&mut place.task)
     }
@@ -128,6 +136,14 @@ impl Schedule {
     /// Returns when the next task is due.
     pub(super) fn next(&self) -> Option<u64> {
         self.fronts().into_iter().flatten().map(|turn| turn.due).min()
+    }
+
+    fn at(&self, number: u64) -> Option<usize> {
+        self.places.binary_search_by_key(&number, |place| place.task.number).ok()
+    }
+
+    fn place(&mut self, number: u64) -> Option<&mut Place> {
+        self.at(number).map(|at| &mut self.places[at])
     }
 
     /// The first of those that are ending, and the first of those that are open.
@@ -138,7 +154,7 @@ impl Schedule {
 
     /// The shortest time limit of a call.
     pub(super) fn shortest_call(&self) -> Option<Duration> {
-        self.timeouts.first_key_value().map(|(timeout, _)| *timeout)
+        self.timeouts.iter().map(|(timeout, _)| *timeout).min()
     }
 }
 

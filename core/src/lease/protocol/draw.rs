@@ -16,7 +16,6 @@
 
 use super::super::candidates::Candidates;
 use crate::store::{MOST_TOGETHER, Which};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The most candidates that are all read at once; also the size of a part of a scan.
@@ -85,10 +84,14 @@ impl Draw {
         for octave in 0..=octaves {
             let size = 1 << octave.saturating_sub(1);
             let first = if octave == 0 { 0 } else { size };
-            let mut indices = BTreeSet::new();
+            let mut indices = Vec::new();
             while (indices.len() as u64) < most.min(size) {
-                indices.insert(first + if size <= most { indices.len() as u64 } else { random.u64(..size) });
+                let index = first + if size <= most { indices.len() as u64 } else { random.u64(..size) };
+                if !indices.contains(&index) {
+                    indices.push(index);
+                }
             }
+            indices.sort_unstable();
             let weight = size / indices.len() as u64;
             drawn.extend(indices.into_iter().map(|index| Drawn { node: candidates.nth(index), octave, weight }));
         }
