@@ -47,17 +47,18 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
 fn crowd(line: &str, count: usize) -> Vec<End> {
     let ((mut gate, open), (mut told, mut tell)) = (pipe().unwrap(), pipe().unwrap());
     let fork = |_| {
-        // Safe: the child runs on this thread alone, and ends without unwinding.
+        // SAFETY: the child runs on this thread alone, and ends without unwinding.
         let child = unsafe { libc::fork() };
         assert!(child >= 0, "{}", std::io::Error::last_os_error());
         if child == 0 {
-            // The gate opens when its last writer has closed it.
+            // SAFETY: the child's own copy, which it does not use again. The gate opens when its last writer has closed it.
             unsafe { libc::close(open.as_raw_fd()) };
             let _ = gate.read(&mut [0]);
             let (ms, failed) = start(line);
             let failed: String = failed.replace('\n', " ").chars().take(800).collect();
             // Shorter than what a pipe takes at once.
             let _ = tell.write_all(format!("{ms} {failed}\n").as_bytes());
+            // SAFETY: nothing of the child is to be dropped.
             unsafe { libc::_exit(0) };
         }
         child
@@ -67,6 +68,7 @@ fn crowd(line: &str, count: usize) -> Vec<End> {
     let mut text = String::new();
     told.read_to_string(&mut text).unwrap();
     for child in children {
+        // SAFETY: a child of this process; no status is written.
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     }
     let end = |said: &str| {
