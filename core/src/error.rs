@@ -147,6 +147,7 @@ impl Error {
     }
 
     /// Marks the refusal of a store that has too much to do: a later attempt may succeed.
+    #[allow(dead_code, reason = "only a server is busy, and there may be no client of any")]
     pub(crate) fn retry_soon(self) -> Self {
         self.retry_in(FIRST_PAUSE)
     }
