@@ -58,7 +58,7 @@ pub struct Record {
     pub server: String,
     /// The numbers that are this store's.
     pub lattice: Lattice,
-    /// The first number that was not handed out; above [`LAST`] when all were.
+    /// The first number that was not handed out; above 2^63 - 1 when all were.
     pub next: u64,
 }
 

@@ -63,7 +63,7 @@ pub enum Which {
     All,
     /// The one of this number.
     One(u64),
-    /// Those of these numbers, at most [`MOST_TOGETHER`], in one question.
+    /// Those of these numbers, at most 128, in one question.
     These(Arc<[u64]>),
     /// Some of them, so few that no store is busy for long: the first ones with 0, and then those from [`Loaded::next`] on. A slot that
     /// stands all the time is in one of the pages, or in several.
