@@ -365,7 +365,7 @@ def test_a_server_without_a_lease_is_not_ready(tmp_path):
     with Replica(tmp_path, f"orders={spec}") as server:
         assert server.ids("orders", 1)
         # Its record is removed, as no operator should: the other process finds the number free.
-        record, = (file for file in (tmp_path / "store").rglob("5*") if file.is_file())
+        (record,) = (file for file in (tmp_path / "store").rglob("5*") if file.is_file())
         record.unlink()
         with frazil.Snowflake(spec):
             assert process.await_true(lambda: "lease.lost" in [event["event"] for event in server.events()], PATIENCE_S)
