@@ -3,7 +3,7 @@
 use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
 use frazil::admin::lease::{Contract, Meta, Overlap, accept, begin, first_wait, set_back};
-use frazil::admin::store::{Address, Loaded, Store, Swap, Swapped, Which};
+use frazil::admin::store::{Address, Loaded, Store, Swap, Swapped, Which, merged};
 use frazil::admin::{Source, check_namespace, plan, resolve, system_ms};
 use frazil::{Error, ErrorKind, Result, Spec, show_instant};
 use serde_json::json;
@@ -156,12 +156,7 @@ fn all(store: &mut dyn Store, namespace: &str) -> Result<Loaded> {
         let mut page = store.load(namespace, Which::Page(first))?;
         slots.append(&mut page.slots);
         let Some(next) = page.next else {
-            // A page may repeat a slot, and a later one is newer.
-            slots.sort_by_key(|(node, _)| *node);
-            slots.reverse();
-            slots.dedup_by_key(|(node, _)| *node);
-            slots.reverse();
-            return Ok(Loaded { slots, ..page });
+            return Ok(Loaded { slots: merged(slots), ..page });
         };
         first = next;
     }

@@ -47,6 +47,8 @@ pub(crate) use table::{Rest, Row, Rows, Table};
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::nearest::did_you_mean;
 use crate::secret::{self, Secret};
+#[cfg(any(feature = "redis", feature = "admin"))]
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,6 +99,12 @@ pub struct Loaded {
 fn next_page(which: &Which, slots: &[(u64, String)]) -> Option<u64> {
     let last = slots.last().filter(|_| matches!(which, Which::Page(_)) && slots.len() == PAGE)?;
     Some(last.0 + 1)
+}
+
+/// Puts the slots of several pages in order. Of a slot that came twice the later record counts.
+#[cfg(any(feature = "redis", feature = "admin"))]
+pub fn merged(slots: Vec<(u64, String)>) -> Vec<(u64, String)> {
+    slots.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect()
 }
 
 /// The name of a record in a namespace.
@@ -447,6 +455,14 @@ impl fmt::Debug for Address {
 #[cfg(all(test, not(loom), feature = "stores"))]
 mod tests {
     use super::Address;
+
+    #[cfg(any(feature = "redis", feature = "admin"))]
+    #[test]
+    fn of_a_slot_that_comes_twice_the_later_record_counts() {
+        let slots = [(7, "old"), (3, "a"), (7, "a newer one"), (1, "b")].map(|(node, text)| (node, text.to_owned()));
+        let texts: Vec<_> = super::merged(slots.to_vec()).into_iter().map(|(node, text)| format!("{node} {text}")).collect();
+        assert_eq!(texts, ["1 b", "3 a", "7 a newer one"]);
+    }
 
     #[test]
     fn which_stores_have_a_clock() {

@@ -1,8 +1,8 @@
 //! The records of a namespace: some of them in one step, or all of them in many.
 
-use super::super::Loaded;
 use super::super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
 use super::super::resp::Reply;
+use super::super::{Loaded, merged};
 use super::{LOAD, META, Redis, bytes, list, text, texts};
 use crate::error::{Error, Result};
 use std::time::Instant;
@@ -60,10 +60,7 @@ impl Redis {
                 next = page.next;
             }
             if is_whole {
-                // A field may come twice.
-                all.slots.sort();
-                all.slots.dedup_by_key(|(node, _)| *node);
-                return Ok(all);
+                return Ok(Loaded { slots: merged(all.slots), ..all });
             }
         }
     }
