@@ -76,7 +76,7 @@ impl Schedule {
     /// The task whose lease a caller with this contract may share.
     pub(super) fn serving(&mut self, contract: &Contract) -> Option<&mut LeaseTask> {
         let hash = hash(&contract.namespace);
-        let first = self.namespaces.partition_point(|place| *place < (hash, 0));
+        let first = self.namespaces.partition_point(|other| *other < (hash, 0));
         let mut numbers = self.namespaces[first..].iter().take_while(|(of, _)| *of == hash).map(|(_, number)| *number);
         let at = numbers.find_map(|number| self.at(number).filter(|at| self.places[*at].task.may_serve(contract)))?;
         Some(&mut self.places[at].task)
@@ -86,7 +86,7 @@ impl Schedule {
     pub(super) fn add(&mut self, task: LeaseTask, now_ms: u64) -> &mut LeaseTask {
         let number = task.number;
         let namespace = (hash(&task.contract.namespace), number);
-        self.namespaces.insert(self.namespaces.partition_point(|place| *place < namespace), namespace);
+        self.namespaces.insert(self.namespaces.partition_point(|other| *other < namespace), namespace);
         let timeout = task.contract.call_timeout();
         match self.timeouts.iter_mut().find(|(limit, _)| *limit == timeout) {
             Some((_, count)) => *count += 1,
@@ -101,7 +101,8 @@ impl Schedule {
         let Some(at) = self.at(number) else { return };
         let Place { task, turn } = self.places.remove(at);
         turn.map(|turn| self.queue.remove(&turn));
-        self.namespaces.retain(|(_, of)| *of != number);
+        let namespace = (hash(&task.contract.namespace), number);
+        self.namespaces.remove(self.namespaces.partition_point(|other| *other < namespace));
         let timeout = task.contract.call_timeout();
         self.timeouts.retain_mut(|(limit, count)| {
             *count -= usize::from(*limit == timeout);

@@ -41,7 +41,7 @@ impl Workers {
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where no thread can be started.
-    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], lease_task: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
+    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], work: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
         let mut map = locked(&self.map);
         let worker = match map.get(stores) {
             Some(worker) => Arc::clone(worker),
@@ -54,18 +54,18 @@ impl Workers {
         };
         let mut state = worker.lock();
         drop(map);
-        let result = lease_task(&worker, &mut state);
+        let result = work(&worker, &mut state);
         worker.stir(&mut state);
         Ok(result)
     }
 
     /// Does something with the worker of a store, where there is one.
-    pub(super) fn with_living<T>(&self, address: &Address, lease_task: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
+    pub(super) fn with_living<T>(&self, address: &Address, work: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
         let map = locked(&self.map);
         let worker = Arc::clone(map.get(std::slice::from_ref(address))?);
         let mut state = worker.lock();
         drop(map);
-        let result = lease_task(&worker, &mut state);
+        let result = work(&worker, &mut state);
         worker.stir(&mut state);
         Some(result)
     }

@@ -61,11 +61,10 @@ impl Protocol {
         let open = |node: u64| records.slots.get(&node).is_some_and(|(slot, _)| self.has_passed(slot, now)) && !self.avoids(node);
         let absent = |node: u64| !self.is_full && !records.named.contains(&node) && Some(node) != self.avoided;
         let mut random = self.random.clone();
-        let random = &mut random;
         let node = match &look {
             // The others' draws have it among them, and need no survey.
-            Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, random)),
-            Look::Draw(draw) => draw.passed(open, self.lost, random).or_else(|| draw.absent(absent, self.lost, random)),
+            Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, &mut random)),
+            Look::Draw(draw) => draw.passed(open, self.lost, &mut random).or_else(|| draw.absent(absent, self.lost, &mut random)),
             look => {
                 let nodes = look.nodes(&self.terms.candidates);
                 let of = |is: &dyn Fn(u64) -> bool| nodes.iter().copied().filter(|node| is(*node)).collect::<Vec<_>>();
@@ -74,7 +73,7 @@ impl Protocol {
                 if any.is_empty() { None } else { Some(any[random.usize(..any.len())]) }
             }
         };
-        self.random = random.clone();
+        self.random = random;
         if let Some(node) = node {
             return self.take(node, &records, now);
         }

@@ -223,7 +223,7 @@ impl Space<'_> {
         }
         let (mut slots, mut unsettled) = (Vec::with_capacity(nodes.len()), Vec::new());
         for node in nodes {
-            if !matches!(which, Which::One(_) | Which::These(_)) && Instant::now() > self.deadline {
+            if matches!(which, Which::All | Which::Page(_)) && Instant::now() > self.deadline {
                 let why = format!("file:{}: the {} slots read so far took all of the call's time: ", self.dir.display(), slots.len());
                 let why = why + "use another namespace, or a faster disk";
                 return Err(Error::new(ErrorKind::StoreUnreachable, why).retry_in(lock::LONGEST_PAUSE));
