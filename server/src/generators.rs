@@ -135,9 +135,8 @@ impl<'a> Soonest<'a> {
 
 /// Tells whether the node number may be used: it is fixed, or leased with a bound that lies ahead. A disposable number has no bound.
 pub fn has_lease(ids: &Snowflake) -> bool {
-    let stats = ids.stats();
-    let is_leased = stats.lease_renewals.is_some();
-    !is_leased || stats.lease_node.is_some() && stats.lease_seconds_left.is_none_or(|left| left > 0.0)
+    let has_bound_ahead = |stats: Stats| stats.lease_node.is_some() && stats.lease_seconds_left.is_none_or(|left| left > 0.0);
+    !ids.is_leased() || has_bound_ahead(ids.stats())
 }
 
 /// Returns this thread's turn. Threads begin with different generators, so they do not contend.
