@@ -814,8 +814,8 @@ frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *
  * Gives a leased node number back; the next use takes another. A hook for machines that are about to
  * be cloned: after it every clone leases a number of its own. IDs go on increasing.
  *
- * FRAZIL_SPEC for a number that is given without a store; FRAZIL_LEASE_EXHAUSTED when the store takes
- * too long.
+ * FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
+ * FRAZIL_LEASE_EXHAUSTED when the store takes too long.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
@@ -1054,7 +1054,8 @@ frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
  * Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
  * after it no clone gives out what another does. A ring's leased node number is given back, too.
  *
- * FRAZIL_CLOSED; for a ring over a lease FRAZIL_LEASE_EXHAUSTED when the store takes too long.
+ * FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
+ * store takes too long.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_numbers_renew(const frazil_numbers *numbers);

@@ -524,7 +524,8 @@ export class Snowflake<P extends string = string> {
    * Gives a leased node number back; the next use takes another. A hook for machines that are about to be cloned: after it every clone
    * leases a number of its own. IDs go on increasing. The next `next` is often `WOULD_BLOCK`: `nextAsync` waits for the store.
    *
-   * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` when the store takes too long; `CLOSED`.
+   * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` or `STORE_UNREACHABLE`
+   * when the store takes too long; `CLOSED`.
    */
   renew(options?: Waiting): Promise<void>
   /**

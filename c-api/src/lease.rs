@@ -78,8 +78,8 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
 /// Gives a leased node number back; the next use takes another. A hook for machines that are about to
 /// be cloned: after it every clone leases a number of its own. IDs go on increasing.
 ///
-/// FRAZIL_SPEC for a number that is given without a store; FRAZIL_LEASE_EXHAUSTED when the store takes
-/// too long.
+/// FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
+/// FRAZIL_LEASE_EXHAUSTED when the store takes too long.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.

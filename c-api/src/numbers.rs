@@ -210,7 +210,8 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
 /// Drops what is prepared; the next call prepares more. A hook for machines that are about to be cloned:
 /// after it no clone gives out what another does. A ring's leased node number is given back, too.
 ///
-/// FRAZIL_CLOSED; for a ring over a lease FRAZIL_LEASE_EXHAUSTED when the store takes too long.
+/// FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
+/// store takes too long.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.

@@ -330,7 +330,7 @@ test('lease_errors', async () => {
   assert.ok(!ids.lease.healthy)
 })
 
-test('a store does not hold up the loop', async () => {
+test('a store does not hold up the loop', async context => {
   const server = await silentServer()
   const slow = `redis://127.0.0.1:${server.address().port}`
   const options = { store: slow, window: '2500ms', renew: '500ms' }
@@ -341,10 +341,12 @@ test('a store does not hold up the loop', async () => {
   assert.ok(performance.now() - started < NOT_BLOCKED_MS)
   let turns = 0
   const timer = setInterval(() => turns++, 10)
+  context.after(() => {
+    clearInterval(timer)
+    server.close()
+  })
   await rejected('STORE_UNREACHABLE', Snowflake.open('standard', options), '127.0.0.1')
-  clearInterval(timer)
   assert.ok(turns > 10, `${turns} turns`)
-  server.close()
 })
 
 test('worker threads share a number', async () => {

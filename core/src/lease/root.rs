@@ -51,7 +51,7 @@ pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<SharedGen
 /// Gives the number back, so that the next use takes another.
 ///
 /// # Errors
-/// `SPEC` without a store; `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+/// `SPEC` without a store; `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
 pub(crate) fn renew(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     if shared.leased.is_none() {
         return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));

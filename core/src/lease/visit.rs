@@ -249,13 +249,15 @@ impl<'a> Patience<'a> {
             let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
             return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
         }
+        // A store that never answered is the fault, not what it would have said.
+        let is_silent = reason.as_ref().is_some_and(|reason| reason.kind() == ErrorKind::StoreUnreachable);
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         if is_short {
             let why = format!("store={address} takes longer than this call may wait{reason}");
             return Error::new(ErrorKind::WouldBlock, why).retry_in(SOON).of_a_short_wait();
         }
         let why = format!("store={address} had no node number ready within {} ms{reason}", self.patience.as_millis());
-        Error::new(ErrorKind::LeaseExhausted, why)
+        Error::new(if is_silent { ErrorKind::StoreUnreachable } else { ErrorKind::LeaseExhausted }, why)
     }
 }
 
@@ -318,7 +320,7 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 /// Gives the lease up for another.
 ///
 /// # Errors
-/// `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
+/// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
 pub(super) fn renew(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
@@ -361,5 +363,8 @@ mod tests {
             Patience::new(&wait, store).over(&contract, None).kind()
         });
         assert_eq!(kinds, [ErrorKind::WouldBlock, ErrorKind::LeaseExhausted, ErrorKind::LeaseExhausted], "the caller's, or the store's");
+        let silent = Some(Error::new(ErrorKind::StoreUnreachable, "did not answer"));
+        let kind = Patience::new(&Wait::from(store), store).over(&contract, silent).kind();
+        assert_eq!(kind, ErrorKind::StoreUnreachable, "a store that says nothing");
     }
 }

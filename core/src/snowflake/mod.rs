@@ -306,7 +306,7 @@ impl Snowflake {
     /// on increasing. What a [`Buffered`](crate::Buffered) has prepared stays: it has a [`renew`](crate::Numbers::renew) of its own.
     ///
     /// # Errors
-    /// `SPEC` without a store, `CLOSED`, `LEASE_EXHAUSTED` when the store takes too long.
+    /// `SPEC` without a store, `CLOSED`, `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long.
     pub fn renew(&self) -> Result<()> {
         self.try_renew(Duration::MAX)
     }

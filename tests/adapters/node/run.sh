@@ -26,4 +26,4 @@ if ! cmp -s mongodb.txt $venv/installed; then
 fi
 export FRAZIL_TEST_SECANTUSD="$PWD/$venv/bin/secantusd-py"
 [ $# -gt 0 ] || set -- *.test.mjs
-exec python3 ../../servers postgresql,mariadb -- node --test "$@"
+exec python3 ../../servers postgresql,mariadb -- node --test --test-timeout=900000 "$@"
