@@ -8,7 +8,7 @@
  *
  * @example
  * const ids = new Snowflake('twitter', { datacenter: 1, worker: 7 })
- * const id = ids.next()                  // '1541815603606036480'
+ * const id = ids.next()                  // '2124562388358426624'
  * ids.layout.decode(id).time             // a Date
  */
 
@@ -254,7 +254,7 @@ export interface Keys extends Patience {
   namespace?: string | undefined
   /** `'shared-slots'`, or `'disposable'`: a number is never used again. */
   lease?: string | undefined
-  /** The time that a lease covers ahead: `'60s'`, the default for servers; `'3s'` for `local` and `file:`, and more where the policies run ahead. */
+  /** The time that a lease covers ahead. The default is `'60s'` for servers. For `local` and `file:` it is `'4s'` with `standard`: drift + 3 `renew`, at least `'3s'`. */
   window?: string | undefined
   /** The interval at which a lease is extended: `'10s'`, the default for servers; `'1s'` for `local` and `file:`. */
   renew?: string | undefined
@@ -426,7 +426,7 @@ export interface Lease {
  *
  * @example
  * const ids = new Snowflake('twitter', { datacenter: 1, worker: 7 })
- * ids.next()                             // '1541815603606036480'
+ * ids.next()                             // '2124562388358426624'
  * ids.batch(1000)                        // string[]
  * ids.fill(new BigInt64Array(1000))      // 1000
  */

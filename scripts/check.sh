@@ -2,7 +2,8 @@
 # The core, the command line and one binding, without servers: a contributor's short loop.
 set -euo pipefail
 . "$(dirname "$0")/begin.sh"
-rust=(cargo test --locked -p frazil -p frazil-cli -p frazil-python --features frazil/stores,frazil-python/aligned)
+# The guide's examples lease from `local`, here a folder of the checkout.
+rust=(env FRAZIL_HOME="$PWD/build/local" cargo test --locked -p frazil -p frazil-cli -p frazil-python --features frazil/stores,frazil-python/aligned)
 
 step "Tools and disk space"
 run scripts/setup.sh --check

@@ -6,8 +6,8 @@ set -euo pipefail
 pytest=(.venv/bin/python -m pytest -q)
 # Tests that mostly wait: for servers, and for each other.
 workers=(--numprocesses 2)
-# What all suites in Rust are compiled with, once.
-rust=(cargo test --locked --workspace --features "frazil/stores,$ALIGNED")
+# What all suites in Rust are compiled with, once; the guide's examples lease from `local`, here a folder of the checkout.
+rust=(env FRAZIL_HOME="$PWD/build/local" cargo test --locked --workspace --features "frazil/stores,$ALIGNED")
 
 servers_in_memory
 step "Tools, servers, ports and disk space"

@@ -254,7 +254,9 @@ def rollback():
 PRESETS = [
     ("standard", 41, "1 ms", [("node", 10), ("sequence", 12)]),
     ("twitter", 41, "1 ms", [("datacenter", 5), ("worker", 5), ("sequence", 12)]),
+    ("simple", 41, "1 ms", [("worker", 5), ("datacenter", 5), ("sequence", 12)]),
     ("leaf", 41, "1 ms", [("worker", 10), ("sequence", 12)]),
+    ("shardingsphere", 41, "1 ms", [("worker", 10), ("sequence", 12)]),
     ("baidu", 28, "1 s", [("worker", 22), ("sequence", 13)]),
     ("sonyflake", 39, "10 ms", [("sequence", 8), ("machine", 16)]),
     ("discord", 41, "1 ms", [("worker", 5), ("process", 5), ("sequence", 12)]),

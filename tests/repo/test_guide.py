@@ -100,6 +100,29 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(file), f"{target}: there is no such heading"
 
 
+SAMPLES = [
+    *PAGES,
+    *(ROOT / name for name in ("python/README.md", "node/README.md", "c-api/README.md")),
+    *sorted((ROOT / "examples").glob("*/README.md")),
+]
+# A store of this kind is another one for each process, so that two processes repeat each other.
+OWN_STORE = r"mkdtemp|TemporaryDirectory|tempfile|tmpdir|mktemp|file:/tmp|store\W{1,4}memory"
+
+
+@pytest.mark.parametrize("page", SAMPLES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_sample_has_a_store_for_each_process(page):
+    for code in re.findall(r"^ *```\w+\n(.*?)^ *```$|^(    \S[^\n]*)$", page.read_text(), re.MULTILINE | re.DOTALL):
+        found = re.search(OWN_STORE, "".join(code))
+        assert not found, f"{found[0]}: write store=local, or env:DATABASE_URL"
+
+
+@pytest.mark.parametrize(
+    "text", ['store="memory"', "{ store: 'memory' }", "store=memory", "store=f'file:{tempfile.mkdtemp()}'", "file:/tmp/a"]
+)
+def test_a_store_for_each_process_is_found(text):
+    assert re.search(OWN_STORE, text)
+
+
 def test_every_page_is_in_the_contents():
     listed = re.findall(r"^- \[.*\]\((\S+\.md)\)$", (DOCS / "index.md").read_text(), re.MULTILINE)
     pages = {path.name for path in DOCS.glob("*.md")} - {"index.md"}

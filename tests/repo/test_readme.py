@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import frazil
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -73,3 +74,15 @@ def test_c(compiler, suffix, code, tmp_path):
     subprocess.run([*compiler, source, *C_FLAGS, "-lfrazil", "-o", program], check=True)
     told = subprocess.run([program], check=True, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     assert re.match(r"\d{1,19}\b", told.stdout), told.stdout
+
+
+def test_the_ids_of_samples_come_from_their_generators():
+    """A sample shows an ID with the node number that it opens."""
+    opens = r"(?:new )?Snowflake(?:\.open)?\('(?P<preset>\w+)', \{ (?P<fields>\w+: \d+[^}]*) \}\)"
+    shows = rf"{opens}\n(?:(?! \*/).*\n)*?.*ids\.next\(\) +// '(?P<id>\d+)'"
+    files = [ROOT / path for path in [*READMES, "node/index.d.ts"]]
+    samples = [match for file in files for match in re.finditer(shows, file.read_text())]
+    assert len(samples) >= 3
+    for sample in samples:
+        fields = {name: int(value) for name, value in re.findall(r"(\w+): (\d+)", sample["fields"])}
+        assert frazil.Layout(sample["preset"]).decode(sample["id"]).fields == fields, sample["id"]

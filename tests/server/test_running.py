@@ -442,6 +442,7 @@ def test_the_guide(tmp_path):
         "SHOP_TOKEN": SHOP,
         "OPERATOR_TOKEN": OPERATOR,
         "POD_TOKEN": OTHER,
+        "FRAZIL_HOME": str(tmp_path / "local"),
     }
     steps = ["trap 'kill $(jobs -p); wait' EXIT", *blocks("sh"), f"{shlex.quote(sys.executable)} client.py"]
     command = ["bash", "-ec", "\n".join(steps)]
