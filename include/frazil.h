@@ -932,7 +932,8 @@ FRAZIL_NODISCARD
 frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
 
 /**
- * Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+ * Opens like frazil_segment_open(), waiting at most so many ms. A range that takes longer is fetched in the
+ * background, and the first call waits for it, or says why there is none.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_segment_try_open(const char *spec,
@@ -967,7 +968,7 @@ frazil_status frazil_buffered_open(const char *spec,
                                    frazil_numbers **numbers);
 
 /**
- * Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+ * Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
  */
 FRAZIL_NODISCARD
 frazil_status frazil_buffered_try_open(const char *spec,

@@ -985,7 +985,7 @@ public:
     /// Opens a tag, and waits for the first range up to the spec's `wait`. Errors: as frazil_segment_open().
     static result<segment> open(text_arg spec) { return opened<segment>(std::move(spec), frazil_segment_open); }
 
-    /// As open, waiting at most so long; would_block when the store takes longer.
+    /// As open, waiting at most so long. A range that takes longer is fetched in the background.
     static result<segment> try_open(text_arg spec, wait_arg max_wait) {
         return opened<segment>(std::move(spec), max_wait, frazil_segment_try_open);
     }
@@ -1028,7 +1028,7 @@ public:
     /// frazil_buffered_open().
     static result<buffered> open(text_arg spec) { return opened<buffered>(std::move(spec), frazil_buffered_open); }
 
-    /// As open, waiting at most so long; would_block when there is no ID by then.
+    /// As open, waiting at most so long; would_block when the generator takes longer.
     static result<buffered> try_open(text_arg spec, wait_arg max_wait) {
         return opened<buffered>(std::move(spec), max_wait, frazil_buffered_try_open);
     }

@@ -683,7 +683,8 @@ export abstract class Numbers {
  */
 export class Segment extends Numbers {
   /**
-   * Opens a tag; waits for the first range for 2 ms, which is often `WOULD_BLOCK`: use {@link Segment.open}.
+   * Opens a tag; waits for the first range for 2 ms. One that takes longer is fetched in the background, and the first call waits for it:
+   * with {@link Segment.open} there is no such wait.
    *
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
    * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
@@ -724,8 +725,8 @@ export class Tickets extends Numbers {
  */
 export class Buffered<P extends string = string> extends Numbers {
   /**
-   * Opens the generator, and fills the ring for 2 ms; a larger ring is filled in the background. `WOULD_BLOCK` where there is not one ID then:
-   * use {@link Buffered.open}.
+   * Opens the generator, and fills the ring for 2 ms; a larger ring is filled in the background. `WOULD_BLOCK` where the generator takes
+   * longer: use {@link Buffered.open}.
    *
    * @throws {FrazilError} `SPEC`, `OUT_OF_RANGE`; those of {@link Snowflake}.
    */

@@ -40,7 +40,8 @@ pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut 
     guard(|| unsafe { open(Supply::Segment, spec, Duration::MAX, numbers) })
 }
 
-/// Opens like frazil_segment_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the store takes longer.
+/// Opens like frazil_segment_open(), waiting at most so many ms. A range that takes longer is fetched in the
+/// background, and the first call waits for it, or says why there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_segment_try_open(
     spec: *const c_char,
@@ -84,7 +85,7 @@ pub unsafe extern "C" fn frazil_buffered_open(spec: *const c_char, numbers: *mut
     guard(|| unsafe { open(Supply::Buffered, spec, Duration::MAX, numbers) })
 }
 
-/// Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when there is no ID by then.
+/// Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_buffered_try_open(
     spec: *const c_char,

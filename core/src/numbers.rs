@@ -1,9 +1,5 @@
 //! The handles on numbers that are prepared ahead: [`Segment`], [`Tickets`], [`Buffered`].
 
-mod openings;
-
-pub(crate) use openings::drop_all as drop_openings;
-
 use crate::buffered;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{FirstCall, Written};
@@ -105,24 +101,19 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
-    /// Opens a spec as one of the three, and waits for the first numbers. After `WOULD_BLOCK` the numbers are kept for 60 s for a caller
-    /// that retries.
+    /// Opens a spec as one of the three, and waits for the first numbers. Where the caller's limit ends before they are there, they come in the
+    /// background, and the first call waits for them or says why there are none.
     ///
     /// # Errors
-    /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK`.
+    /// As [`Segment::open`], [`Tickets::open`], [`Buffered::open`]; `WOULD_BLOCK` where the wait was stopped, and where a ring's generator takes
+    /// longer than the caller's limit.
     pub fn open<'a>(supply: Supply, spec: Spec, wait: impl Into<Wait<'a>>) -> Result<Self> {
-        let (wait, mut begun) = (wait.into().begun(), openings::take(supply, &spec)?);
-        let opened = Numbers::proceed(&mut begun, supply, &spec, &wait);
-        if let Some(numbers) = begun {
-            let max_wait = wait.left().min(DROP_PATIENCE);
-            if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-                openings::keep(supply, numbers, max_wait)?;
-            } else {
-                // Dropping a ring waits for its store, also where an event loop has no time left.
-                drop(numbers.try_close(max_wait));
-            }
+        let wait = wait.into().begun();
+        let numbers = Numbers::new(supply, spec, wait)?;
+        match numbers.prepare(supply, &wait) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock || !wait.left().is_zero() => Err(numbers.dropped(error, &wait)),
+            _ => Ok(numbers),
         }
-        opened
     }
 
     /// A call that opens a spec for [`Pending`](crate::Pending): after `WOULD_BLOCK` the next look continues where it was.
@@ -131,24 +122,27 @@ impl Numbers {
         let mut begun = None;
         move |wait| {
             let wait = wait.begun();
-            let opened = Numbers::proceed(&mut begun, supply, &spec, &wait);
-            if opened.as_ref().is_err_and(|error| error.kind() != ErrorKind::WouldBlock) {
-                begun.take().map(|numbers| numbers.try_close(wait.left().min(DROP_PATIENCE)));
+            let numbers = begun.take().map_or_else(|| Numbers::new(supply, spec.clone(), wait), Ok)?;
+            match numbers.prepare(supply, &wait) {
+                Err(error) if error.kind() != ErrorKind::WouldBlock => Err(numbers.dropped(error, &wait)),
+                Err(error) if !wait.is_ended_by(&error) => {
+                    begun = Some(numbers);
+                    Err(error)
+                }
+                _ => Ok(numbers),
             }
-            opened
         }
     }
 
-    /// Opens what is not begun, and waits for the first numbers.
-    fn proceed(begun: &mut Option<Self>, supply: Supply, spec: &Spec, wait: &Wait<'_>) -> Result<Self> {
-        if begun.is_none() {
-            *begun = Some(Numbers::new(supply, spec.clone(), *wait)?);
-        }
-        let numbers = begun.as_ref().expect("just begun");
-        if supply != Supply::Tickets {
-            numbers.shared.prefetch.prepare(wait)?;
-        }
-        Ok(begun.take().expect("just begun"))
+    /// Waits for the first numbers; tickets ask nobody before the first call.
+    fn prepare(&self, supply: Supply, wait: &Wait<'_>) -> Result<()> {
+        if supply == Supply::Tickets { Ok(()) } else { self.shared.prefetch.prepare(wait) }
+    }
+
+    /// Dropping a ring waits for its store, also where an event loop has no time left.
+    fn dropped(self, error: Error, wait: &Wait<'_>) -> Error {
+        drop(self.try_close(wait.left().min(DROP_PATIENCE)));
+        error
     }
 
     fn new(supply: Supply, spec: Spec, wait: Wait<'_>) -> Result<Self> {
@@ -303,7 +297,6 @@ impl Numbers {
         let wait = wait.into().begun();
         let prefetch = &self.shared.prefetch;
         prefetch.drop_prepared()?;
-        openings::drop_all()?;
         if let Some(ring) = &self.shared.ring
             && ring.ids().is_leased()
         {

@@ -417,14 +417,24 @@ fn an_event_loop_is_not_held_up() {
     let folder = Folder::new("loop");
     let spec = Spec::parse(&format!("loop store={}", folder.store())).unwrap();
     let since = Instant::now();
-    match Numbers::open(Supply::Segment, spec, Duration::ZERO) {
-        Ok(_) => {}
-        Err(error) => {
-            assert_eq!(error.kind(), ErrorKind::WouldBlock);
-            assert!(error.retry_after().is_some());
-        }
-    }
+    let numbers = Numbers::open(Supply::Segment, spec, Duration::ZERO).unwrap();
     assert!(since.elapsed() < Duration::from_secs(5));
+    assert_eq!(numbers.next_id().unwrap().get(), 1, "the first range is not fetched twice");
+}
+
+/// What is wrong with a tag is known before the limit ends, or told by the first call.
+#[test]
+fn an_opener_that_did_not_wait_is_told_later() {
+    let folder = Folder::new("later");
+    Segment::open(&format!("odd store={} increment=2", folder.store())).unwrap();
+    let spec = Spec::parse(&format!("odd store={} increment=3", folder.store())).unwrap();
+    let told = Numbers::open(Supply::Segment, spec, Duration::ZERO).and_then(|numbers| numbers.next_id());
+    assert_eq!(told.unwrap_err().kind(), ErrorKind::SegmentMismatch);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = format!("orders wait=60s store=etcd://{}", silent.local_addr().unwrap());
+    let numbers = Numbers::open(Supply::Segment, Spec::parse(&line).unwrap(), Duration::from_millis(50)).unwrap();
+    let error = numbers.try_next_id(Duration::from_millis(50)).unwrap_err();
+    assert!(error.kind() == ErrorKind::WouldBlock && error.retry_after().is_some(), "{error}");
 }
 
 /// Runs `probe` in a forked child.
@@ -633,30 +643,6 @@ fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
         waiting.retain_mut(|open| open(Duration::ZERO.into()).is_err());
         assert!(begin.elapsed() < Duration::from_secs(60), "{} tags were never ready", waiting.len());
         std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-/// A copy of the machine would find the same.
-#[test]
-fn a_renewal_drops_what_is_kept_for_who_may_not_wait() {
-    let folder = Folder::new("kept");
-    let renew: [fn(&Folder); 2] = [
-        |folder| Segment::open(&format!("other store={}", folder.store())).unwrap().renew().unwrap(),
-        |folder| Snowflake::open(&format!("standard store={}", folder.store())).unwrap().renew().unwrap(),
-    ];
-    for (n, renew) in renew.into_iter().enumerate() {
-        let open = |line: &String| Numbers::open(Supply::Segment, Spec::parse(line).unwrap(), Duration::ZERO);
-        // A busy machine may stop an opener until its range is there.
-        let mut lines = (0..100).map(|tag| format!("tag-{n}-{tag} store={}", folder.store()));
-        let line = lines.find(|line| open(line).is_err_and(|error| error.kind() == ErrorKind::WouldBlock)).unwrap();
-        renew(&folder);
-        let begin = Instant::now();
-        let numbers = std::iter::repeat_with(|| open(&line)).find_map(|opened| {
-            assert!(begin.elapsed() < Duration::from_secs(20), "{opened:?}");
-            std::thread::sleep(Duration::from_millis(1));
-            opened.ok()
-        });
-        assert!(numbers.unwrap().next_id().unwrap().get() > 1, "the first range was dropped");
     }
 }
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Layout, Snowflake, formatId, parseId } from 'frazil'
-import { assertAscending, manual, refused, rejected, runChild, twitter } from './helper.mjs'
+import { assertAscending, inTime, manual, refused, rejected, runChild, twitter } from './helper.mjs'
 
 // 16 IDs in 100 ms: what waits for more than 2 ms, and ends soon.
 const SLOW = 'layout="time:38@100ms node:10 sequence:4 epoch:2025-01-01" start=zero exhausted=wait'
@@ -62,8 +62,20 @@ test('batch_and_fill', () => {
 
 test('a batch of some ticks is minted in place, and a longer one names batchAsync', async () => {
   const ids = new Snowflake('twitter datacenter=1 worker=9')
-  assertAscending(ids.batch(100_000))
-  assert.equal(ids.batchBigInt(100_000).length, 100_000)
+  for (const batch of [() => ids.batch(100_000), () => ids.batchBigInt(100_000)]) {
+    // A busy machine may take longer than the 25 ms that it needs.
+    let minted
+    await inTime(() => {
+      try {
+        minted = batch()
+      } catch (error) {
+        assert.equal(error.code, 'WOULD_BLOCK')
+      }
+      return minted
+    })
+    assertAscending(minted)
+    assert.equal(minted.length, 100_000)
+  }
   const begin = performance.now()
   refused('WOULD_BLOCK', () => ids.batch(1_000_000), 'use await ids.batchAsync(1000000), or a longer maxWaitMs')
   assert.ok(performance.now() - begin < 45, 'what cannot be had in 50 ms does not wait for them')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FrazilError, Layout, Snowflake, errors } from 'frazil'
@@ -49,6 +50,16 @@ export function assertAscending(ids) {
       assert.fail(`${ids[at - 1]} is followed by ${ids[at]} at ${at}`)
     }
   }
+}
+
+/** Waits until a condition holds. */
+export async function inTime(condition, ms = 60000) {
+  for (const until = Date.now() + ms; Date.now() < until; await sleep(5)) {
+    if (await condition()) {
+      return
+    }
+  }
+  assert.fail(`not in time: ${condition}`)
 }
 
 /** A generator of one test's own under the manual clock, which shows the given time. */

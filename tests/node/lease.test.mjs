@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { FrazilError, Snowflake } from 'frazil'
 import { removeStores } from './folders.mjs'
-import { assertAscending, here, refused, rejected, runChild } from './helper.mjs'
+import { assertAscending, here, inTime, refused, rejected, runChild } from './helper.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'frazil-lease-'))
 const opened = []
@@ -49,16 +49,6 @@ function slots(namespace) {
 }
 
 const tenures = namespace => Object.values(slots(namespace))
-
-/** Waits until a condition holds. */
-async function inTime(condition, ms = 60000) {
-  for (const until = Date.now() + ms; Date.now() < until; await sleep(10)) {
-    if (await condition()) {
-      return
-    }
-  }
-  assert.fail(`not in time: ${condition}`)
-}
 
 /** A store that has gone away after a number was leased: the lock of the namespace's folder is held by another process, until the end. */
 async function silenced(namespace) {

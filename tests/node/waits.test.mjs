@@ -64,7 +64,13 @@ for (const [name, make] of Object.entries(waits)) {
 
   test(`${name} is ended by maxWaitMs`, async () => {
     const { begin } = await make()
-    await inTime(rejected('WOULD_BLOCK', begin({ maxWaitMs: 200 }), 'use a longer maxWaitMs'), name)
+    if (name === 'Segment.open') {
+      // Its first range comes later, or the first call says why not.
+      const ids = await inTime(begin({ maxWaitMs: 200 }), name)
+      await inTime(rejected('WOULD_BLOCK', ids.nextAsync({ maxWaitMs: 1 }), 'use a longer maxWaitMs'), 'its first call')
+    } else {
+      await inTime(rejected('WOULD_BLOCK', begin({ maxWaitMs: 200 }), 'use a longer maxWaitMs'), name)
+    }
   })
 }
 

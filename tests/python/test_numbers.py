@@ -469,8 +469,8 @@ assert ids.next() > last
 def test_numbers_do_not_hold_up_a_loop(tmp_path):
     async def main(slow, other):
         started = time.monotonic()
-        raised = refused(frazil.WouldBlockError, lambda: frazil.Segment("orders", store=slow, wait="60s"))
-        assert raised.retry_after > 0 and "use await Segment.open(...)" in str(raised)
+        raised = refused(frazil.WouldBlockError, frazil.Segment("orders", store=slow, wait="60s").next)
+        assert raised.retry_after > 0 and "use await ids.next_async()" in str(raised)
         patient = frazil.Tickets("posters", store=[slow, other], wait="60s")
         assert "use await ids.next_async()" in str(refused(frazil.WouldBlockError, patient.next))
         assert "use await ids.batch_async(2)" in str(refused(frazil.WouldBlockError, lambda: patient.batch(2)))

@@ -119,6 +119,14 @@ WAITS = {
 ASYNC = [name for name in WAITS if name != "fill"]
 
 
+def at_the_limit(name):
+    """Returns how a call ends at its limit. A segment is opened then, and its range comes later."""
+    if name == "segment-open":
+        return contextlib.nullcontext()
+    # Who holds a given number is found in time, or not on a busy machine.
+    return pytest.raises((frazil.WouldBlockError, frazil.NodeInUseError) if name == "open" else frazil.WouldBlockError)
+
+
 def main(name, folder):
     """A program that waits, and says how that ended."""
     _silence = Silence(Path(folder))
@@ -229,14 +237,13 @@ def test_timeout(name, limit, tmp_path):
     silence = Silence(tmp_path)
     _ids, call, _ = WAITS[name](silence)
     since = time.monotonic()
-    # Who holds a given number is found in time, or not on a busy machine.
-    with pytest.raises((frazil.WouldBlockError, frazil.NodeInUseError) if name == "open" and limit else frazil.WouldBlockError) as raised:
+    with at_the_limit(name) as raised:
         call(timeout=limit)
     took = time.monotonic() - since
     # Where it is known that the next ID comes later than that, nobody waits for it.
     is_known = name in ("next", "batch", "fill")
     assert (0.2 if limit and not is_known else 0) <= took < 4
-    assert str(raised.value).endswith(": use a longer timeout=, or none")
+    assert raised is None or str(raised.value).endswith(": use a longer timeout=, or none")
 
 
 @pytest.mark.parametrize("name", ASYNC)
@@ -246,10 +253,10 @@ def test_async_waits_end(name, tmp_path):
 
     async def main():
         since = time.monotonic()
-        with pytest.raises((frazil.WouldBlockError, frazil.NodeInUseError) if name == "open" else frazil.WouldBlockError):
+        with at_the_limit(name):
             await call(timeout=0.2)
         assert time.monotonic() - since >= 0.2 or name in ("next", "batch")
-        with pytest.raises(frazil.WouldBlockError):
+        with at_the_limit(name):
             await call(timeout=0)
         assert time.monotonic() - since < 4
         task = asyncio.create_task(call())

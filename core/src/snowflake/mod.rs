@@ -11,7 +11,6 @@ use crate::generator::{Claimed, Generator};
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::lease::{self, Lease, SharedGenerator};
-use crate::numbers::drop_openings;
 use crate::pending;
 use crate::registry;
 use crate::spec::Spec;
@@ -317,7 +316,6 @@ impl Snowflake {
     /// As [`renew`](Snowflake::renew), and `WOULD_BLOCK` where the store has not been told yet.
     pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
-        drop_openings()?;
         lease::renew(&self.shared, &self.waiting(wait.into()))
     }
 
