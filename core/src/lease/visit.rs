@@ -241,8 +241,7 @@ impl<'a> Patience<'a> {
     }
 
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
-        let address = &contract.address;
-        let is_short = self.wait.max() < self.patience;
+        let (address, is_short) = (&contract.address, self.wait.max() < self.patience);
         // Whose number it is was found. A caller that may not wait at all comes back for it.
         if let Some(held) = reason.as_ref().filter(|reason| is_short && is_held(reason) && !self.wait.is_probe()) {
             let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
