@@ -119,16 +119,16 @@ impl Numbers {
         }
     }
 
-    /// A call that opens a spec for [`Pending`](crate::Pending): after `WOULD_BLOCK` the next look continues where it was.
+    /// A call that opens a spec for [`Pending`](crate::Pending), within the same limit: after `WOULD_BLOCK` the next look continues where it was.
     #[doc(hidden)]
-    pub fn opening(supply: Supply, spec: Spec) -> impl FnMut(Wait<'_>) -> Result<Self> + Send + 'static {
+    pub fn opening(supply: Supply, spec: Spec, limit: Duration) -> impl FnMut(Wait<'_>) -> Result<Self> + Send + 'static {
         let mut begun = None;
         move |wait| {
             let wait = wait.begun();
             let numbers = begun.take().map_or_else(|| Numbers::new(supply, spec.clone(), wait), Ok)?;
             match numbers.prepare(supply, &wait) {
                 Err(error) if error.kind() != ErrorKind::WouldBlock => Err(numbers.dropped(error, &wait)),
-                Err(error) if !wait.is_ended_by(&error) => {
+                Err(error) if !limit.is_zero() && !wait.is_ended_by(&error) => {
                     begun = Some(numbers);
                     Err(error)
                 }

@@ -141,7 +141,7 @@ fn two_polled_opens_of_one_segment_both_open() {
     let calls: Vec<_> = (0..2)
         .map(|_| {
             let spec = spec.clone();
-            start(LONG, Numbers::opening(Supply::Segment, spec.clone()))
+            start(LONG, Numbers::opening(Supply::Segment, spec.clone(), LONG))
         })
         .collect();
     for (_, call) in &calls {
@@ -155,7 +155,7 @@ fn a_polled_open_survives_the_renewal_of_something_else() {
     let ids = Snowflake::open("standard store=memory namespace=pending").unwrap();
     let layout = "layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=104 exhausted=wait:60s";
     let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec));
+    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
     std::thread::sleep(Duration::from_millis(1200));
     ids.renew().unwrap();
     let (result, after) = told(&open);
@@ -180,7 +180,7 @@ fn a_polled_ring_may_wait_long_for_its_lease() {
     assert!(blocking.is_ok(), "blocking: {:?}", blocking.err());
     blocking.unwrap().close();
     ahead();
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec));
+    let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
     let (result, after) = told(&open);
     assert!(result.is_ok(), "polled: {:?} after {after:?}; blocking was Ok after {took:?}", result.err());
 }

@@ -620,7 +620,7 @@ fn an_opening_is_looked_at_until_numbers_are_ready() {
 }
 
 fn polled(supply: Supply, line: &str) -> Numbers {
-    let (begin, mut open) = (Instant::now(), Numbers::opening(supply, Spec::parse(line).expect("a good line")));
+    let (begin, mut open) = (Instant::now(), Numbers::opening(supply, Spec::parse(line).expect("a good line"), Duration::MAX));
     loop {
         match open(Duration::ZERO.into()) {
             Ok(numbers) => return numbers,
@@ -637,7 +637,7 @@ fn polled(supply: Supply, line: &str) -> Numbers {
 fn many_tags_are_opened_in_turn_by_who_may_not_wait() {
     let folder = Folder::new("crowd");
     let spec = |n| Spec::parse(&format!("tag-{n} store={}", folder.store())).unwrap();
-    let mut waiting: Vec<_> = (0..200).map(|n| Numbers::opening(Supply::Segment, spec(n))).collect();
+    let mut waiting: Vec<_> = (0..200).map(|n| Numbers::opening(Supply::Segment, spec(n), Duration::MAX)).collect();
     let begin = Instant::now();
     while !waiting.is_empty() {
         waiting.retain_mut(|open| open(Duration::ZERO.into()).is_err());

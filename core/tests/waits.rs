@@ -151,7 +151,7 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     assert_eq!(again.unwrap().node().unwrap(), node, "it was given back");
 
     let of = spec(&line("orders step=2"));
-    let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of));
+    let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of, LONG));
     let orders = told(&open).0.unwrap();
     let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.try_fill(ids, wait)));
     let batch: Vec<i64> = told(&batch).0.unwrap().into_iter().map(Id::get).collect();
@@ -375,7 +375,7 @@ fn a_detached_generator_is_opened_without_a_thread() {
 fn openers_of_one_line_do_not_wait_for_each_other() {
     for line in ["standard node=901 size=500", "orders store=memory namespace=openers step=10"] {
         let supply = if line.contains("size") { Supply::Buffered } else { Supply::Segment };
-        let calls: Vec<_> = (0..20).map(|_| start(LONG, Numbers::opening(supply, Spec::parse(line).unwrap()))).collect();
+        let calls: Vec<_> = (0..20).map(|_| start(LONG, Numbers::opening(supply, Spec::parse(line).unwrap(), LONG))).collect();
         for (_call, open) in &calls {
             told(open).0.unwrap().next_id().unwrap();
         }

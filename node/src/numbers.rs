@@ -10,6 +10,7 @@ use frazil::{ErrorKind, Numbers, Supply, Wait};
 use napi::ValueType;
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
+use std::time::Duration;
 
 impl Mint for Numbers {
     const CLASS: &'static str = "a Segment, Tickets or a Buffered";
@@ -51,7 +52,7 @@ pub fn numbers_open_async<'a>(env: &'a Env, class: Unknown<'_>, spec: Unknown<'_
     guard(env, || {
         let supply = supply(env, class)?;
         let (spec, max_wait) = spec::for_numbers(env, spec, options, Form::Promise)?;
-        let mut open = Numbers::opening(supply, spec);
+        let mut open = Numbers::opening(supply, spec, max_wait.unwrap_or(Duration::MAX));
         let mut open = move |wait: Wait<'_>| open(wait).map(Handle::new);
         now_or_later(env, max_wait, open(NOW.into()), || open, External::new)
     })

@@ -14,6 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Numbers that a thread prepares ahead of those who take them: what Segment, Tickets and Buffered have in common.
 ///
@@ -290,7 +291,7 @@ where
     C: PyClass<BaseType = Numbers> + Clone + Send + 'static,
 {
     let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, of.py())?);
-    let mut open = frazil::Numbers::opening(supply, spec);
+    let mut open = frazil::Numbers::opening(supply, spec, timeout.unwrap_or(Duration::MAX));
     let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
     finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "open")
 }
