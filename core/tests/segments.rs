@@ -422,7 +422,7 @@ fn an_event_loop_is_not_held_up() {
     assert_eq!(numbers.next_id().unwrap().get(), 1, "the first range is not fetched twice");
 }
 
-/// What is wrong with a tag is known before the limit ends, or told by the first call.
+/// A tag that is refused is refused before the limit ends, or by the first call.
 #[test]
 fn an_opener_that_did_not_wait_is_told_later() {
     let folder = Folder::new("later");
