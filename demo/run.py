@@ -24,9 +24,9 @@ PROGRAMS = {
     "game": [ROOT / "build/game"],
 }
 CLOSING = """\
-api: killed (kill -9) after {kill} s with {killed}, which nobody gave back: it was reserved up to its bound.
-api, again: started at once, with its clock set back an hour. It leased {again} and goes on, an hour behind by its stamps;
-  to the store's clock its bound has passed, so another process may take that number, and would begin above the bound.
+api: killed (kill -9) after {kill} s, and could not release {killed}. The number stayed reserved up to its bound.
+api, again: started at once, with its clock an hour back, and leased {again}. Its stamps are an hour old.
+  By the store's clock its bound has passed. Another process may take the number, and begins above the bound.
 """
 
 

@@ -1,12 +1,13 @@
 """Draws the guide's pictures: docs/pictures/draw.py [--check]. They need no package, and the same script gives the same files.
 
 Each picture is a card with a background of its own, so that it can be read on a light and on a dark page. `shards.json` is what
-measure_shards.py has counted.
+measure_shards.py has counted, and `demo.json` what record_demo.py has recorded.
 """
 
 import json
 import math
 import sys
+import textwrap
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -64,7 +65,7 @@ class Picture:
 
 
 def overview():
-    """README: programs lease numbers from a store, and put them between the time and a counter."""
+    """Contents: programs lease numbers from a store, and put them between the time and a counter."""
     p = Picture(860, 330, "Three processes lease node numbers from one store, and mint IDs of time, node number and sequence")
     p.box(24, 24, 812, 46, "box")
     p.text(40, 52, "Your store", "bold")
@@ -351,7 +352,40 @@ def shards():
     return p
 
 
-PICTURES = [overview, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards]
+TYPING = """
+.good{fill:#1a7f37}
+@media (prefers-color-scheme:dark){.good{fill:#6cc072}}
+@keyframes typed{from{opacity:0}to{opacity:1}}
+@media (prefers-reduced-motion:no-preference){.typed{animation:typed .01s both}}
+"""
+
+
+def demo():
+    """README: what `make demo` printed, line by line, as record_demo.py saw it."""
+    recorded = json.loads((HERE / "demo.json").read_text())
+    lines = [line for _, line in recorded]
+    # What the programs print, without the builds before and the times after it, and without the second listing of numbers.
+    begin, end = lines.index("== The programs") + 1, lines.index("== Times") - 1
+    second = lines.index("$ frazil nodes local --namespace items")
+    after = next(place for place in range(second, end) if lines[place].startswith("shop: "))
+    shown = [("$ make demo", recorded[begin][0]), *((line, at) for at, line in [*recorded[begin:second], *recorded[after:end]])]
+    # A terminal of 112 columns. The times are the real ones, but nobody waits for long.
+    rows = [(row, at) for line, at in shown for row in (textwrap.wrap(line, 112, subsequent_indent="  ") or [""])]
+    p = Picture(860, 64 + 17 * len(rows), "A recording of make demo: three programs mint at once, one is killed, and no ID repeats")
+    p.parts.append(f"<style>{TYPING}</style>")
+    for place, colour in enumerate(["#ff5f57", "#febc2e", "#28c840"]):
+        p.parts.append(f'<circle cx="{28 + 18 * place}" cy="24" r="5.5" fill="{colour}"/>')
+    told, clock = shown[0][1], 0
+    for place, (row, at) in enumerate(rows):
+        told, clock = at, clock + min(at - told, 2) + 0.05
+        good = "bold good" if row.endswith("0 duplicates") else "bold" if row.startswith("$ ") else ""
+        p.parts.append(f'<g class="typed" style="animation-delay:{clock:.2f}s">')
+        p.text(24, 58 + 17 * place, row.replace(" ", "\u00a0"), f"mono small {good}".strip())
+        p.parts.append("</g>")
+    return p
+
+
+PICTURES = [overview, demo, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards]
 
 
 def main():
