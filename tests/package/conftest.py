@@ -42,7 +42,12 @@ def run(tmp_path_factory):
     """Runs a command in a folder, with an npm that knows nobody's settings and has cached nothing; its output."""
     home = tmp_path_factory.mktemp("home")
     env = {name: value for name, value in os.environ.items() if not name.lower().startswith(("npm_config_", "node_"))}
-    env |= {"HOME": str(home), "npm_config_cache": str(home / "cache"), "npm_config_userconfig": str(home / "npmrc")}
+    env |= {
+        "HOME": str(home),
+        "FRAZIL_HOME": str(home / "local"),
+        "npm_config_cache": str(home / "cache"),
+        "npm_config_userconfig": str(home / "npmrc"),
+    }
     env |= {"npm_config_audit": "false", "npm_config_fund": "false", "npm_config_update_notifier": "false", "NO_PROXY": "127.0.0.1"}
 
     def run(folder, *command, fails=False):

@@ -62,9 +62,9 @@ def lean(install, prefix):
 
 @pytest.fixture
 def project(tmp_path, example):
-    """A folder with the README's programs."""
-    (tmp_path / "app.c").write_text(example("c"))
-    (tmp_path / "app.cpp").write_text(example("cpp"))
+    """A folder with the programs of the library's README."""
+    (tmp_path / "app.c").write_text(example("c", "c-api/README.md"))
+    (tmp_path / "app.cpp").write_text(example("cpp", "c-api/README.md"))
     return tmp_path
 
 

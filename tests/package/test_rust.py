@@ -35,11 +35,12 @@ def test_the_crate(tmp_path, example):
 
     program = tmp_path / "program"
     (program / "src").mkdir(parents=True)
-    (program / "src/main.rs").write_text(example("rust"))
+    (program / "src/main.rs").write_text(example("rust", "docs/start.md"))
     manifest = f'[package]\nname = "program"\nedition = "2024"\n\n[dependencies]\nfrazil = {{ path = "../{crate.name}" }}\n'
     (program / "Cargo.toml").write_text(manifest)
     shutil.copy(ROOT / "Cargo.lock", program)
-    subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment())
+    local = {"FRAZIL_HOME": str(tmp_path / "local")}
+    subprocess.run(["cargo", "run", "--quiet"], cwd=program, check=True, env=environment() | local)
 
 
 def test_the_command(tmp_path):

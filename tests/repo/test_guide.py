@@ -15,7 +15,9 @@ DOCS = ROOT / "docs"
 ERRORS = json.loads((ROOT / "tests/vectors/errors.json").read_text())["errors"]
 # Of the command line alone: cli/src/code.rs.
 COMMANDS = ["INPUT", "INPUT_CHANGED", "OUTPUT", "INTERRUPTED"]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+FENCED = r"^```.*?^```$"
+TRANSLATIONS = [ROOT / "README.zh-CN.md", ROOT / "README.ja.md"]
+PAGES = [ROOT / "README.md", *TRANSLATIONS, ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 
 
 def sections(page):
@@ -140,7 +142,28 @@ def test_the_alerts_ask_for_what_is_exported_and_each_has_its_mend():
 
 
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 200
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 160
+    assert next(number for number, line in enumerate(lines, 1) if line.startswith("```")) <= 25, "code comes first"
+
+
+def skeleton(page):
+    """The parts of a page that no translation changes; the order of links and of a row's figures may differ."""
+    text = page.read_text()
+    prose = re.sub(FENCED, "", text, flags=re.MULTILINE | re.DOTALL)
+    rows = [line for line in prose.splitlines() if line.startswith("|")]
+    return {
+        "code": re.findall(FENCED, text, re.MULTILINE | re.DOTALL),
+        "links": sorted(target for target in re.findall(r"\]\(([^)]+)\)", prose) if not target.startswith("README")),
+        "cells": [row.count("|") for row in rows],
+        "figures": [sorted(re.findall(r"\d+(?:[.,]\d+)*", row)) for row in rows],
+        "headings": re.findall(r"^#+", prose, re.MULTILINE),
+    }
+
+
+@pytest.mark.parametrize("page", TRANSLATIONS, ids=lambda page: page.name)
+def test_a_translation_has_the_same_code_links_and_figures(page):
+    assert skeleton(page) == skeleton(ROOT / "README.md")
 
 
 def test_the_pictures_are_what_the_script_draws():

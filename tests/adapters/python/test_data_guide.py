@@ -14,8 +14,14 @@ from pathlib import Path
 
 import pytest
 
-GUIDE = (Path(__file__).resolve().parents[3] / "docs/python-data.md").read_text()
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def blocks_of(page):
+    return re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+
+
+BLOCKS = blocks_of("docs/python-data.md")
 
 
 @pytest.fixture
@@ -70,6 +76,19 @@ def test_the_first_five_minutes(folder):
         assert json.loads(told.stdout)["replaces_id"] == order["id"]
         with pytest.raises(urllib.error.HTTPError, match="422"):
             urllib.request.urlopen(f"http://127.0.0.1:{port}/orders/1e18")
+
+
+def test_the_application_of_the_readme(folder):
+    [code] = [code for language, code in blocks_of("README.md") if language == "py"]
+    [commands] = [code for language, code in blocks_of("README.md") if language == "sh" and "uvicorn" in code]
+    name = re.match(r"# (\w+)\.py\n", code)[1]
+    (folder / f"{name}.py").write_text(code)
+    _, serve, ask = commands.splitlines()
+    assert serve == f"uvicorn {name}:app"
+    with serving(folder, f"{serve} --port 8000") as port:
+        told = subprocess.run(["sh", "-ec", ask.replace("8000", str(port))], check=True, capture_output=True, text=True, timeout=60)
+    shown = re.search(r"# (\{.*\})$", ask)[1]
+    assert re.sub(r"\d{18,19}", "ID", told.stdout) == re.sub(r"\d{18,19}", "ID", shown)
 
 
 def test_in_production(folder):
