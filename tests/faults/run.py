@@ -2,7 +2,8 @@
 
 What a run does follows from its seed, but for what the machine does meanwhile. The environment sets FRAZIL_FAULTS (how many; 25),
 FRAZIL_FAULT_IDS (at least so many IDs; 1,000,000), FRAZIL_FAULT_SEED, FRAZIL_FAULT_PACE (seconds between faults; 1.7),
-FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 2000 and 600). The usual values are those of node numbers that are leased.
+FRAZIL_FAULT_WINDOW and FRAZIL_FAULT_RENEW (ms; 2000 and 600), FRAZIL_FAULT_BESIDE (leases more in each Python process; 0). The usual values
+are those of node numbers that are leased.
 """
 
 import collections
@@ -18,7 +19,8 @@ import servers
 
 from . import check, workers
 
-LAYOUT = "time:41@1ms node:4 sequence:12 epoch:2025-01-01"
+# With FRAZIL_FAULT_BESIDE leases more in each Python process there are as many numbers more.
+LAYOUT = f"time:41@1ms node:{8 if 'FRAZIL_FAULT_BESIDE' in os.environ else 4} sequence:12 epoch:2025-01-01"
 # From the last fault on: the time until every worker must have minted again, also where Redis has lost its records.
 RECOVERY_S = 45
 STORES = ("file", *servers.ALL)

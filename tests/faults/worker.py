@@ -32,6 +32,8 @@ FEW, MANY = int(os.environ["FRAZIL_WORKER_FEW"]), 5000
 PAUSE_S = 0.004
 # How long a visitor polls.
 POLLS_S = 1
+# How many detached generators a process has beside its first one: their leases are renewed together.
+BESIDE = int(os.environ.get("FRAZIL_FAULT_BESIDE", "0"))
 # Longer than any life of a child.
 CHILD_LIMIT_S = int(os.environ["FRAZIL_WORKER_CHILD_LIMIT"])
 
@@ -49,8 +51,9 @@ def somebodys_newest():
 
 
 class Worker:
-    def __init__(self, part=""):
-        self.part = part
+    def __init__(self, part="", spec=SPEC):
+        self.part, self.spec = part, spec
+        self.beside = []
         self.own_files()
         self.newest = -1
         self.child = 0
@@ -61,6 +64,8 @@ class Worker:
     def own_files(self):
         self.out, self.log = append_to(f"{self.part}ids"), append_to(f"{self.part}log")
         self.random = random.Random(f"{os.getpid()}{self.part}")
+        for other in self.beside:
+            other.own_files()
 
     def note(self, code, text):
         os.write(self.log, f"{code} {text}\n".encode())
@@ -68,7 +73,7 @@ class Worker:
     def open(self):
         while self.ids is None and not os.path.exists(STOP):
             try:
-                self.ids = getattr(frazil, KIND)(SPEC)
+                self.ids = getattr(frazil, KIND)(self.spec)
                 self.newest = -1
             except frazil.FrazilError as error:
                 self.note(error.name, error)
@@ -190,14 +195,23 @@ class Worker:
             if draw == 5:
                 self.visit()
             self.mint(MANY if draw < 6 else FEW)
+            for other in self.random.sample(self.beside, min(2, len(self.beside))):
+                if not other.ids:
+                    other.open()
+                if other.ids:
+                    other.mint(FEW)
+                if other.ids and draw in (6, 7):
+                    other.renew() if draw == 6 else other.close()
             time.sleep(PAUSE_S)
         # Half of the children just vanish, as crashed processes do.
-        if self.ids and (forks or self.random.random() < 0.5):
-            self.close()
+        for each in (self, *self.beside):
+            if each.ids and (forks or self.random.random() < 0.5):
+                each.close()
 
 
 if __name__ == "__main__":
     worker = Worker()
+    worker.beside = [Worker(f"beside.{number}.", f"{SPEC} detached") for number in range(BESIDE)]
     try:
         worker.run(float("inf"), FORKS)
     except BaseException as error:

@@ -130,6 +130,22 @@ MUTANTS = [
         ],
     ),
     (
+        "a reply to several calls is given to the wrong one",
+        "for (call, reply) in calls.iter().zip(replies) {",
+        "for (call, reply) in calls.iter().rev().zip(replies) {",
+    ),
+    (
+        "of several calls one that got no reply is taken for done",
+        "for (call, reply) in calls.iter().zip(replies) {",
+        (
+            "let is_done = |reply: &Result<Reply>| matches!(reply, Ok(Reply::Swapped(crate::store::Swapped::Done)));\n"
+            "let one = replies.iter().find(|reply| is_done(reply)).cloned();\n"
+            "for (call, reply) in calls.iter().zip(replies) {\n"
+            "let is_swap = matches!(call.what, Do::Swap(_));\n"
+            "let reply = if is_swap && reply.is_err() { one.clone().unwrap_or(reply) } else { reply };\n"
+        ),
+    ),
+    (
         "two workers of a store, and a bound is moved on by whoever comes",
         [
             ("match map.get(stores) {", "match map.get(stores).filter(|worker| worker.lock().lease_tasks.iter().count() != 1) {"),
@@ -469,6 +485,7 @@ SHORT = [
     "a slot is given back without the freeze",
     "a forked child mints with its parent's lease",
     "two workers of a store, and a bound is moved on by whoever comes",
+    "a reply to several calls is given to the wrong one",
     "timed-out write taken as success",
     "any record with our token confirms",
     "a bound is used before it is confirmed",

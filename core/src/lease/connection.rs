@@ -1,7 +1,8 @@
 //! The one connection to a store that a process has.
 
 use crate::error::{Error, ErrorKind, FIRST_PAUSE, Result};
-use crate::store::{Address, Rows, Store, Table};
+use crate::store::{Address, Answer, Ask, Rows, Store, Table};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -194,6 +195,30 @@ impl Connection {
         self.named(link.call_repeatable(timeout, |timeout| self.address.connect(timeout), work))
     }
 
+    /// Many calls of the store for leases, which together take at most `timeout`. Each has an outcome of its own.
+    pub(super) fn call_many(&self, timeout: Duration, repeatable: bool, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        let answers = RefCell::default();
+        let work = |store: &mut dyn Store| {
+            let made = store.ask_many(asks);
+            // Where the connection ended, the last one tells.
+            let failed = made.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
+            let wrong = || Error::new(ErrorKind::Internal, format!("{} answers to {} calls", made.len(), asks.len()));
+            let failed = failed.or_else(|| (made.len() != asks.len()).then(wrong));
+            answers.replace(made);
+            failed.map_or(Ok(()), Err)
+        };
+        let done = if repeatable { self.call_repeatable(timeout, work) } else { self.call(timeout, work) };
+        let answers: Vec<Result<Answer>> = answers.into_inner();
+        let Err(error) = done else { return answers };
+        if answers.len() != asks.len() {
+            return vec![Err(error); asks.len()];
+        }
+        // This one says when to ask again.
+        let is_away = error.kind() == ErrorKind::StoreUnreachable;
+        let judged = |lost: Error| if is_away && lost.kind() == error.kind() { error.clone() } else { lost };
+        answers.into_iter().map(|answer| answer.map_err(judged)).collect()
+    }
+
     /// One call of the store for a tag, which takes at most `timeout`, and less where there are leases.
     ///
     /// # Errors
@@ -248,7 +273,7 @@ pub(super) fn is_busy(error: &Error) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
+    use crate::store::{Loaded, Swap, Swapped, Which};
 
     const SECOND: Duration = Duration::from_secs(1);
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -270,6 +295,58 @@ mod tests {
         assert!(error.to_string().starts_with("store=memory: ") && error.to_string().contains("no such row"), "{error}");
         assert!(connection.store.lock().unwrap().connection.is_none(), "what panicked is not used again");
         assert!(connection.call(SECOND, |_| Ok(())).is_ok());
+    }
+
+    /// A store that answers the first calls of several, and no others.
+    struct Cut(usize);
+
+    impl Store for Cut {
+        fn set_timeout(&mut self, _timeout: Duration) {}
+
+        fn load(&mut self, _namespace: &str, _which: Which) -> Result<Loaded> {
+            unreachable!("calls are made together")
+        }
+
+        fn swap(&mut self, _namespace: &str, _swap: &Swap) -> Result<Swapped> {
+            unreachable!("calls are made together")
+        }
+
+        fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+            let lost = || Err(Error::new(ErrorKind::StoreUnreachable, "the connection has ended"));
+            let corrupt = || Err(Error::new(ErrorKind::StoreCorrupt, "the record is not text"));
+            let answer = |n| match n {
+                1 if self.0 < asks.len() => corrupt(),
+                _ if n < self.0 => Ok(Answer::Swapped(Swapped::OutOfTime(n as i64))),
+                _ => lost(),
+            };
+            // One answer is missing where none is lost.
+            (0..asks.len() - usize::from(self.0 > asks.len())).map(answer).collect()
+        }
+
+        #[cfg(feature = "list")]
+        fn namespaces(&mut self) -> Result<Vec<String>> {
+            unreachable!("nobody lists")
+        }
+    }
+
+    #[test]
+    fn each_of_several_calls_has_its_own_outcome() {
+        let asks = [Ask::Load("a", 1); 4];
+        let connection = connection();
+        let ask = |answered| {
+            connection.store.lock().unwrap().connection = Some(Box::new(Cut(answered)));
+            let answers = connection.call_many(SECOND, false, &asks);
+            (answers, connection.store.lock().unwrap().connection.is_some())
+        };
+        let (answers, is_kept) = ask(3);
+        assert_eq!(answers[0], Ok(Answer::Swapped(Swapped::OutOfTime(0))));
+        assert_eq!(answers[1].as_ref().unwrap_err().kind(), ErrorKind::StoreCorrupt);
+        assert_eq!(answers[2], Ok(Answer::Swapped(Swapped::OutOfTime(2))));
+        let lost = answers[3].as_ref().unwrap_err();
+        assert!(is_busy(lost) && !is_kept, "it says when to ask again: {lost}");
+        let (answers, is_kept) = ask(5);
+        assert!(answers.len() == 4 && answers.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind() == ErrorKind::Internal)));
+        assert!(!is_kept, "what answers the wrong number of calls is not used again");
     }
 
     /// Makes a repeatable call, where the first attempts fail after so long; returns the time that each attempt and each new

@@ -2,13 +2,14 @@
 //!
 //! - `record` is the content of a store, `candidates` the numbers that a spec allows, `contract` its other terms.
 //! - `protocol` is a state machine without I/O; its page has the argument and the terms.
-//! - `worker` is a process's thread for one store, which it reaches by its `connection`; `schedule` finds what is due.
+//! - `worker` is a process's thread for one store, which it reaches by its `connection`; `schedule` finds what is due, and `calls` go together.
 //! - `lease_task` is one lease: the protocol, the generator (`shared`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
 //! - `environment` is what a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
 //! - `accept` is an operator's remedy for a store that was replaced.
 
 #[cfg(feature = "admin")]
 mod accept;
+mod calls;
 mod candidates;
 mod connection;
 mod contract;

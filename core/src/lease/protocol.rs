@@ -61,6 +61,8 @@ use slot::{Extending, Held, Taking};
 pub(super) const BEGINNING_MS: i64 = 2_000;
 /// The shortest rest, in ms.
 const BREATH_MS: u64 = 10;
+/// The parts of R at whose ends renewals are due.
+const PARTS: u64 = 8;
 /// The number of writes of unknown outcome that are remembered.
 const REMEMBERED: usize = 32;
 
@@ -227,6 +229,11 @@ impl Protocol {
             self.state = State::Seek;
             self.rest_until = 0;
         }
+    }
+
+    /// Returns whether a renewal is to begin.
+    pub(crate) fn is_due(&self, now_ms: u64) -> bool {
+        matches!(self.state, State::Hold { due } if due <= now_ms)
     }
 
     /// Does what is due later now: a caller waits for it.

@@ -17,6 +17,8 @@ pub(super) struct Schedule {
     queue: BTreeSet<Turn>,
     /// The number of turns that were given.
     turns: u64,
+    /// True if the task that was taken last held a lease.
+    held_last: bool,
     /// The tasks by the hash of their namespace, sorted.
     namespaces: Vec<(u64, u64)>,
     /// The time limits of their calls, and how many tasks have each.
@@ -29,12 +31,21 @@ struct Place {
     turn: Option<Turn>,
 }
 
+/// The order among tasks that are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// A number that is released comes first: a caller that opens it again looks for the same number, which may be the only one.
+    Ending,
+    /// These two take turns: however many are opened, leases are renewed, and the other way round.
+    Held,
+    Opening,
+}
+
 /// A task's place in the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Turn {
-    /// A number that is released comes first: a caller that opens it again looks for the same number, which may be the only one.
-    is_open: bool,
-    due: u64,
+pub(super) struct Turn {
+    pub(super) rank: Rank,
+    pub(super) due: u64,
     /// Orders those that are due at the same instant.
     turn: u64,
     number: u64,
@@ -117,26 +128,33 @@ impl Schedule {
         let before = place.turn.take();
         before.map(|turn| self.queue.remove(&turn));
         self.turns += 1;
+        let rank = match (place.task.is_open(), place.task.holds()) {
+            (false, _) => Rank::Ending,
+            (true, true) => Rank::Held,
+            (true, false) => Rank::Opening,
+        };
         let turn = match before {
-            Some(turn) if turn.due <= due => Turn { is_open: place.task.is_open(), ..turn },
-            _ => Turn { is_open: place.task.is_open(), due, turn: self.turns, number },
+            Some(turn) if turn.due <= due => Turn { rank, ..turn },
+            _ => Turn { rank, due, turn: self.turns, number },
         };
         place.turn = Some(turn);
         self.queue.insert(turn);
     }
 
-    /// Takes the next task that is due out of the queue; the caller puts it back by a [`call`](Schedule::call), or removes it.
-    pub(super) fn take(&mut self, now_ms: u64) -> Option<&mut LeaseTask> {
-        let turn = self.fronts().into_iter().flatten().find(|turn| turn.due <= now_ms)?;
+    /// Takes the next task that is due out of the queue, of any rank or of one; the caller puts it back by a [`call`](Schedule::call), or
+    /// removes it.
+    pub(super) fn take(&mut self, now_ms: u64, of: Option<Rank>) -> Option<(Turn, &mut LeaseTask)> {
+        let turn = self.fronts().find(|turn| turn.due <= now_ms && of.is_none_or(|rank| rank == turn.rank))?;
         self.queue.remove(&turn);
+        self.held_last = turn.rank == Rank::Held;
         let place = self.place(turn.number).expect("what is queued has a place");
         place.turn = None;
-        Some(&mut place.task)
+        Some((turn, &mut place.task))
     }
 
     /// Returns when the next task is due.
     pub(super) fn next(&self) -> Option<u64> {
-        self.fronts().into_iter().flatten().map(|turn| turn.due).min()
+        self.fronts().map(|turn| turn.due).min()
     }
 
     fn at(&self, number: u64) -> Option<usize> {
@@ -147,21 +165,21 @@ impl Schedule {
         self.at(number).map(|at| &mut self.places[at])
     }
 
-    /// The first of those that are ending, and the first of those that are open.
-    fn fronts(&self) -> [Option<Turn>; 2] {
-        let open = Turn { is_open: true, due: 0, turn: 0, number: 0 };
-        [self.queue.range(..open).next().copied(), self.queue.range(open..).next().copied()]
+    /// The first of each rank.
+    fn fronts(&self) -> impl Iterator<Item = Turn> {
+        let (one, other) = if self.held_last { (Rank::Opening, Rank::Held) } else { (Rank::Held, Rank::Opening) };
+        [Rank::Ending, one, other].into_iter().filter_map(|rank| {
+            let first = Turn { rank, due: 0, turn: 0, number: 0 };
+            self.queue.range(first..).next().copied().filter(|turn| turn.rank == rank)
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
     }
 
     /// The shortest time limit of a call.
     pub(super) fn shortest_call(&self) -> Option<Duration> {
         self.timeouts.iter().map(|(timeout, _)| *timeout).min()
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-impl Schedule {
-    pub(super) fn len(&self) -> usize {
-        self.places.len()
     }
 }

@@ -5,7 +5,7 @@
 //! another one's leases. Its thread is a loop of a few lines over [`Worker::next`] and [`Worker::done`], which the simulation
 //! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
-use super::connection::Connection;
+use super::calls::{Call, Pace};
 use super::contract::Contract;
 use super::environment::Process;
 use super::lease_task::{LeaseTask, Step};
@@ -14,7 +14,8 @@ use super::schedule::Schedule;
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
 use crate::error::Result;
-use crate::store::{Address, Store};
+use crate::store::Address;
+use crate::time::show_duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
@@ -37,6 +38,7 @@ pub(super) struct State {
     pub(super) tasks: Tasks,
     /// The last number of a lease task or a task.
     pub(super) numbers: u64,
+    pub(super) pace: Pace,
     /// True if a task comes before the next lease, so that neither starves.
     task_first: bool,
     /// True if a caller came or went since the thread looked last.
@@ -47,20 +49,13 @@ pub(super) struct State {
 
 /// The next thing that the thread does.
 pub(super) enum Next {
-    Ask(Call),
+    /// One call of the store, or several for different leases.
+    Ask(Vec<Call>),
     Attend(Attendance),
     /// Nothing before this instant of the worker's clock, unless it is woken.
     Rest(u64),
     /// To end, if [`retire`](super::workers::Workers::retire) agrees.
     End,
-}
-
-/// One call of the store.
-pub(super) struct Call {
-    lease_task: u64,
-    pub(super) namespace: String,
-    pub(super) what: Do,
-    pub(super) timeout: Duration,
 }
 
 /// A task that is due.
@@ -96,7 +91,8 @@ impl Worker {
     pub(super) fn new(stores: Vec<Address>, now_ms: u64) -> Self {
         let tasks = Tasks::default();
         let lease_tasks = Schedule::default();
-        let state = State { lease_tasks, tasks, numbers: 0, task_first: false, stirred: false, empty_since: now_ms };
+        let pace = Pace::new(stores[0].most_together());
+        let state = State { lease_tasks, tasks, numbers: 0, pace, task_first: false, stirred: false, empty_since: now_ms };
         Worker { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
     }
 
@@ -131,16 +127,20 @@ impl Worker {
         next
     }
 
-    /// Takes in what came of a call.
-    pub(super) fn done(&self, call: &Call, reply: Result<Reply>, process: &Process) {
+    /// Takes in what came of calls: each reply is for the lease task of the call in its place.
+    pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
-        let lease_task = state.lease_tasks.get(call.lease_task);
-        let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
-        match call.what {
-            Do::Note(_) => lease_task.noted(reply.is_ok(), process),
-            _ => lease_task.done(reply, process),
+        let now_ms = process.environment.mono_ms();
+        state.pace.end(calls, &replies, now_ms);
+        for (call, reply) in calls.iter().zip(replies) {
+            let lease_task = state.lease_tasks.get(call.lease_task);
+            let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
+            match call.what {
+                Do::Note(_) => lease_task.noted(reply.is_ok(), process),
+                _ => lease_task.done(reply, process),
+            }
+            state.lease_tasks.call(call.lease_task, now_ms);
         }
-        state.lease_tasks.call(call.lease_task, process.environment.mono_ms());
         drop(state);
         self.changed.notify_all();
     }
@@ -236,20 +236,11 @@ impl State {
             return attend;
         }
         let now_ms = process.environment.mono_ms();
-        while let Some(lease_task) = self.lease_tasks.take(now_ms) {
-            let number = lease_task.number;
-            match lease_task.next(process) {
-                Step::Rest(_) if lease_task.is_over() => {
-                    self.lease_tasks.remove(number);
-                    self.note_empty(now_ms);
-                }
-                Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
-                Step::Ask(what) => {
-                    let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
-                    self.task_first = true;
-                    return Next::Ask(Call { lease_task: number, namespace, what, timeout });
-                }
-            }
+        let calls = self.calls(process, now_ms);
+        if !calls.is_empty() {
+            self.task_first = true;
+            self.pace.begin(now_ms);
+            return Next::Ask(calls);
         }
         if let Some(attend) = self.attendance() {
             return attend;
@@ -266,25 +257,42 @@ impl State {
         if now_ms >= end { Next::End } else { Next::Rest(end) }
     }
 
+    /// The next call that is due, and those that go along with it.
+    fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<Call> {
+        let (mut calls, mut rank, leases, took_ms) = (Vec::<Call>::new(), None, self.lease_tasks.len(), self.pace.took_ms);
+        let late = || format!("the process has {leases} in the store, whose last round trip took {}", show_duration(took_ms));
+        while calls.len() < self.pace.together
+            && calls.last().is_none_or(|call| call.ask().is_some())
+            && let Some((turn, lease_task)) = self.lease_tasks.take(now_ms, rank)
+        {
+            let number = lease_task.number;
+            lease_task.note_lateness(now_ms - turn.due, late, process);
+            match lease_task.next(process) {
+                Step::Rest(_) if lease_task.is_over() => {
+                    self.lease_tasks.remove(number);
+                    self.note_empty(now_ms);
+                }
+                Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
+                Step::Ask(what) => {
+                    let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
+                    let call = Call { lease_task: number, namespace, what, timeout };
+                    if !calls.is_empty() && call.ask().is_none() {
+                        // It is made next: a step that is repeated is the same.
+                        self.lease_tasks.call(number, turn.due);
+                        break;
+                    }
+                    rank = Some(turn.rank);
+                    calls.push(call);
+                }
+            }
+        }
+        calls
+    }
+
     /// After a lease task or a task has gone.
     fn note_empty(&mut self, now_ms: u64) {
         if self.is_empty() {
             self.empty_since = now_ms;
-        }
-    }
-}
-
-impl Call {
-    pub(super) fn make(&self, connection: &Connection) -> Result<Reply> {
-        let ask = |store: &mut dyn Store| match &self.what {
-            Do::Load(which) => store.load(&self.namespace, which.clone()).map(Reply::Loaded),
-            Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
-            Do::Note(overlap) => overlap.write(store, &self.namespace).map(|()| Reply::Noted),
-            Do::Rest(_) => unreachable!("a rest is no call"),
-        };
-        match self.what {
-            Do::Release(_) | Do::Note(_) => connection.call_repeatable(self.timeout, ask),
-            _ => connection.call(self.timeout, ask),
         }
     }
 }

@@ -8,6 +8,7 @@
 #[cfg(all(test, not(loom)))]
 mod copy;
 
+use super::calls;
 use super::connection::Connection;
 use super::environment::Process;
 use super::lease_task::LeaseTask;
@@ -139,9 +140,9 @@ impl Thread {
                 connection.keep_free(self.worker.shortest_call());
             }
             match next {
-                Next::Ask(call) => {
-                    let reply = call.make(&connection);
-                    self.worker.done(&call, reply, process);
+                Next::Ask(calls) => {
+                    let replies = calls::make(&calls, &connection);
+                    self.worker.done(&calls, replies, process);
                 }
                 Next::Attend(attendance) => self.worker.attend(attendance, process),
                 Next::Rest(until) => self.worker.park(process, until),

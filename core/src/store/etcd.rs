@@ -23,12 +23,13 @@ mod gateway;
 use super::history::History;
 use super::hosts::{Hosts, said};
 use super::socket::Deadline;
-use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
+use super::{Answer as Answered, Ask, Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
 use crate::error::{Error, ErrorKind, Result};
-use answer::{Answer, Bytes, Record};
+use answer::{Answer, AtMost, Bytes, Record, Response};
 use base64::prelude::{BASE64_STANDARD, Engine};
 use gateway::Gateway;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::time::Duration;
 
 const TRANSACTION: &str = "/v3/kv/txn";
@@ -61,8 +62,12 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 impl Etcd {
     /// Asks, and checks that the answer belongs to the history that this process knows.
     fn ask(&mut self, namespace: &str, question: &Value) -> Result<(String, Answer)> {
+        self.ask_until(Deadline::of_call(self.timeout), namespace, question)
+    }
+
+    fn ask_until(&mut self, deadline: Deadline, namespace: &str, question: &Value) -> Result<(String, Answer)> {
         let floor = self.history.highest();
-        let answer = self.gateway.ask(TRANSACTION, question, Deadline::of_call(self.timeout))?;
+        let answer = self.gateway.ask(TRANSACTION, question, deadline)?;
         let (cluster, revision) = header(&self.gateway, &answer)?;
         if cluster == self.cluster {
             let checked = self.history.check(floor, revision, self.gateway.address(), namespace);
@@ -79,14 +84,14 @@ impl Etcd {
         let mut more = ranges.split_off(ranges.len().min(MOST_RANGES));
         let (server, answer) = self.ask(namespace, &reading(ranges))?;
         let revision = answer.header.revision.as_ref().map(|revision| revision.0.clone());
-        let mut records = self.records(answer)?;
+        let mut records = self.records(answer.responses)?;
         if !more.is_empty() {
             more.iter_mut().for_each(|range| range["revision"] = json!(revision));
             let (other, answer) = self.ask(namespace, &reading(more))?;
             if other != server {
                 return Err(self.gateway.wrong(ErrorKind::StoreUnreachable, "another cluster answers from now on"));
             }
-            records.extend(self.records(answer)?);
+            records.extend(self.records(answer.responses)?);
         }
         Ok((server, records))
     }
@@ -96,8 +101,8 @@ impl Etcd {
     }
 
     /// The keys and texts of an answer's ranges.
-    fn records(&self, answer: Answer) -> Result<Vec<(String, String)>> {
-        let ranges = answer.responses.into_iter().flat_map(|responses| responses.0).filter_map(|response| response.response_range?.kvs);
+    fn records(&self, responses: Option<AtMost<MOST_RANGES, Response>>) -> Result<Vec<(String, String)>> {
+        let ranges = responses.into_iter().flat_map(|responses| responses.0).filter_map(|response| response.response_range?.kvs);
         let text = |bytes: Option<Bytes>| match bytes {
             // JSON leaves an empty value out.
             None => Some(String::new()),
@@ -109,6 +114,48 @@ impl Etcd {
             Ok((key, value))
         };
         ranges.flat_map(|kvs| kvs.0).map(read).collect()
+    }
+
+    /// Makes calls in one transaction. A part whose comparison fails leaves the others as they are.
+    fn transact(&mut self, deadline: Deadline, asks: &[Ask<'_>]) -> Result<Vec<Result<Answered>>> {
+        let fits = |ask: &Ask<'_>| matches!(ask, Ask::Load(..)) || matches!(ask, Ask::Swap(_, swap) if self.fits(swap));
+        let fit: Vec<_> = asks.iter().map(fits).collect();
+        let part = |(ask, fits): (&Ask<'_>, &bool)| match *ask {
+            _ if !fits => json!({ "success": [] }),
+            Ask::Load(namespace, node) => reading(vec![range(&key(namespace, Key::Meta)), range(&key(namespace, Key::Slot(node)))]),
+            Ask::Swap(namespace, swap) => writing(namespace, swap),
+        };
+        let parts: Vec<_> = asks.iter().zip(&fit).map(|asked| json!({ "request_txn": part(asked) })).collect();
+        let (cluster, answer) = self.ask_until(deadline, asks[0].namespace(), &json!({ "success": parts }))?;
+        let mut parts = answer.responses.into_iter().flat_map(|responses| responses.0);
+        let answer = |(ask, fits): (&Ask<'_>, bool)| {
+            let part = parts.next().and_then(|part| part.response_txn);
+            let part = part.ok_or_else(|| self.unreadable("a transaction has too few parts"))?;
+            Ok(match *ask {
+                Ask::Load(namespace, node) => {
+                    Answered::Loaded(loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?))
+                }
+                Ask::Swap(..) if !fits => Answered::Swapped(Swapped::Differs),
+                Ask::Swap(_, swap) => Answered::Swapped(self.swapped(part.succeeded, &cluster, swap)?),
+            })
+        };
+        Ok(asks.iter().zip(fit).map(answer).collect())
+    }
+
+    /// Returns whether a swap is one of this cluster's.
+    fn fits(&self, swap: &Swap) -> bool {
+        swap.server == self.cluster && (swap.key != Key::Meta || swap.old == swap.meta)
+    }
+
+    fn swapped(&self, succeeded: Option<bool>, cluster: &str, swap: &Swap) -> Result<Swapped> {
+        match (succeeded.unwrap_or(false), cluster == swap.server) {
+            (false, _) => Ok(Swapped::Differs),
+            (true, true) => Ok(Swapped::Done),
+            (true, false) => {
+                let why = format!("the cluster {cluster} answered a write that was meant for the cluster {}", swap.server);
+                Err(self.gateway.wrong(ErrorKind::StoreChanged, &why))
+            }
+        }
     }
 }
 
@@ -133,37 +180,32 @@ impl Store for Etcd {
             }
         };
         let (server, records) = self.read(namespace, ranges)?;
-        let mut loaded = Loaded { server, ..Loaded::default() };
-        for (name, text) in records {
-            if name == meta {
-                loaded.meta = Some(text);
-            } else if let Some(node) = node(namespace, &name) {
-                loaded.slots.push((node, text));
-            }
-        }
-        loaded.next = next_page(&which, &loaded.slots);
-        Ok(loaded)
+        Ok(loaded(namespace, &which, server, records))
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
-        if swap.server != self.cluster || (swap.key == Key::Meta && swap.old != swap.meta) {
+        if !self.fits(swap) {
             return Ok(Swapped::Differs);
         }
-        let (meta, record) = (key(namespace, Key::Meta), key(namespace, swap.key));
-        let mut compare = vec![equal(&meta, swap.meta.as_deref())];
-        if swap.key != Key::Meta {
-            compare.push(equal(&record, swap.old.as_deref()));
-        }
-        let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
-        let (cluster, answer) = self.ask(namespace, &json!({ "compare": compare, "success": [put] }))?;
-        match (answer.succeeded.unwrap_or(false), cluster == swap.server) {
-            (false, _) => Ok(Swapped::Differs),
-            (true, true) => Ok(Swapped::Done),
-            (true, false) => {
-                let why = format!("the cluster {cluster} answered a write that was meant for the cluster {}", swap.server);
-                Err(self.gateway.wrong(ErrorKind::StoreChanged, &why))
+        let (cluster, answer) = self.ask(namespace, &writing(namespace, swap))?;
+        self.swapped(answer.succeeded, &cluster, swap)
+    }
+
+    /// Transactions of transactions.
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answered>> {
+        let (mut answers, deadline) = (Vec::with_capacity(asks.len()), Deadline::of_call(self.timeout));
+        while answers.len() < asks.len() {
+            let mut keys = HashSet::new();
+            // A transaction puts no key twice.
+            let is_new = |ask: &&Ask<'_>| matches!(ask, Ask::Load(..)) || keys.insert(key(ask.namespace(), ask.key()));
+            let left = &asks[answers.len()..];
+            let count = left.iter().take(AT_ONCE).take_while(is_new).count();
+            match self.transact(deadline, &left[..count]) {
+                Ok(made) => answers.extend(made),
+                Err(error) => answers.resize(asks.len(), Err(error)),
             }
         }
+        answers
     }
 
     #[cfg(feature = "lend")]
@@ -175,10 +217,34 @@ impl Store for Etcd {
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
         let (_, answer) = self.ask("default", &reading(vec![all]))?;
-        let keys = self.records(answer)?.into_iter();
+        let keys = self.records(answer.responses)?.into_iter();
         let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
         Ok(keys.filter_map(|(key, _)| name(&key)).collect())
     }
+}
+
+fn loaded(namespace: &str, which: &Which, server: String, records: Vec<(String, String)>) -> Loaded {
+    let (meta, mut loaded) = (key(namespace, Key::Meta), Loaded { server, ..Loaded::default() });
+    for (name, text) in records {
+        if name == meta {
+            loaded.meta = Some(text);
+        } else if let Some(node) = node(namespace, &name) {
+            loaded.slots.push((node, text));
+        }
+    }
+    loaded.next = next_page(which, &loaded.slots);
+    loaded
+}
+
+/// The transaction of a swap.
+fn writing(namespace: &str, swap: &Swap) -> Value {
+    let (meta, record) = (key(namespace, Key::Meta), key(namespace, swap.key));
+    let mut compare = vec![equal(&meta, swap.meta.as_deref())];
+    if swap.key != Key::Meta {
+        compare.push(equal(&record, swap.old.as_deref()));
+    }
+    let put = json!({ "request_put": { "key": base64(&record), "value": base64(&swap.new) } });
+    json!({ "compare": compare, "success": [put] })
 }
 
 fn base64(text: &str) -> String {
@@ -205,6 +271,9 @@ fn range(key: &str) -> Value {
 
 /// The ranges that a transaction may have by a server's default (`--max-txn-ops`).
 const MOST_RANGES: usize = 128;
+
+/// The transactions in a transaction: what is in them counts, too.
+const AT_ONCE: usize = MOST_RANGES / 2;
 
 /// Several ranges in one transaction are read at one revision.
 fn reading(ranges: Vec<Value>) -> Value {

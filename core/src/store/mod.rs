@@ -153,6 +153,36 @@ pub enum Swapped {
     OutOfTime(i64),
 }
 
+/// One of several calls that are made together: the load of one slot, or a swap.
+#[derive(Clone, Copy, Debug)]
+pub enum Ask<'a> {
+    Load(&'a str, u64),
+    Swap(&'a str, &'a Swap),
+}
+
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
+impl<'a> Ask<'a> {
+    fn namespace(&self) -> &'a str {
+        match *self {
+            Ask::Load(namespace, _) | Ask::Swap(namespace, _) => namespace,
+        }
+    }
+
+    fn key(&self) -> Key {
+        match *self {
+            Ask::Load(_, node) => Key::Slot(node),
+            Ask::Swap(_, swap) => swap.key,
+        }
+    }
+}
+
+/// The outcome of an [`Ask`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Loaded(Loaded),
+    Swapped(Swapped),
+}
+
 /// A connection to a store: load, compare-and-set, and nothing else.
 ///
 /// Used by one thread at a time. Every call returns within the timeout that the connection was made with, or was told since. After
@@ -174,6 +204,16 @@ pub trait Store: Send {
     /// `STORE_*`, naming the address: the outcome is not known.
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped>;
 
+    /// Makes many calls in few round trips, where the store can; all of them together take no longer than one may. The answers stand in
+    /// the order of the calls. Each call is atomic by itself, sees one instant, and has an outcome of its own, as if they were made
+    /// one after the other.
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        one_by_one(asks, |ask| match *ask {
+            Ask::Load(namespace, node) => self.load(namespace, Which::One(node)).map(Answer::Loaded),
+            Ask::Swap(namespace, swap) => self.swap(namespace, swap).map(Answer::Swapped),
+        })
+    }
+
     /// Returns how far the history of a store without a clock had come by its last answer: it goes back only where the store is restored. `None`
     /// where other signs tell.
     #[cfg(feature = "lend")]
@@ -193,6 +233,13 @@ pub trait Store: Send {
     /// `STORE_*`, naming the address.
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>>;
+}
+
+/// Makes calls one after the other, until one fails: then the others fail, too.
+fn one_by_one(asks: &[Ask<'_>], mut ask: impl FnMut(&Ask<'_>) -> Result<Answer>) -> Vec<Result<Answer>> {
+    let mut failed = None;
+    let answer = |one| failed.clone().map_or_else(|| ask(one).inspect_err(|error| failed = Some(error.clone())), Err);
+    asks.iter().map(answer).collect()
 }
 
 /// A store's address, as the spec names it.
@@ -291,6 +338,16 @@ impl Address {
     /// Returns whether the store is on this machine, and answers within milliseconds.
     pub fn is_near(&self) -> bool {
         self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
+    }
+
+    /// Returns how many calls go together at most.
+    pub(crate) fn most_together(&self) -> usize {
+        match self.kind() {
+            Ok(Kind::Redis) => 1_000,
+            Ok(Kind::Sql | Kind::Etcd) => 500,
+            Ok(Kind::ZooKeeper | Kind::Remote | Kind::RemoteByTls) => 200,
+            _ => 1,
+        }
     }
 
     /// The folder of `file:DIR`, if it is not there yet: a listing must not make it.

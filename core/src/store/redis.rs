@@ -41,7 +41,7 @@ use super::limits::ONE_RECORD;
 #[cfg(feature = "list")]
 use super::limits::{ALL_RECORDS, too_large};
 use super::resp::Reply;
-use super::{Key, Loaded, NODES_END, Store, Swap, Swapped, Which};
+use super::{Answer, Ask, Key, Loaded, NODES_END, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result, shown};
 use ::redis::{Cmd, cmd};
 use address::Target;
@@ -92,7 +92,12 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
 impl Redis {
     /// Sends a command, and reads its reply as what it must be.
     fn ask<T>(&mut self, name: &str, command: &Cmd, room: usize, read: fn(Reply) -> Option<T>) -> Result<T> {
-        match self.wire.call(command, room)? {
+        let reply = self.wire.call(command, room)?;
+        self.read(name, reply, read)
+    }
+
+    fn read<T>(&self, name: &str, reply: Reply, read: fn(Reply) -> Option<T>) -> Result<T> {
+        match reply {
             Reply::Refused(error) => {
                 let (code, details) = error.split_once(' ').unwrap_or((&error, ""));
                 Err(refusal::server(self.wire.address(), name, code, details))
@@ -101,12 +106,23 @@ impl Redis {
         }
     }
 
-    fn run<T>(&mut self, script: &str, namespace: &str, arguments: &[&str], room: usize, read: fn(Reply) -> Option<T>) -> Result<T> {
-        let mut command = cmd("EVAL");
-        // Always the whole script: it is 2 KiB, and so nothing hangs on what the server still remembers.
-        command.arg(script).arg(2).arg(format!("frazil:{{{namespace}}}:meta")).arg(format!("frazil:{{{namespace}}}:slots"));
-        command.arg(arguments);
-        self.ask("EVAL", &command, room, read)
+    /// # Errors
+    /// `STORE_*` where the server is no longer suitable.
+    fn look_again(&mut self) -> Result<()> {
+        if self.looked.elapsed() >= LOOK_AGAIN {
+            let info = self.ask("INFO", &cmd("INFO"), ONE_RECORD, text)?;
+            self.suits(&info)?;
+            self.looked = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn swapped(&self, reply: Reply) -> Result<Swapped> {
+        match self.read("EVAL", reply, text)?.as_str() {
+            "done" => Ok(Swapped::Done),
+            "differs" => Ok(Swapped::Differs),
+            time => time.parse().map(Swapped::OutOfTime).map_err(|_| refusal::not_redis(self.wire.address(), "EVAL")),
+        }
     }
 
     /// # Errors
@@ -174,6 +190,24 @@ impl Redis {
     }
 }
 
+/// The call of a script, always with the whole of it: it is 2 KiB, and so nothing hangs on what the server still remembers.
+fn eval(script: &str, namespace: &str, arguments: &[&str]) -> Cmd {
+    let mut command = cmd("EVAL");
+    command.arg(script).arg(2).arg(format!("frazil:{{{namespace}}}:meta")).arg(format!("frazil:{{{namespace}}}:slots"));
+    command.arg(arguments);
+    command
+}
+
+fn load(namespace: &str, wanted: &[&str]) -> Cmd {
+    eval(LOAD, namespace, wanted)
+}
+
+fn swap(namespace: &str, swap: &Swap) -> Cmd {
+    let (meta, old) = (optional(swap.meta.as_ref()), optional(swap.old.as_ref()));
+    let (earliest, latest) = (swap.earliest_ms.to_string(), swap.latest_ms.to_string());
+    eval(SWAP, namespace, &[&swap.server, &meta, &field(swap.key), &old, &swap.new, &earliest, &latest])
+}
+
 /// A record that may be absent, as `swap.lua` takes it.
 fn optional(record: Option<&String>) -> String {
     record.map_or_else(|| "-".to_owned(), |text| format!("+{text}"))
@@ -238,22 +272,31 @@ impl Store for Redis {
         }
     }
 
-    fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
-        let (meta, old) = (optional(swap.meta.as_ref()), optional(swap.old.as_ref()));
-        let (earliest, latest) = (swap.earliest_ms.to_string(), swap.latest_ms.to_string());
-        let arguments = [&swap.server, &meta, &field(swap.key), &old, &swap.new, &earliest, &latest];
+    fn swap(&mut self, namespace: &str, asked: &Swap) -> Result<Swapped> {
         self.wire.restart_timeout();
-        if self.looked.elapsed() >= LOOK_AGAIN {
-            let info = self.ask("INFO", &cmd("INFO"), ONE_RECORD, text)?;
-            self.suits(&info)?;
-            self.looked = Instant::now();
+        self.look_again()?;
+        let reply = self.wire.call(&swap(namespace, asked), ONE_RECORD)?;
+        self.swapped(reply)
+    }
+
+    /// The commands of single calls, sent without waiting for replies. The server serves others between any two.
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        self.wire.restart_timeout();
+        if let Err(error) = self.look_again() {
+            return vec![Err(error); asks.len()];
         }
-        let reply = self.run(SWAP, namespace, &arguments.map(String::as_str), ONE_RECORD, text)?;
-        match reply.as_str() {
-            "done" => Ok(Swapped::Done),
-            "differs" => Ok(Swapped::Differs),
-            time => time.parse().map(Swapped::OutOfTime).map_err(|_| refusal::not_redis(self.wire.address(), "EVAL")),
-        }
+        let command = |ask: &Ask<'_>| match *ask {
+            Ask::Load(namespace, node) => load(namespace, &[&node.to_string()]),
+            Ask::Swap(namespace, asked) => swap(namespace, asked),
+        };
+        let (replies, end) = self.wire.call_many(&asks.iter().map(command).collect::<Vec<_>>(), ONE_RECORD);
+        let mut replies = replies.into_iter();
+        let mut answer = |ask: &Ask<'_>| match (replies.next(), ask) {
+            (Some(reply), Ask::Load(namespace, _)) => self.loaded(namespace, reply).map(Answer::Loaded),
+            (Some(reply), Ask::Swap(..)) => self.swapped(reply).map(Answer::Swapped),
+            (None, _) => Err(end.clone().expect_err("a reply is missing only after an error")),
+        };
+        asks.iter().map(&mut answer).collect()
     }
 
     #[cfg(feature = "list")]

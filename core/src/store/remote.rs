@@ -35,11 +35,12 @@ mod tls;
 use super::history::History;
 use super::hosts::{BUSY, Failure, Hosts};
 use super::socket::Deadline;
-use super::{Loaded, Store, Swap, Swapped, Which};
+use super::{Answer, Ask, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
 use agreement::{Known, Told, namespace_of};
 use message::{Backing, Question as Asked};
 use session::{Session, no_server};
+use std::sync::Arc;
 use std::time::Duration;
 use tls::Tls;
 
@@ -136,24 +137,10 @@ impl Store for Remote {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         let deadline = Deadline::of_call(self.timeout);
-        let known = Known::of(&self.hosts, namespace);
-        let before = known.last().map(|last| {
-            let history = self.history(namespace, &last.server);
-            (history.highest(), history, last)
-        });
-        let floor = before.as_ref().map_or(0, |(floor, ..)| *floor);
-        let (backing, loaded) = self.read(&Asked::Load(namespace.to_owned(), which, floor), deadline, message::loaded)?;
-        if let Some(session) = &mut self.session {
-            let told = Told::new(session.host(), &backing, &loaded);
-            let agree = known.check(&self.hosts, &self.tls, session, namespace, told, deadline);
-            agree.map_err(|failure| self.hosts.error(failure))?;
-        }
-        // Not before: a foreign store's would be held against the one in use ever after, and many have the same identity, or none.
-        match before {
-            Some((floor, history, last)) if last.server == loaded.server => self.check_history(&history, floor, &backing, namespace)?,
-            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing, namespace)?,
-        }
-        Ok(loaded)
+        let before = self.before_load(namespace);
+        let floor = before.as_ref().map_or(0, |before| before.floor);
+        let told = self.read(&Asked::Load(namespace.to_owned(), which, floor), deadline, message::loaded)?;
+        self.loaded(namespace, before, told, deadline)
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
@@ -166,19 +153,111 @@ impl Store for Remote {
         let floor = history.highest();
         let answer = session.ask(&Asked::Swap(namespace.to_owned(), swap.clone()), deadline);
         let answer = answer.and_then(|answer| message::swapped(&answer).ok_or_else(no_server));
-        let (backing, swapped) = self.keep(session, answer)?;
-        if let Some(session) = &self.session {
-            let is_one = Known::of(&self.hosts, namespace).check_written(session.host(), &backing);
-            is_one.map_err(|failure| self.hosts.error(failure))?;
-        }
-        if swapped != Swapped::Differs {
-            self.check_history(&history, floor, &backing, namespace)?;
-        }
-        Ok(swapped)
+        let told = self.keep(session, answer)?;
+        self.swapped(namespace, &history, floor, told)
+    }
+
+    /// The questions of single calls, sent to one server without waiting for answers, which come in their order.
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        let deadline = Deadline::of_call(self.timeout);
+        let session = self.session.take().filter(Session::is_whole).map_or_else(|| self.dial(deadline), Ok);
+        let mut session = match session {
+            Ok(session) => session,
+            Err(error) => return vec![Err(error); asks.len()],
+        };
+        let before = |ask: &Ask<'_>| match *ask {
+            Ask::Load(namespace, _) => self.before_load(namespace),
+            Ask::Swap(namespace, swap) => {
+                let history = self.history(namespace, &swap.server);
+                Some(Before { floor: history.highest(), history, last: None })
+            }
+        };
+        let before: Vec<_> = asks.iter().map(before).collect();
+        let question = |(ask, before): (&Ask<'_>, &Option<Before>)| match *ask {
+            Ask::Load(namespace, node) => {
+                Asked::Load(namespace.to_owned(), Which::One(node), before.as_ref().map_or(0, |before| before.floor))
+            }
+            Ask::Swap(namespace, swap) => Asked::Swap(namespace.to_owned(), swap.clone()),
+        };
+        let questions: Vec<_> = asks.iter().zip(&before).map(question).collect();
+        let answers = session.ask_many(&questions, deadline);
+        let host = session.host().to_owned();
+        self.session = Some(session);
+        asks.iter().zip(before).zip(answers).map(|((ask, before), answer)| self.judge(ask, before, answer, &host, deadline)).collect()
     }
 
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         self.read(&Asked::List, Deadline::of_call(self.timeout), Some)
+    }
+}
+
+/// This process's knowledge of a namespace before a question.
+struct Before {
+    history: History,
+    floor: i64,
+    last: Option<Arc<Told>>,
+}
+
+impl Remote {
+    fn judge(
+        &mut self,
+        ask: &Ask<'_>,
+        before: Option<Before>,
+        answer: Result<Vec<String>, Failure>,
+        host: &str,
+        deadline: Deadline,
+    ) -> Result<Answer> {
+        let named = |failure| self.hosts.error(self.hosts.named(host, failure));
+        let answer = answer.map_err(named)?;
+        match (*ask, before) {
+            (Ask::Swap(namespace, _), Some(Before { history, floor, .. })) => {
+                let told = message::swapped(&answer).ok_or_else(|| named(no_server()))?;
+                self.swapped(namespace, &history, floor, told).map(Answer::Swapped)
+            }
+            (Ask::Load(namespace, _) | Ask::Swap(namespace, _), before) => {
+                let told = message::loaded(answer).ok_or_else(|| named(no_server()))?;
+                self.loaded(namespace, before, told, deadline).map(Answer::Loaded)
+            }
+        }
+    }
+
+    fn before_load(&self, namespace: &str) -> Option<Before> {
+        let last = Known::of(&self.hosts, namespace).last()?;
+        let history = self.history(namespace, &last.server);
+        Some(Before { floor: history.highest(), history, last: Some(last) })
+    }
+
+    fn loaded(
+        &mut self,
+        namespace: &str,
+        before: Option<Before>,
+        (backing, loaded): (Backing, Loaded),
+        deadline: Deadline,
+    ) -> Result<Loaded> {
+        if let Some(session) = &mut self.session {
+            let told = Told::new(session.host(), &backing, &loaded);
+            let agree = Known::of(&self.hosts, namespace).check(&self.hosts, &self.tls, session, namespace, told, deadline);
+            agree.map_err(|failure| self.hosts.error(failure))?;
+        }
+        // Not before: a foreign store's would be held against the one in use ever after, and many have the same identity, or none.
+        match before {
+            Some(Before { floor, history, last: Some(last) }) if last.server == loaded.server => {
+                self.check_history(&history, floor, &backing, namespace)?;
+            }
+            _ => self.check_history(&self.history(namespace, &loaded.server), 0, &backing, namespace)?,
+        }
+        Ok(loaded)
+    }
+
+    fn swapped(&self, namespace: &str, history: &History, floor: i64, (backing, swapped): (Backing, Swapped)) -> Result<Swapped> {
+        if let Some(session) = &self.session {
+            let is_one = Known::of(&self.hosts, namespace).check_written(session.host(), &backing);
+            is_one.map_err(|failure| self.hosts.error(failure))?;
+        }
+        if swapped != Swapped::Differs {
+            self.check_history(history, floor, &backing, namespace)?;
+        }
+        Ok(swapped)
     }
 }

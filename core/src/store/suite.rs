@@ -3,7 +3,8 @@
 //! Each case works in namespaces of its own whose names no other run has, so that a server may be used
 //! again and several runs may share it. Nothing is removed afterwards. One file, because it is one list.
 
-use super::{Key, Loaded, MOST_TOGETHER, Store, Swap, Swapped, Which};
+use super::{Answer, Ask, Key, Loaded, MOST_TOGETHER, Store, Swap, Swapped, Which};
+use crate::error::Result;
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +28,9 @@ pub(super) fn run(connect: Connect<'_>) {
     clock(connect);
     these(connect);
     many(connect);
+    batches(connect);
     race(connect);
+    race_of_batches(connect);
     race_to_create(connect);
 }
 
@@ -436,6 +439,151 @@ fn many(connect: Connect<'_>) {
     assert_eq!(case.get(2098), None);
 }
 
+/// Swaps that are asked for together.
+fn swap_many(store: &mut dyn Store, swaps: &[(&str, &Swap)]) -> Vec<Result<Swapped>> {
+    let asks: Vec<_> = swaps.iter().map(|(namespace, swap)| Ask::Swap(namespace, swap)).collect();
+    let swapped = |answer| match answer {
+        Answer::Swapped(swapped) => swapped,
+        Answer::Loaded(loaded) => panic!("{loaded:?}"),
+    };
+    store.ask_many(&asks).into_iter().map(|answer| answer.map(swapped)).collect()
+}
+
+fn loaded_of(answer: Answer) -> Loaded {
+    match answer {
+        Answer::Loaded(loaded) => loaded,
+        Answer::Swapped(swapped) => panic!("{swapped:?}"),
+    }
+}
+
+/// Each swap of a batch is judged alone, and its outcome stands in its place.
+fn batches(connect: Connect<'_>) {
+    let mut case = Case::new(connect, "batch");
+    let (server, other) = (case.server.clone(), format!("{}x", case.server));
+    assert!(case.store.ask_many(&[]).is_empty());
+    let names: Vec<_> = (0..80).map(|_| fresh("batches")).collect();
+    for name in &names {
+        assert_eq!(case.store.swap(name, &swap(&server, None, Key::Meta, None, META)).unwrap(), Swapped::Done);
+        assert_eq!(case.store.swap(name, &swap(&server, Some(META), Key::Slot(7), None, "old")).unwrap(), Swapped::Done);
+    }
+    let has_clock = case.load(Which::All).time_ms.is_some();
+    for round in 0..3 {
+        let old = if round == 0 { "old".to_owned() } else { format!("{}", round - 1) };
+        let new = round.to_string();
+        let asked = |n: usize| {
+            let good = swap(&server, Some(META), Key::Slot(7), Some(&old), &new);
+            match n {
+                3 => Swap { old: Some("other".into()), ..good },
+                15 => Swap { meta: Some("other".into()), ..good },
+                31 => Swap { server: other.clone(), ..good },
+                // Slots without a record, under a meta record and without one.
+                32 => Swap { key: Key::Slot(100 + round), old: None, ..good },
+                33 => Swap { key: Key::Slot(8), ..good },
+                34 => Swap { old: None, ..good },
+                40 => Swap { earliest_ms: i64::MAX, ..good },
+                41 => Swap { latest_ms: 0, ..good },
+                _ => good,
+            }
+        };
+        let swaps: Vec<_> = (0..names.len()).map(asked).collect();
+        let late = |n: usize| has_clock && (n == 40 || n == 41);
+        let batch: Vec<_> = names.iter().map(String::as_str).zip(&swaps).collect();
+        let outcomes = swap_many(&mut *case.store, &batch);
+        assert_eq!(outcomes.len(), batch.len());
+        // What stands there, and now and then a swap between two loads.
+        let idle = swap(&server, Some(META), Key::Slot(7), Some("nothing"), "never");
+        let ask = |name| [Ask::Load(name, 7), Ask::Swap(name, &idle)];
+        let asks: Vec<_> = names.iter().flat_map(|name| ask(name.as_str())).collect();
+        let loaded: Vec<_> = case.store.ask_many(&asks).into_iter().map(Result::unwrap).collect();
+        assert!(loaded.iter().skip(1).step_by(2).all(|answer| *answer == Answer::Swapped(Swapped::Differs)));
+        let loaded: Vec<_> = loaded.into_iter().step_by(2).collect();
+        for (n, outcome) in outcomes.into_iter().enumerate() {
+            // What was not written in the first round differs ever after.
+            let differs = [3, 15, 31, 33, 34].contains(&n) || (round > 0 && late(n));
+            match outcome.unwrap() {
+                Swapped::OutOfTime(_) => assert!(late(n) && !differs, "{n} of round {round}"),
+                outcome if late(n) && !differs => panic!("{n}: {outcome:?}"),
+                outcome => assert_eq!(outcome, if differs { Swapped::Differs } else { Swapped::Done }, "{n} of round {round}"),
+            }
+            let text = &loaded_of(loaded[n].clone()).slots[0].1;
+            let untouched = differs || n == 32 || late(n);
+            assert_eq!(text, if untouched { "old" } else { new.as_str() }, "{n} of round {round}");
+        }
+    }
+    // Nothing is there.
+    let nobody = fresh("batches");
+    let empty = case.store.ask_many(&[Ask::Load(&nobody, 1), Ask::Load(&names[0], 1), Ask::Load(&names[0], 7)]);
+    let slots: Vec<_> = empty.into_iter().map(|answer| loaded_of(answer.unwrap())).map(|loaded| (loaded.meta, loaded.slots)).collect();
+    assert_eq!(slots[0], (None, vec![]));
+    assert_eq!(slots[1], (Some(META.to_owned()), vec![]));
+    assert_eq!(slots[2], (Some(META.to_owned()), vec![(7, "2".to_owned())]));
+    // Two of one record: one of them wins.
+    let (a, b) = (swap(&server, Some(META), Key::Slot(7), Some("2"), "a"), swap(&server, Some(META), Key::Slot(7), Some("2"), "b"));
+    let both = swap_many(&mut *case.store, &[(&names[1], &a), (&names[1], &b)]).into_iter().map(Result::unwrap).collect::<Vec<_>>();
+    assert!(both == [Swapped::Done, Swapped::Differs] || both == [Swapped::Differs, Swapped::Done], "{both:?}");
+    // One alone, and several slots of one namespace.
+    let one = swap(&server, Some(META), Key::Slot(7), Some("2"), "3");
+    assert_eq!(swap_many(&mut *case.store, &[(&names[0], &one)]).remove(0).unwrap(), Swapped::Done);
+    let slots: Vec<_> = (0..5).map(|node| swap(&server, Some(META), Key::Slot(node), None, "made")).collect();
+    let batch: Vec<_> = slots.iter().map(|swap| (names[0].as_str(), swap)).collect();
+    assert!(swap_many(&mut *case.store, &batch).into_iter().all(|outcome| outcome.unwrap() == Swapped::Done));
+    let slots: Vec<_> = (0..5).map(|node| swap(&server, Some(META), Key::Slot(node), Some("made"), "changed")).collect();
+    let batch: Vec<_> = slots.iter().map(|swap| (names[0].as_str(), swap)).collect();
+    assert!(swap_many(&mut *case.store, &batch).into_iter().all(|outcome| outcome.unwrap() == Swapped::Done));
+    // A text of any characters.
+    let odd = "' \" \\ %s $1 ; -- \u{1f980}";
+    for (old, new) in [("changed", odd), (odd, "plain")] {
+        let slots: Vec<_> = (0..2).map(|node| swap(&server, Some(META), Key::Slot(node), Some(old), new)).collect();
+        let batch: Vec<_> = slots.iter().map(|swap| (names[0].as_str(), swap)).collect();
+        assert!(swap_many(&mut *case.store, &batch).into_iter().all(|outcome| outcome.unwrap() == Swapped::Done), "{new}");
+    }
+}
+
+/// Two connections swap the same 40 records in batches, in opposite orders: each record is written by exactly one of them a round.
+fn race_of_batches(connect: Connect<'_>) {
+    const ROUNDS: usize = 20;
+    let mut case = Case::new(connect, "race-many");
+    let nodes: Vec<u64> = (0..40).collect();
+    for node in &nodes {
+        assert_eq!(case.set(*node, None, "start"), Swapped::Done);
+    }
+    let (namespace, server, barrier) = (&case.namespace, &case.server, &Barrier::new(2));
+    let player = |name: &'static str, nodes: Vec<u64>| {
+        let mut store = connect();
+        let play = move |round: usize| {
+            barrier.wait();
+            let loaded = store.load(namespace, Which::All);
+            barrier.wait();
+            let found: std::collections::HashMap<u64, String> = loaded?.slots.into_iter().collect();
+            let make =
+                |node: &u64| swap(server, Some(META), Key::Slot(*node), found.get(node).map(String::as_str), &format!("{name} {round}"));
+            let swaps: Vec<_> = nodes.iter().map(make).collect();
+            let batch: Vec<_> = swaps.iter().map(|swap| (namespace.as_str(), swap)).collect();
+            let outcomes: Result<Vec<_>> = swap_many(&mut *store, &batch).into_iter().collect();
+            Ok(nodes.iter().copied().zip(outcomes?).collect::<std::collections::BTreeMap<_, _>>())
+        };
+        (0..ROUNDS).map(play).collect::<Vec<Result<_>>>()
+    };
+    let (forth, back) = (nodes.clone(), nodes.iter().rev().copied().collect());
+    let (ours, theirs) = thread::scope(|scope| {
+        let ours = scope.spawn(|| player("a", forth));
+        let theirs = scope.spawn(|| player("b", back));
+        (ours.join().unwrap(), theirs.join().unwrap())
+    });
+    let mut stands = String::new();
+    for (round, (ours, theirs)) in ours.into_iter().zip(theirs).enumerate() {
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        for node in &nodes {
+            stands = match (ours[node], theirs[node]) {
+                (Swapped::Done, Swapped::Differs) => format!("a {round}"),
+                (Swapped::Differs, Swapped::Done) => format!("b {round}"),
+                both => panic!("round {round}, {node}: {both:?}"),
+            };
+        }
+    }
+    assert_eq!(case.get(39), Some(stands));
+}
+
 /// Two connections, 200 rounds on one record: exactly one wins each, and its text is what stands there.
 fn race(connect: Connect<'_>) {
     const ROUNDS: usize = 200;
@@ -454,7 +602,7 @@ fn race(connect: Connect<'_>) {
             let swapped = store.swap(namespace, &swap(server, Some(META), Key::Slot(1), Some(&old), &new))?;
             Ok((old, new, swapped))
         };
-        (0..ROUNDS).map(play).collect::<Vec<crate::error::Result<_>>>()
+        (0..ROUNDS).map(play).collect::<Vec<Result<_>>>()
     };
     let (ours, theirs) = thread::scope(|scope| {
         let ours = scope.spawn(|| player("a"));
@@ -490,7 +638,7 @@ fn race_to_create(connect: Connect<'_>) {
             let slot = store.swap(namespace, &swap(&server, Some(&meta), Key::Slot(9), None, &name))?;
             Ok((created, meta, slot))
         };
-        names.iter().map(&mut play).collect::<Vec<crate::error::Result<_>>>()
+        names.iter().map(&mut play).collect::<Vec<Result<_>>>()
     };
     let player = &player;
     let outcomes: Vec<Vec<_>> = thread::scope(|scope| {

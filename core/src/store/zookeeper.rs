@@ -19,20 +19,21 @@
 //! thread that all of the process shares, and a forked child does not have that thread; and a session that
 //! must be kept alive in the background does not suit a store that speaks every few seconds.
 
+mod records;
 mod session;
 mod slots;
+mod together;
 mod wire;
 
 use super::history::History;
 use super::hosts::{Failure, Hosts};
-use super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
 use super::socket::Deadline;
-use super::{Key, Loaded, Store, Swap, Swapped, Which};
+use super::{Answer, Ask, Key, Loaded, Store, Swap, Swapped, Which};
 use crate::error::{ErrorKind, Result};
-use session::{Reply, Session, TOGETHER, no_zookeeper, refused, shown};
-use slots::{node, page};
+use records::found;
+use session::{Reply, Session, TOGETHER, no_zookeeper, refused};
 use std::time::Duration;
-use wire::{Access, BAD_VERSION, Create, NO_NODE, NODE_EXISTS, OK, Reader, Request, Step};
+use wire::{Access, Create, NO_NODE, NODE_EXISTS, OK, Request};
 
 /// So many znodes are read, behind a sync, before what is kept of them is taken out of the answers.
 const AT_ONCE: usize = TOGETHER - 1;
@@ -184,77 +185,16 @@ impl Store for ZooKeeper {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.check(namespace)?;
-        self.with(namespace, |store, turn| {
-            let meta = store.path(namespace, Key::Meta);
-            loop {
-                let (nodes, next) = match &which {
-                    Which::One(node) => (vec![*node], None),
-                    Which::These(nodes) => (nodes.to_vec(), None),
-                    Which::All => (store.nodes(turn, namespace)?, None),
-                    Which::Page(first) => page(store.nodes(turn, namespace)?, *first),
-                };
-                let first = store.znodes(turn, &[&meta])?.pop().flatten();
-                let (mut slots, mut room) = (Vec::with_capacity(nodes.len()), ALL_RECORDS);
-                // Not all at once: the texts alone are kept.
-                for nodes in nodes.chunks(AT_ONCE) {
-                    let paths: Vec<_> = nodes.iter().map(|node| store.path(namespace, Key::Slot(*node))).collect();
-                    for (node, found) in nodes.iter().zip(store.znodes(turn, &paths)?) {
-                        let Some(found) = found else { continue };
-                        room = room.checked_sub(found.text.len()).ok_or_else(|| too_large(ALL_RECORDS))?;
-                        slots.push((*node, found.text));
-                    }
-                }
-                let last = store.znodes(turn, &[&meta])?.pop().flatten();
-                if first.as_ref().map(|meta| meta.changed) == last.map(|meta| meta.changed) {
-                    return Ok(Loaded { meta: first.map(|meta| meta.text), slots, next, ..Loaded::default() });
-                }
-            }
-        })
+        self.with(namespace, |store, turn| store.load_alone(turn, namespace, &which))
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
         self.check(namespace)?;
-        if !swap.server.is_empty() || (swap.key == Key::Meta && swap.old != swap.meta) {
-            return Ok(Swapped::Differs);
-        }
-        self.with(namespace, |store, turn| {
-            let (meta, record) = (store.path(namespace, Key::Meta), store.path(namespace, swap.key));
-            loop {
-                let replies = store.read(turn, vec![Request::GetData(&meta), Request::GetData(&record)])?;
-                let [of_meta, of_record] = replies.as_slice() else { return Err(no_zookeeper("a reply is missing")) };
-                let (old_meta, old) = (found(of_meta, &meta)?, found(of_record, &record)?);
-                let text = |found: &Option<Found>| found.as_ref().map(|found| found.text.clone());
-                if text(&old_meta) != swap.meta || text(&old) != swap.old {
-                    return Ok(Swapped::Differs);
-                }
-                let create = |path| Create { path, data: "", access: store.access };
-                let mut steps = match (&old_meta, swap.key) {
-                    (_, Key::Meta) => vec![],
-                    (Some(found), _) => vec![Step::Check { path: &meta, version: found.version }],
-                    // A multi cannot ask for absence, but it can create and delete.
-                    (None, _) => vec![Step::Create(create(&meta)), Step::Delete(&meta)],
-                };
-                steps.push(match &old {
-                    Some(found) => Step::SetData { path: &record, data: &swap.new, version: found.version },
-                    None => Step::Create(Create { data: &swap.new, ..create(&record) }),
-                });
-                let reply = turn.open.session.ask_one(Request::Multi(&steps), turn.deadline)?;
-                let code = match reply.code {
-                    OK => Reader(&reply.body).multi(steps.len()).ok_or_else(|| no_zookeeper("a wrong answer to a multi"))?,
-                    code => code,
-                };
-                match code {
-                    OK => {
-                        store.history.reached(reply.zxid);
-                        return Ok(Swapped::Done);
-                    }
-                    NO_NODE => store.make_parents(turn, namespace)?,
-                    // Somebody wrote in between: most likely another text, but the same would be none of a difference.
-                    BAD_VERSION | NODE_EXISTS => {}
-                    code => return Err(refused(code, &record)),
-                }
-            }
-        })
+        self.with(namespace, |store, turn| store.swap_alone(turn, namespace, swap))
+    }
+
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        self.ask_together(asks)
     }
 
     #[cfg(feature = "lend")]
@@ -274,43 +214,6 @@ impl Store for ZooKeeper {
             }
             Ok(begun)
         })
-    }
-}
-
-impl ZooKeeper {
-    /// The node numbers of a namespace's slots; other znodes that somebody put there are not frazil's to judge.
-    fn nodes(&self, turn: &mut Turn, namespace: &str) -> Result<Vec<u64>, Failure> {
-        let mut nodes = self.children(turn, &format!("{}/{namespace}/slots", self.root), node)?;
-        nodes.sort_unstable();
-        Ok(nodes)
-    }
-
-    /// The names below a znode, as far as `read` takes them; none where it is not there.
-    fn children<T>(&self, turn: &mut Turn, path: &str, read: fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {
-        let replies = self.read(turn, vec![Request::GetChildren(path)])?;
-        let Some(reply) = replies.first() else { return Err(no_zookeeper("a reply is missing")) };
-        match reply.code {
-            OK => {
-                let names = Reader(&reply.body).names(read).ok_or_else(|| no_zookeeper("a wrong list of children"))?;
-                if names.len() > MOST_RECORDS { Err(too_large(ALL_RECORDS)) } else { Ok(names) }
-            }
-            NO_NODE => Ok(vec![]),
-            code => Err(refused(code, path)),
-        }
-    }
-}
-
-/// Returns a reply's znode; `None` where it is not there.
-fn found(reply: &Reply, path: &str) -> Result<Option<Found>, Failure> {
-    match reply.code {
-        OK => {
-            let data = Reader(&reply.body).data().ok_or_else(|| no_zookeeper("a wrong znode"))?;
-            let text = String::from_utf8(data.bytes.to_vec());
-            let text = text.map_err(|_| (ErrorKind::StoreCorrupt, format!("the znode {path} is no UTF-8: {}", shown(data.bytes))))?;
-            Ok(Some(Found { text, changed: data.changed, version: data.version }))
-        }
-        NO_NODE => Ok(None),
-        code => Err(refused(code, path)),
     }
 }
 

@@ -55,6 +55,7 @@ impl LeaseTask {
             failure: None,
             reason: None,
             untold: None,
+            late: None,
             ..*self
         }
     }

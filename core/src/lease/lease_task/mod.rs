@@ -30,7 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
 use crate::generator::{self, Generator, Owner};
 use crate::stats;
-use crate::time::show_instant;
+use crate::time::{show_duration, show_instant};
 use arc_swap::ArcSwap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
@@ -78,6 +78,8 @@ pub(super) struct LeaseTask {
     reason: Option<Error>,
     /// Why opening failed, while nobody was there to be told.
     untold: Option<Error>,
+    /// Set while renewals are late.
+    late: Option<Error>,
 }
 
 enum Stage {
@@ -138,6 +140,7 @@ impl LeaseTask {
             counts: LeaseCounts::default(),
             note: None,
             untold: None,
+            late: None,
         }
     }
 
@@ -200,6 +203,27 @@ impl LeaseTask {
         }
     }
 
+    /// Returns whether it holds a number.
+    pub(super) fn holds(&self) -> bool {
+        self.protocol.grant().is_some()
+    }
+
+    /// Notes how late the worker comes to a renewal, and what it says of the reason. Such a lease is in trouble until a renewal is in time.
+    pub(super) fn note_lateness(&mut self, late_ms: u64, why: impl FnOnce() -> String, process: &Process) {
+        if !self.protocol.is_due(process.environment.mono_ms()) {
+            return;
+        }
+        self.late = (late_ms > self.contract.terms.renew_ms).then(|| {
+            let (address, namespace) = (&self.contract.address, &self.contract.namespace);
+            let late = show_duration(late_ms);
+            let why = format!("store={address} namespace={namespace}: leases are renewed {late} late: {}", why());
+            Error::new(ErrorKind::StoreUnreachable, why)
+        });
+        if self.late.is_some() {
+            self.report(self.late.as_ref(), process);
+        }
+    }
+
     /// Takes in what came of a call.
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
@@ -209,7 +233,7 @@ impl LeaseTask {
         self.note(store);
         // Before anybody can use what was confirmed.
         if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
-            self.report(None, process);
+            self.report(self.late.as_ref(), process);
         }
         self.settle(now, process);
     }
@@ -336,7 +360,7 @@ impl LeaseTask {
         let trouble = self.trouble();
         // Who still looks for a number is not well again.
         if trouble.is_some() || self.protocol.grant().is_some() {
-            self.report(trouble.as_ref(), process);
+            self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
         match trouble {
             // A store that many use at once is waited for, as long as the caller may.

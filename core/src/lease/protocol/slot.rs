@@ -34,7 +34,7 @@
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
 use super::clocks::Survey;
 use super::incarnation::changed;
-use super::{BEGINNING_MS, Grant, Now, Protocol, State};
+use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::show_instant;
@@ -183,8 +183,15 @@ impl Protocol {
             at: (now.tick, now.mono_ms),
             stood: self.asked,
         });
-        let due = if self.terms.disposable { u64::MAX } else { now.mono_ms + self.terms.renew_ms };
+        let due = if self.terms.disposable { u64::MAX } else { self.next_renewal(now) };
         self.state = State::Hold { due };
+    }
+
+    /// Returns the instant of the next renewal. All leases of a process with the same R share these instants, so that they are renewed
+    /// together.
+    fn next_renewal(&self, now: Now) -> u64 {
+        let due = now.mono_ms + self.terms.renew_ms;
+        due - due % (self.terms.renew_ms / PARTS)
     }
 
     /// Returns the step that comes before the bound is moved on.
@@ -224,7 +231,7 @@ impl Protocol {
         held.stood = self.asked;
         self.trouble = None;
         self.watch = None;
-        self.state = State::Hold { due: now.mono_ms + self.terms.renew_ms };
+        self.state = State::Hold { due: self.next_renewal(now) };
     }
 
     /// The slot's record decides what became of a write.

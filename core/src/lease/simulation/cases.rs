@@ -1,11 +1,12 @@
 //! Courses of events in a process or two, step by step: the worker, the generator and the handles as they ship, on a store that
 //! answers within a millisecond, or not at all. One file, because every case needs the laboratory at its head.
 
+use super::super::calls::Call;
 use super::super::contract::{Contract, Times};
 use super::super::overlap::Overlap;
 use super::super::protocol::{Do, Reply};
 use super::super::record::{Slot, Tenure};
-use super::super::worker::{Call, Next};
+use super::super::worker::Next;
 use super::program::{Program, Spans};
 use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};
@@ -35,12 +36,14 @@ struct Lab {
     store: SimStore,
     at: u64,
     asked: usize,
+    /// The round trips: several calls may go in one.
+    rounds: usize,
     noted: Vec<Overlap>,
 }
 
 impl Lab {
     fn new() -> Self {
-        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, noted: Vec::new() }
+        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new() }
     }
 
     fn set_clocks(&self, program: &Program) {
@@ -57,10 +60,11 @@ impl Lab {
             for thread in (0..program.threads.len()).rev() {
                 let worker = Arc::clone(&program.threads[thread].worker);
                 match worker.next(program.process()) {
-                    Next::Ask(call) => {
+                    Next::Ask(calls) => {
                         wake = self.at + 1;
-                        let reply = self.ask(&call);
-                        worker.done(&call, reply, program.process());
+                        self.rounds += 1;
+                        let replies = calls.iter().map(|call| self.ask(call)).collect();
+                        worker.done(&calls, replies, program.process());
                     }
                     Next::Rest(until) => {
                         wake = wake.min((self.at + until.saturating_sub(program.process().environment.mono_ms())).max(self.at + 1))
@@ -512,6 +516,51 @@ fn since_when_attempts_fail_is_kept_until_one_succeeds() {
     lab.store.reachable = true;
     lab.drive(&mut program, RENEW_MS);
     assert_eq!(trouble(&program), None);
+}
+
+/// The reason why its first lease is unhealthy.
+fn trouble(program: &Program) -> Option<String> {
+    program.shared(0).leased.as_ref().unwrap().status.load().trouble.as_ref().map(|(error, _)| error.to_string())
+}
+
+#[test]
+fn leases_of_a_process_are_renewed_together() {
+    const LEASES: usize = 64;
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(Some(0), 6, POLITE), 1, 0);
+    for node in 0..LEASES {
+        program.contract = contract(Some(node as u64), 6, POLITE);
+        program.open(Some(u64::MAX));
+        lab.drive(&mut program, 29);
+    }
+    program.look(lab.at);
+    assert_eq!(program.handles(), LEASES);
+    lab.drive(&mut program, 2 * RENEW_MS);
+    let (asked, rounds) = (lab.asked, lab.rounds);
+    lab.drive(&mut program, 10 * RENEW_MS);
+    let (asked, rounds) = (lab.asked - asked, lab.rounds - rounds);
+    assert!((9 * LEASES..=11 * LEASES).contains(&asked) && rounds <= 10 * 9, "{asked} renewals in {rounds} round trips");
+}
+
+#[test]
+fn a_lease_whose_renewals_are_late_is_in_trouble_until_one_is_in_time() {
+    let mut lab = Lab::new();
+    let mut program = lab.open(1, contract(None, 4, POLITE));
+    lab.drive(&mut program, 2 * RENEW_MS);
+    // As late as may be, and later: for the whole of this time the worker does something else.
+    for (late_ms, is_late) in [(RENEW_MS, false), (RENEW_MS + 500, true)] {
+        lab.drive(&mut program, RENEW_MS);
+        let Next::Rest(due) = program.threads[0].worker.next(program.process()) else { panic!("a renewal is due") };
+        lab.at += due - program.process().environment.mono_ms() + late_ms;
+        lab.drive(&mut program, 2);
+        let why = trouble(&program);
+        assert_eq!(why.is_some(), is_late, "{why:?}");
+        let text =
+            "store=memory namespace=cases: leases are renewed 1500ms late: the process has 1 in the store, whose last round trip took ";
+        assert!(why.is_none_or(|why| why.starts_with(text)), "{:?}", trouble(&program));
+        lab.drive(&mut program, RENEW_MS + 10);
+        assert_eq!(trouble(&program), None);
+    }
 }
 
 #[test]

@@ -572,9 +572,9 @@ fn a_crowd_that_finds_the_store_busy_comes_back_spread_over_longer_and_longer_ti
     let rounds = pauses(10, |seed| {
         let (mut held, mut store) = (protocol(seed, false), SimStore::new(Kind::Clockless, false));
         held.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "full").retry_soon()), instant(0));
-        drive(&mut held, &mut store, 0, 3_000);
+        drive(&mut held, &mut store, 0, 3_001);
         assert!(held.grant().is_some());
-        let Do::Rest(due) = held.step(instant(3_000)) else { panic!("nothing is due") };
+        let Do::Rest(due) = held.step(instant(3_001)) else { panic!("nothing is due") };
         (held, due)
     });
     assert!(rounds[0].0 <= first_ms && rounds.iter().all(|(longest, _)| *longest <= RENEW_MS / 2), "{rounds:?}");
@@ -635,8 +635,8 @@ fn a_clock_that_is_as_far_behind_as_clocks_may_be_is_right() {
 fn of_two_copies_the_one_whose_write_was_not_done_does_not_go_on() {
     let mut store = SimStore::new(Kind::Lossy, true);
     let mut first = only(1);
-    drive(&mut first, &mut store, 0, 12_000);
-    let Do::Rest(due) = first.step(instant(12_000)) else { panic!("nothing is due") };
+    drive(&mut first, &mut store, 0, 12_001);
+    let Do::Rest(due) = first.step(instant(12_001)) else { panic!("nothing is due") };
     let mut second = first.clone();
     assert!(matches!(first.step(instant(due)), Do::Swap(_)));
     first.done(Err(crate::Error::new(ErrorKind::StoreUnreachable, "no answer")), instant(due));

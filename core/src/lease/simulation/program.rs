@@ -1,11 +1,12 @@
 //! A process as it ships, on simulated clocks: its workers, handles and the calls under way.
 
+use super::super::calls::Call;
 use super::super::contract::Contract;
 use super::super::environment::Process;
-use super::super::protocol::Grant;
+use super::super::protocol::{Grant, Reply};
 use super::super::shared::{Home, SharedGenerator};
 use super::super::visit::{self, Answer, Visit};
-use super::super::worker::{Call, Worker, locked};
+use super::super::worker::{Worker, locked};
 use super::super::workers::Workers;
 use super::{Clocks, Simulated};
 use crate::error::{Error, ErrorKind, Result};
@@ -20,10 +21,26 @@ use std::time::Duration;
 /// The stamps that one process may have issued under one lease, from the first to the last.
 pub(super) type Spans = HashMap<(u64, u64, usize), (u64, u64)>;
 
-/// A worker's thread, and the call of the store that it is in.
+/// A worker's thread, and the calls of the store that it is in.
 pub(super) struct Thread {
     pub(super) worker: Arc<Worker>,
-    pub(super) call: Option<(u64, Call)>,
+    pub(super) batch: Option<Batch>,
+}
+
+/// Calls under way together, and what came of them so far.
+pub(super) struct Batch {
+    /// The number of the first; the others follow.
+    pub(super) first: u64,
+    pub(super) calls: Vec<Call>,
+    pub(super) replies: Vec<Option<Result<Reply>>>,
+}
+
+impl Batch {
+    /// The place of a call that has no reply yet.
+    pub(super) fn place(&self, call: u64) -> Option<usize> {
+        let place = usize::try_from(call.checked_sub(self.first)?).ok()?;
+        self.replies.get(place)?.is_none().then_some(place)
+    }
 }
 
 /// A thread that waits for a lease, until this instant.
@@ -36,6 +53,8 @@ pub(super) struct Program {
     /// Differs for every start.
     pub(super) id: usize,
     pub(super) contract: Contract,
+    /// A second lease of the process, which it opens now and then.
+    pub(super) also: Option<Contract>,
     pub(super) seed: u64,
     clocks: Clocks,
     /// The error of its wall clock.
@@ -100,6 +119,7 @@ impl Program {
         Program {
             id,
             contract,
+            also: None,
             seed,
             clocks,
             offset_ms,
@@ -124,7 +144,7 @@ impl Program {
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
         let handles = self.handles.iter().map(|shared| copies.of(&child.workers.process, shared)).collect();
-        Program { handles, tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
+        Program { handles, also: self.also.clone(), tokens: self.tokens.clone(), minted_at: self.minted_at, ..child }
     }
 
     /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
@@ -153,6 +173,7 @@ impl Program {
         let handles = self.handles.iter().map(|shared| copies.of(&workers.process, shared)).collect();
         Program {
             handles,
+            also: self.also.clone(),
             workers,
             clocks,
             tokens: self.tokens.clone(),
@@ -173,7 +194,9 @@ impl Program {
     pub(super) fn start_threads(&mut self) {
         for worker in locked(&self.workers.map).values() {
             if self.threads.iter().all(|thread| !Arc::ptr_eq(&thread.worker, worker)) {
-                self.threads.push(Thread { worker: Arc::clone(worker), call: None });
+                // What is true of the memory's address is not of the simulated store.
+                worker.lock().pace.most = 64;
+                self.threads.push(Thread { worker: Arc::clone(worker), batch: None });
             }
         }
     }
@@ -191,6 +214,25 @@ impl Program {
                 let visit = Visit::open(&self.workers, &self.contract, &forever()).expect("threads can be started");
                 self.callers.push(Caller { visit, until });
             }
+        }
+    }
+
+    /// A thread opens the second lease.
+    pub(super) fn open_also(&mut self, until: u64) {
+        let Some(contract) = &self.also else { return };
+        let visit = Visit::open(&self.workers, contract, &forever()).expect("threads can be started");
+        self.callers.push(Caller { visit, until });
+    }
+
+    /// Closes the second lease.
+    pub(super) fn close_also(&mut self) {
+        let is_also = |handle: &Arc<SharedGenerator>| {
+            handle.leased.as_ref().zip(self.also.as_ref()).is_some_and(|(leased, also)| leased.contract.asks_for_same(also))
+        };
+        while let Some(at) = self.handles.iter().position(is_also) {
+            let shared = self.handles.swap_remove(at);
+            shared.let_go();
+            drop(shared.wait_until_left(&Wait::from(Duration::ZERO)));
         }
     }
 
@@ -350,7 +392,7 @@ impl Program {
     }
 
     pub(super) fn is_asking(&self) -> bool {
-        self.threads.iter().any(|thread| thread.call.is_some())
+        self.threads.iter().any(|thread| thread.batch.is_some())
     }
 }
 

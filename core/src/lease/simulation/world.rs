@@ -5,11 +5,12 @@ mod begin;
 mod faults;
 mod judge;
 
+use super::super::calls::Call;
 use super::super::contract::{Contract, Times};
 use super::super::protocol::{Do, Reply};
 use super::super::record::Slot;
-use super::super::worker::{Call, Next};
-use super::program::{Program, Spans};
+use super::super::worker::Next;
+use super::program::{Batch, Program, Spans, Thread};
 use super::store::{Kind, Saved, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
@@ -184,9 +185,10 @@ impl World {
     }
 
     /// Starts a process, in the place of another that crashed or beside the others.
-    fn start(&mut self, place: Option<usize>, contract: Contract, seed: u64, offset_ms: i64, in_ms: u64) {
+    fn start(&mut self, place: Option<usize>, contract: Contract, also: Option<Contract>, seed: u64, offset_ms: i64, in_ms: u64) {
         self.starts += 1;
         let mut program = Program::new(self.starts, contract, seed, offset_ms);
+        program.also = also;
         program.back_at = self.at + in_ms;
         self.add(place, program, in_ms);
     }
@@ -233,12 +235,12 @@ impl World {
         self.processes[at].start_threads();
         for thread in (0..self.processes[at].threads.len()).rev() {
             let program = &mut self.processes[at];
-            if program.threads[thread].call.is_some() {
+            if program.threads[thread].batch.is_some() {
                 continue;
             }
             let worker = Arc::clone(&program.threads[thread].worker);
             match worker.next(program.process()) {
-                Next::Ask(call) => self.send(at, thread, call),
+                Next::Ask(calls) => self.send_all(at, thread, calls),
                 Next::Rest(until) => wake = wake.min(until),
                 Next::End if program.retire(&worker) => drop(program.threads.remove(thread)),
                 Next::End => wake = 0,
@@ -252,19 +254,30 @@ impl World {
         }
     }
 
-    /// Sends a call on its way, and decides what becomes of it.
-    fn send(&mut self, at: usize, thread: usize, asked: Call) {
-        self.sequence += 1;
-        let (call, what, timeout) = (self.sequence, asked.what.clone(), asked.timeout.as_millis() as u64);
+    /// Sends calls on their way together. The connection may be cut in the middle: then those behind have no answer.
+    fn send_all(&mut self, at: usize, thread: usize, calls: Vec<Call>) {
+        let count = calls.len();
+        let asked: Vec<_> = calls.iter().map(|call| (call.what.clone(), call.timeout.as_millis() as u64)).collect();
+        let cut = if count > 1 && !self.calm && self.random.u8(..6) == 0 { self.random.usize(..count) } else { count };
+        let first = self.sequence + 1;
+        self.sequence += count as u64;
+        self.processes[at].threads[thread].batch = Some(Batch { first, calls, replies: vec![None; count] });
+        self.processes[at].calls += count as u64;
+        for (place, (what, timeout)) in asked.into_iter().enumerate() {
+            self.send(at, first + place as u64, what, timeout, place >= cut);
+        }
+    }
+
+    /// Decides what becomes of a call.
+    fn send(&mut self, at: usize, call: u64, what: Do, timeout: u64, is_cut: bool) {
         let id = self.processes[at].id;
-        self.processes[at].threads[thread].call = Some((call, asked));
-        self.processes[at].calls += 1;
         let there = self.random.u64(..=LATENCY_MS);
         let fate = self.random.u8(..100);
         let begins = matches!(&what, Do::Swap(swap) if swap.key == Key::Meta && swap.old.is_none());
         let fate = if begins && self.random.u8(..4) == 0 { fate.min(8) } else { fate };
         let (arrives, answers) = match fate {
             _ if self.calm => (Some(there), true),
+            _ if is_cut => (self.random.bool().then_some(there), false),
             0..4 => (None, false),
             4..8 => (Some(there), false),
             8..14 => (Some(timeout + self.random.u64(..3 * self.reach_ms)), false),
@@ -312,8 +325,9 @@ impl World {
     }
 
     fn reply(&mut self, call: u64, from: usize, reply: Result<Reply, Error>) {
-        let waits = |program: &Program| program.threads.iter().position(|thread| thread.call.as_ref().is_some_and(|(of, _)| *of == call));
-        let Some(thread) = waits(&self.processes[from]) else { return };
+        let place = |thread: &Thread| thread.batch.as_ref().and_then(|batch| batch.place(call));
+        let waits = |(thread, of): (usize, &Thread)| place(of).map(|place| (thread, place));
+        let Some((thread, place)) = self.processes[from].threads.iter().enumerate().find_map(waits) else { return };
         if let Some(ms) = self.paused(from) {
             return self.plan(ms, Event::Reply { call, from, reply });
         }
@@ -321,8 +335,13 @@ impl World {
         let told = self.log.is_some().then(|| format!("{reply:?}"));
         let program = &mut self.processes[from];
         let worker = Arc::clone(&program.threads[thread].worker);
-        let (_, asked) = program.threads[thread].call.take().expect("just found");
-        worker.done(&asked, reply, program.process());
+        let Some(mut batch) = program.threads[thread].batch.take() else { return };
+        batch.replies[place] = Some(reply);
+        if batch.replies.iter().any(Option::is_none) {
+            program.threads[thread].batch = Some(batch);
+            return;
+        }
+        worker.done(&batch.calls, batch.replies.into_iter().flatten().collect(), program.process());
         program.note_tokens();
         if let Some(reply) = told {
             let told = format!("p{} hears {reply}; grant {:?} trouble {:?}", program.id, program.grant(), program.trouble());
@@ -347,7 +366,12 @@ impl World {
         if program.handles() == 0 && !program.is_opening() && now >= program.back_at {
             program.open(Some(until));
         }
-        if !self.calm {
+        if self.calm {
+            program.close_also();
+        } else {
+            if self.random.u8(..8) == 0 {
+                program.open_also(until);
+            }
             match self.random.u8(..64) {
                 0..4 => program.open(Some(until)),
                 4..8 => program.open(None),

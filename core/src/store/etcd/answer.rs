@@ -30,6 +30,14 @@ pub(super) struct Header {
 #[derive(serde::Deserialize)]
 pub(super) struct Response {
     pub(super) response_range: Option<Range>,
+    pub(super) response_txn: Option<Part>,
+}
+
+/// A transaction in a transaction.
+#[derive(serde::Deserialize)]
+pub(super) struct Part {
+    pub(super) succeeded: Option<bool>,
+    pub(super) responses: Option<AtMost<MOST_RANGES, Response>>,
 }
 
 #[derive(serde::Deserialize)]

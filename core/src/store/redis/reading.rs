@@ -3,7 +3,7 @@
 use super::super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
 use super::super::resp::Reply;
 use super::super::{Loaded, merged};
-use super::{LOAD, META, Redis, bytes, list, text, texts};
+use super::{META, Redis, bytes, list, load, text, texts};
 use crate::error::{Error, Result};
 use std::time::Instant;
 
@@ -25,7 +25,12 @@ fn answer(reply: Reply) -> Option<Answer> {
 impl Redis {
     /// Asks `load.lua`.
     pub(super) fn ask_for(&mut self, namespace: &str, wanted: &[&str], room: usize) -> Result<Loaded> {
-        let (server, time_ms, limit, policy, meta, fields, next) = self.run(LOAD, namespace, wanted, room, answer)?;
+        let reply = self.wire.call(&load(namespace, wanted), room)?;
+        self.loaded(namespace, reply)
+    }
+
+    pub(super) fn loaded(&mut self, namespace: &str, reply: Reply) -> Result<Loaded> {
+        let (server, time_ms, limit, policy, meta, fields, next) = self.read("EVAL", reply, answer)?;
         self.keeps(&limit, &policy)?;
         self.looked = Instant::now();
         let mut slots = Vec::with_capacity(fields.len() / 2);

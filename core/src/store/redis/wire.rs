@@ -90,6 +90,21 @@ impl Wire {
     /// # Errors
     /// `STORE_UNREACHABLE`, and `STORE_UNSUITABLE` for what is no reply of Redis.
     pub(super) fn call(&mut self, command: &Cmd, room: usize) -> Result<Reply> {
+        let (mut replies, end) = self.call_many(std::slice::from_ref(command), room);
+        end.map(|()| replies.pop().expect("each command has a reply, or there is an error"))
+    }
+
+    /// Sends commands without waiting for replies in between, and then reads these, each of no more than `room` bytes.
+    ///
+    /// # Errors
+    /// Those of [`call`](Wire::call), beside the replies that came before.
+    pub(super) fn call_many(&mut self, commands: &[Cmd], room: usize) -> (Vec<Reply>, Result<()>) {
+        let mut replies = Vec::with_capacity(commands.len());
+        let end = self.exchange(commands, room, &mut replies);
+        (replies, end)
+    }
+
+    fn exchange(&mut self, commands: &[Cmd], room: usize, replies: &mut Vec<Reply>) -> Result<()> {
         let Some(mut stream) = self.stream.take() else {
             let why = format!("store={}: this connection failed before, another must be made", self.address);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
@@ -99,12 +114,20 @@ impl Wire {
             return Err(refusal::not_redis(&self.address, "a command"));
         }
         let writer = stream.get_mut();
-        let sent = writer.write_all(&command.get_packed_command()).and_then(|()| writer.flush());
-        let broken = match sent.map_err(Broken::Io).and_then(|()| resp::read(&mut stream, room)) {
-            Ok(reply) => {
-                self.stream = Some(stream);
+        let mut bytes = Vec::new();
+        commands.iter().for_each(|command| command.write_packed_command(&mut bytes));
+        let sent = writer.write_all(&bytes).and_then(|()| writer.flush());
+        let mut read = || {
+            while replies.len() < commands.len() {
+                replies.push(resp::read(&mut stream, room)?);
                 self.answered = true;
-                return Ok(reply);
+            }
+            Ok(())
+        };
+        let broken = match sent.map_err(Broken::Io).and_then(|()| read()) {
+            Ok(()) => {
+                self.stream = Some(stream);
+                return Ok(());
             }
             Err(Broken::Io(error)) => error,
             Err(Broken::Foreign) => {

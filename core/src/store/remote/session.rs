@@ -10,6 +10,7 @@ use super::tls::{self, Tls};
 use crate::error::ErrorKind;
 use crate::secret::Secret;
 use std::io::{self, BufReader, Write};
+use std::time::Duration;
 
 /// So many characters of an error are told.
 const LONGEST_REFUSAL: usize = 1000;
@@ -63,6 +64,20 @@ impl Session {
         self.whole
     }
 
+    /// The answers to questions that are sent without waiting in between.
+    pub(super) fn ask_many(&mut self, questions: &[Question], deadline: Deadline) -> Vec<Result<Vec<String>, Failure>> {
+        let left = deadline.left().map_err(|error| lost(&error));
+        let sent = left.and_then(|left| self.write(&questions.iter().map(|question| words(question, left)).collect::<Vec<_>>(), deadline));
+        let mut failed = sent.err();
+        let mut answer = |_: &Question| {
+            let reply = failed.clone().map_or_else(|| self.read().inspect_err(|failure| failed = Some(failure.clone())), Err)?;
+            self.texts(reply)
+        };
+        let answers = questions.iter().map(&mut answer).collect();
+        self.whole = failed.is_none();
+        answers
+    }
+
     pub(super) fn ask(&mut self, question: &Question, deadline: Deadline) -> Result<Vec<String>, Failure> {
         let of_before = question.of_before();
         let mut reply = self.put(of_before.as_ref().filter(|_| self.is_older).unwrap_or(question), deadline)?;
@@ -73,6 +88,10 @@ impl Session {
             self.is_older = true;
             reply = self.put(question, deadline)?;
         }
+        self.texts(reply)
+    }
+
+    fn texts(&self, reply: Reply) -> Result<Vec<String>, Failure> {
         match reply {
             Reply::List(parts) => parts.into_iter().map(only_text).collect::<Option<_>>().ok_or_else(no_server),
             // It was known when the connection was made.
@@ -86,8 +105,7 @@ impl Session {
 
     fn put(&mut self, question: &Question, deadline: Deadline) -> Result<Reply, Failure> {
         let left = deadline.left().map_err(|error| lost(&error))?;
-        let words: Vec<_> = [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect();
-        self.send(&words, deadline)
+        self.send(&words(question, left), deadline)
     }
 
     /// Cleans a server's text for an error: without the token, which another server may repeat, in one line that is not too long.
@@ -97,26 +115,42 @@ impl Session {
     }
 
     fn send(&mut self, words: &[String], deadline: Deadline) -> Result<Reply, Failure> {
+        self.write(&[words], deadline)?;
+        let reply = self.read()?;
+        self.whole = true;
+        Ok(reply)
+    }
+
+    fn write(&mut self, commands: &[impl AsRef<[String]>], deadline: Deadline) -> Result<(), Failure> {
         self.whole = false;
         // It would be taken for the answer.
         if !self.stream.buffer().is_empty() {
             return Err(no_server());
         }
-        let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            bytes.extend(format!("${}\r\n", word.len()).bytes());
-            bytes.extend(word.bytes());
-            bytes.extend(b"\r\n");
+        let mut bytes = Vec::new();
+        for words in commands.iter().map(AsRef::as_ref) {
+            bytes.extend(format!("*{}\r\n", words.len()).bytes());
+            for word in words {
+                bytes.extend(format!("${}\r\n", word.len()).bytes());
+                bytes.extend(word.bytes());
+                bytes.extend(b"\r\n");
+            }
         }
         let stream = self.stream.get_mut();
         stream.timed().deadline = deadline;
         let sent = stream.write_all(&bytes).and_then(|()| stream.flush());
-        match sent.map_err(Broken::Io).and_then(|()| resp::read(&mut self.stream, ALL_RECORDS)) {
-            Ok(reply) => {
-                (self.whole, self.answered) = (true, true);
-                Ok(reply)
-            }
-            Err(Broken::Io(error)) => {
+        sent.map_err(|error| self.failure(Broken::Io(error)))
+    }
+
+    fn read(&mut self) -> Result<Reply, Failure> {
+        let reply = resp::read(&mut self.stream, ALL_RECORDS).map_err(|broken| self.failure(broken))?;
+        self.answered = true;
+        Ok(reply)
+    }
+
+    fn failure(&self, broken: Broken) -> Failure {
+        match broken {
+            Broken::Io(error) => {
                 let (kind, why) = lost(&error);
                 let is_handshake = self.stream.get_ref().handshaking();
                 let hint = match error.kind() {
@@ -124,15 +158,19 @@ impl Session {
                     io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset if !self.answered && !is_handshake => WHERE,
                     _ => tls::hint(&error, is_handshake),
                 };
-                Err((kind, format!("{why}{hint}")))
+                (kind, format!("{why}{hint}"))
             }
-            Err(Broken::Foreign) => Err(no_server()),
-            Err(Broken::Large) => {
+            Broken::Foreign => no_server(),
+            Broken::Large => {
                 let (kind, why) = too_large(ALL_RECORDS);
-                Err((kind, format!("{why}{WHERE}")))
+                (kind, format!("{why}{WHERE}"))
             }
         }
     }
+}
+
+fn words(question: &Question, left: Duration) -> Vec<String> {
+    [COMMAND.to_owned()].into_iter().chain(question.words(left)).collect()
 }
 
 fn only_text(reply: Reply) -> Option<String> {

@@ -42,20 +42,25 @@ mod url;
 pub(super) use column::column;
 pub(super) use table::connect as connect_table;
 
-use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
+use super::{Answer, Ask, Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page, one_by_one};
 use crate::error::{Error, ErrorKind, Result};
-use link::Link;
+use link::{Link, Values};
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 /// The texts that a database understands.
 trait Texts: Send {
-    /// Rows of: clock in ms, server, slot, record; the last two NULL where there are none.
-    fn load(&self, namespace: &str, which: &Which) -> String;
+    /// Rows of: clock in ms, server, slot, record, `number`; slot and record NULL where there are none.
+    fn load(&self, namespace: &str, which: &Which, number: usize) -> String;
 
     /// The last row: `done`, `differs`, `late` or `readonly`; clock in ms. Nothing takes longer than `patience`, and no lock
     /// is waited for longer than `for_locks`.
     fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String;
+
+    /// The last rows, one for each swap: its number, and what the last row of a swap alone says; or `skipped` where another session holds a
+    /// lock, or a row is missing.
+    fn swap_many(&self, swaps: &[(&str, &Swap)], patience: Duration, for_locks: Duration) -> String;
 }
 
 struct Sql {
@@ -71,11 +76,71 @@ type Inspect = fn(&mut Link, &str) -> Result<Option<String>>;
 /// The longest time until the next look: settings can be changed while a connection is open.
 const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
 
+/// The most swaps of one transaction, and loads of one text: others wait for as long as these take.
+const AT_ONCE: usize = if cfg!(test) { 30 } else { 250 };
+
 impl Sql {
     /// A call begins: its time runs from now.
     fn start(&mut self) -> Result<()> {
         self.link.start();
         look_again(&mut self.link, self.inspect, "frazil", &mut self.looked)
+    }
+
+    fn swap_alone(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
+        if swap.new.len() > LONGEST {
+            let why = format!("a record of {} bytes is too long for the store {}: {LONGEST} at most", swap.new.len(), self.link);
+            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        }
+        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience(), self.link.patience_for_locks()))?;
+        self.swapped(rows.last().map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// The outcome of a swap in a row.
+    fn swapped(&self, row: &[Option<String>]) -> Result<Swapped> {
+        match self.link.text(row, 0)?.as_str() {
+            "done" => Ok(Swapped::Done),
+            "differs" => Ok(Swapped::Differs),
+            "late" => Ok(Swapped::OutOfTime(self.link.number(row, 1)?)),
+            _ => Err(self.link.readonly()),
+        }
+    }
+
+    /// Swaps in one transaction; `None` for those that it left out.
+    fn swap_together(&mut self, swaps: &[(&str, &Swap)]) -> Result<Vec<Option<Answer>>> {
+        let mut answers = vec![None; swaps.len()];
+        let text = self.texts.swap_many(swaps, self.link.patience(), self.link.patience_for_locks());
+        for row in self.link.ask(&text)? {
+            let number = self.link.number(&row, 0)?;
+            if self.link.text(&row, 1)? != "skipped" {
+                answers[number as usize] = Some(Answer::Swapped(self.swapped(&row[1..])?));
+            }
+        }
+        Ok(answers)
+    }
+
+    fn load_together(&mut self, slots: &[(&str, u64)]) -> Result<Vec<Option<Answer>>> {
+        let texts: Vec<_> = slots.iter().enumerate().map(|(n, (name, node))| self.texts.load(name, &Which::One(*node), n)).collect();
+        let rows = self.link.ask(&texts.join("; "))?;
+        let mut answers = vec![None; slots.len()];
+        for rows in rows.chunk_by(|one, next| one.get(4) == next.get(4)) {
+            answers[self.link.number(&rows[0], 4)? as usize] = Some(Answer::Loaded(self.loaded(rows)?));
+        }
+        Ok(answers)
+    }
+
+    fn loaded(&self, rows: &[Values]) -> Result<Loaded> {
+        let mut loaded = Loaded::default();
+        for row in rows {
+            loaded.time_ms = Some(self.link.number(row, 0)?);
+            loaded.server = self.link.text(row, 1)?;
+            if let Some(Some(record)) = row.get(3) {
+                match self.link.number(row, 2)? {
+                    META => loaded.meta = Some(record.clone()),
+                    slot => loaded.slots.push((slot.unsigned_abs(), record.clone())),
+                }
+            }
+        }
+        Ok(loaded)
     }
 }
 
@@ -138,36 +203,54 @@ impl Store for Sql {
 
     fn load(&mut self, namespace: &str, which: Which) -> Result<Loaded> {
         self.start()?;
-        let rows = self.link.ask(&self.texts.load(namespace, &which))?;
-        let mut loaded = Loaded::default();
-        for row in rows {
-            loaded.time_ms = Some(self.link.number(&row, 0)?);
-            loaded.server = self.link.text(&row, 1)?;
-            if let Some(Some(record)) = row.get(3) {
-                match self.link.number(&row, 2)? {
-                    META => loaded.meta = Some(record.clone()),
-                    slot => loaded.slots.push((slot.unsigned_abs(), record.clone())),
-                }
-            }
-        }
+        let rows = self.link.ask(&self.texts.load(namespace, &which, 0))?;
+        let mut loaded = self.loaded(&rows)?;
         loaded.next = next_page(&which, &loaded.slots);
         Ok(loaded)
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
         self.start()?;
-        if swap.new.len() > LONGEST {
-            let why = format!("a record of {} bytes is too long for the store {}: {LONGEST} at most", swap.new.len(), self.link);
-            return Err(Error::new(ErrorKind::StoreUnsuitable, why));
+        self.swap_alone(namespace, swap)
+    }
+
+    /// Loads go together, and so do swaps of records that are there; the other swaps one by one after them.
+    fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
+        if let Err(error) = self.start() {
+            return vec![Err(error); asks.len()];
         }
-        let rows = self.link.ask(&self.texts.swap(namespace, swap, self.link.patience(), self.link.patience_for_locks()))?;
-        let row = rows.last().map(Vec::as_slice).unwrap_or_default();
-        match self.link.text(row, 0)?.as_str() {
-            "done" => Ok(Swapped::Done),
-            "differs" => Ok(Swapped::Differs),
-            "late" => Ok(Swapped::OutOfTime(self.link.number(row, 1)?)),
-            _ => Err(self.link.readonly()),
+        let mut answers: Vec<Option<Result<Answer>>> = vec![None; asks.len()];
+        let (mut loads, mut swaps, mut keys) = (Vec::new(), Vec::new(), HashSet::new());
+        for (n, ask) in asks.iter().enumerate() {
+            match *ask {
+                Ask::Load(namespace, node) => loads.push((n, (namespace, node))),
+                // Of two swaps of one record, one alone can go in a transaction: each writes a record once.
+                Ask::Swap(namespace, swap) if is_plain(swap) && keys.insert((namespace, slot(swap.key))) => {
+                    swaps.push((n, (namespace, swap)));
+                }
+                Ask::Swap(..) => {}
+            }
         }
+        let mut put = |numbers: &mut dyn Iterator<Item = usize>, made: Result<Vec<Option<Answer>>>| match made {
+            Ok(made) => numbers.zip(made).for_each(|(n, answer)| answers[n] = answer.map(Ok)),
+            Err(error) => numbers.for_each(|n| answers[n] = Some(Err(error.clone()))),
+        };
+        for some in loads.chunks(AT_ONCE) {
+            let (numbers, slots): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+            put(&mut numbers.into_iter(), self.load_together(&slots));
+        }
+        for some in swaps.chunks(AT_ONCE) {
+            let (numbers, swaps): (Vec<_>, Vec<_>) = some.iter().copied().unzip();
+            put(&mut numbers.into_iter(), self.swap_together(&swaps));
+        }
+        let left: Vec<_> = (0..asks.len()).filter(|n| answers[*n].is_none()).collect();
+        let alone: Vec<_> = left.iter().map(|n| asks[*n]).collect();
+        let made = one_by_one(&alone, |ask| match *ask {
+            Ask::Swap(namespace, swap) => self.swap_alone(namespace, swap).map(Answer::Swapped),
+            Ask::Load(..) => unreachable!("each load has an answer"),
+        });
+        left.into_iter().zip(made).for_each(|(n, answer)| answers[n] = Some(answer));
+        answers.into_iter().flatten().collect()
     }
 
     #[cfg(feature = "list")]
@@ -180,6 +263,11 @@ impl Store for Sql {
 
 /// The column's width where it has one.
 const LONGEST: usize = 4096;
+
+/// Returns whether the rows that a swap of a slot compares should be there.
+fn is_plain(swap: &Swap) -> bool {
+    swap.key != Key::Meta && swap.meta.is_some() && swap.old.is_some() && swap.new.len() <= LONGEST
+}
 
 /// A slot as the table has it.
 fn slot(key: Key) -> i64 {

@@ -17,6 +17,7 @@ use super::link::Link;
 use super::{META, Texts, hex, rows, slot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Swap, Which};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// To be run by hand where frazil's user may not create tables. Binary columns, because the others compare
@@ -115,39 +116,68 @@ fn create(link: &mut Link) -> Result<()> {
 }
 
 impl Texts for Mysql {
-    fn load(&self, namespace: &str, which: &Which) -> String {
+    fn load(&self, namespace: &str, which: &Which, number: usize) -> String {
         let (server, rows) = (self.server, rows(&text(namespace), which));
         format!(
             "{SESSION}; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
-             SELECT now.ms, now.server, slot, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
+             SELECT now.ms, now.server, slot, record, '{number}' FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
              LEFT JOIN ({rows}) AS found ON TRUE ORDER BY found.slot"
         )
     }
 
     fn swap(&self, namespace: &str, swap: &Swap, _patience: Duration, for_locks: Duration) -> String {
+        let (name, slot) = (text(namespace), slot(swap.key));
+        let locks = if slot == META { exclusive(&name, slot) } else { shared(&name) + &exclusive(&name, slot) };
+        transaction(&format!("{locks} {} SELECT @frazil_says, @frazil_ms", self.compare(namespace, swap)), for_locks)
+    }
+
+    /// The locks of all, in one order, and then each swap as if it were alone: the first comparison makes the snapshot.
+    fn swap_many(&self, swaps: &[(&str, &Swap)], _patience: Duration, for_locks: Duration) -> String {
+        let metas: BTreeSet<_> = swaps.iter().map(|(namespace, _)| text(namespace)).collect();
+        let slots: BTreeSet<_> = swaps.iter().map(|(namespace, swap)| (text(namespace), slot(swap.key))).collect();
+        let metas = metas.iter().map(|name| shared(name));
+        let locks: String = metas.chain(slots.iter().map(|(name, slot)| exclusive(name, *slot))).collect();
+        let swap = |(n, (namespace, swap)): (usize, &(&str, &Swap))| {
+            format!("{} SELECT {n}, @frazil_says, @frazil_ms", self.compare(namespace, swap))
+        };
+        let swaps: Vec<_> = swaps.iter().enumerate().map(swap).collect();
+        transaction(&format!("{locks} {}", swaps.join("; ")), for_locks)
+    }
+}
+
+fn transaction(work: &str, for_locks: Duration) -> String {
+    // In seconds; less than one cannot be said.
+    let seconds = for_locks.as_secs().max(1);
+    format!(
+        "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
+         SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; {work}; COMMIT"
+    )
+}
+
+fn exclusive(namespace: &str, slot: i64) -> String {
+    format!("INSERT INTO frazil (namespace, slot) VALUES ({namespace}, {slot}) ON DUPLICATE KEY UPDATE slot = frazil.slot;")
+}
+
+fn shared(namespace: &str) -> String {
+    format!("INSERT IGNORE INTO frazil (namespace, slot) VALUES ({namespace}, {META});")
+}
+
+impl Mysql {
+    /// Compares what is locked, and writes.
+    fn compare(&self, namespace: &str, swap: &Swap) -> String {
         let Swap { earliest_ms, latest_ms, .. } = swap;
-        // In seconds; less than one cannot be said.
-        let (namespace, slot, seconds) = (text(namespace), slot(swap.key), for_locks.as_secs().max(1));
+        let (namespace, slot, server) = (text(namespace), slot(swap.key), self.server);
         let (meta, old) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()));
-        let (expected, server, new) = (text(&swap.server), self.server, text(&swap.new));
+        let (expected, new) = (text(&swap.server), text(&swap.new));
         let old = if slot == META { &meta } else { &old };
-        let exclusive =
-            format!("INSERT INTO frazil (namespace, slot) VALUES ({namespace}, {slot}) ON DUPLICATE KEY UPDATE slot = frazil.slot;");
-        let shared = format!("INSERT IGNORE INTO frazil (namespace, slot) VALUES ({namespace}, {META});");
-        let locks = if slot == META { exclusive } else { shared + &exclusive };
         format!(
-            "{SESSION}, SESSION innodb_lock_wait_timeout = {seconds}, SESSION lock_wait_timeout = {seconds}; \
-             SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION; \
-             {locks} \
-             SELECT {CLOCK}, CAST({server} AS BINARY) = {expected} \
+            "SELECT {CLOCK}, CAST({server} AS BINARY) = {expected} \
               AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {META} AND record <=> {meta}) \
               AND EXISTS (SELECT 1 FROM frazil WHERE namespace = {namespace} AND slot = {slot} AND record <=> {old}) \
               INTO @frazil_ms, @frazil_same; \
              SET @frazil_says = CASE WHEN {WRITABLE} IS NOT TRUE THEN 'readonly' WHEN @frazil_same IS NOT TRUE THEN 'differs' \
               WHEN @frazil_ms >= {earliest_ms} AND @frazil_ms < {latest_ms} THEN 'done' ELSE 'late' END; \
-             UPDATE frazil SET record = {new} WHERE namespace = {namespace} AND slot = {slot} AND @frazil_says = 'done'; \
-             SELECT @frazil_says, @frazil_ms; \
-             COMMIT"
+             UPDATE frazil SET record = {new} WHERE namespace = {namespace} AND slot = {slot} AND @frazil_says = 'done';"
         )
     }
 }

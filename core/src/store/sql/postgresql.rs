@@ -113,10 +113,10 @@ fn create(link: &mut Link) -> Result<()> {
 }
 
 impl Texts for Postgresql {
-    fn load(&self, namespace: &str, which: &Which) -> String {
+    fn load(&self, namespace: &str, which: &Which, number: usize) -> String {
         let (server, rows) = (&self.server, rows(&text(namespace), which));
         format!(
-            "SELECT now.ms::text, now.server, slot::text, record FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
+            "SELECT now.ms::text, now.server, slot::text, record, '{number}' FROM (SELECT {CLOCK} AS ms, {server} AS server) AS now \
              LEFT JOIN ({rows}) AS found ON TRUE ORDER BY found.slot"
         )
     }
@@ -148,6 +148,40 @@ impl Texts for Postgresql {
               AND same.yes AND now.ms >= {earliest_ms} AND now.ms < {latest_ms} RETURNING 1) \
              SELECT CASE WHEN EXISTS (SELECT FROM done) THEN 'done' WHEN same.yes THEN 'late' ELSE 'differs' END, now.ms::text \
              FROM now, same; \
+             COMMIT"
+        )
+    }
+
+    /// The locks, in the order of the primary key; then the clock, once they are all held; then one UPDATE. A locking read sees the newest
+    /// record of a row, and the UPDATE writes over the same one: nobody else can change it in between.
+    fn swap_many(&self, swaps: &[(&str, &Swap)], patience: Duration, _for_locks: Duration) -> String {
+        let server = &self.server;
+        let ms = patience.as_millis().max(1);
+        let row = |(n, (namespace, swap)): (usize, &(&str, &Swap))| {
+            let Swap { earliest_ms, latest_ms, .. } = swap;
+            let (namespace, slot, expected) = (text(namespace), slot(swap.key), text(&swap.server));
+            let (meta, old, new) = (optional(swap.meta.as_deref()), optional(swap.old.as_deref()), text(&swap.new));
+            format!("({n}, {namespace}, {slot}::bigint, {expected}, {meta}, {old}, {new}, '{earliest_ms}'::bigint, '{latest_ms}'::bigint)")
+        };
+        let rows: Vec<_> = swaps.iter().enumerate().map(row).collect();
+        let asked = format!("asked (n, namespace, slot, expected, meta, old, new, earliest, latest) AS (VALUES {})", rows.join(", "));
+        format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; \
+             SET LOCAL synchronous_commit = on; SET LOCAL statement_timeout = {ms}; \
+             WITH {asked}, \
+             metas AS MATERIALIZED (SELECT namespace, record FROM frazil WHERE slot = {META} AND namespace IN (SELECT namespace FROM asked) \
+              ORDER BY namespace FOR SHARE SKIP LOCKED), \
+             slots AS MATERIALIZED (SELECT f.namespace, f.slot, f.record FROM frazil AS f, (SELECT count(*) FROM metas) AS locked \
+              WHERE (f.namespace, f.slot) IN (SELECT namespace, slot FROM asked) ORDER BY f.namespace, f.slot FOR UPDATE OF f SKIP LOCKED), \
+             now AS MATERIALIZED (SELECT {CLOCK} AS ms, {server} AS server FROM (SELECT count(*) FROM slots) AS locked), \
+             judged AS MATERIALIZED (SELECT asked.*, metas.namespace IS NOT NULL AND slots.slot IS NOT NULL AS locked, now.ms, \
+              now.server = asked.expected AND metas.record IS NOT DISTINCT FROM asked.meta AND slots.record IS NOT DISTINCT FROM asked.old AS same \
+              FROM now, asked LEFT JOIN metas USING (namespace) LEFT JOIN slots USING (namespace, slot)), \
+             done AS (UPDATE frazil SET record = judged.new FROM judged WHERE frazil.namespace = judged.namespace \
+              AND frazil.slot = judged.slot AND judged.locked AND judged.same AND judged.ms >= judged.earliest AND judged.ms < judged.latest \
+              RETURNING judged.n) \
+             SELECT n::text, CASE WHEN n IN (SELECT n FROM done) THEN 'done' WHEN NOT locked THEN 'skipped' WHEN same THEN 'late' ELSE 'differs' \
+             END, ms::text FROM judged; \
              COMMIT"
         )
     }

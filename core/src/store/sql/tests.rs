@@ -237,7 +237,7 @@ fn commits_that_chain() {
     link.ask("SET SESSION completion_type = 'CHAIN'").unwrap();
     for _ in 0..2 {
         link.ask(&texts.swap(&name, &swap(&server, Some("0"), Key::Slot(1), Some("start"), "new"), SECOND, SECOND)).unwrap();
-        link.ask(&texts.load(&name, &Which::All)).unwrap();
+        link.ask(&texts.load(&name, &Which::All, 0)).unwrap();
     }
 }
 

@@ -1,3 +1,4 @@
+use super::slots::node;
 use super::*;
 use crate::error::Error;
 use crate::store::suite;

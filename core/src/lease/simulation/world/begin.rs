@@ -77,6 +77,8 @@ impl World {
         // Which numbers a process may have: any; given ones; or one field given.
         let given = world.random.usize(..4);
         let count = world.random.usize(3..=5);
+        // In some worlds each process has a given number beside the other, and both leases are renewed together.
+        let has_two = !disposable && world.random.u8(..3) == 0;
         for _ in 0..count {
             let given = if given == 3 { world.random.usize(..3) } else { given };
             let mut chosen = any.clone();
@@ -87,11 +89,13 @@ impl World {
             let longer = if mixed && world.random.u8(..3) == 0 { world.random.u64(2..=3) } else { 1 };
             // `poisoned` takes what lies two reaches ahead for a clock's fault.
             let most = 2 * (world.reach_ms - tick_ms) - terms.allowance_ms - 2_000;
+            let beside: Vec<_> = any.iter().map(|(_, bits)| (Some(world.random.u64(..1 << bits)), *bits)).collect();
+            let also = (has_two && beside != chosen).then(|| contract(beside, window_ms));
             let contract = contract(chosen, (window_ms * longer).min(most).max(window_ms));
             let offset_ms = world.random.i64(-1_000..=1_000);
             let seed = world.random.u64(..);
             let start = world.random.u64(..=2 * renew_ms);
-            world.start(None, contract, seed, offset_ms, start);
+            world.start(None, contract, also, seed, offset_ms, start);
         }
         world
     }

@@ -55,11 +55,11 @@ impl World {
 
     fn crash(&mut self, at: usize) {
         let process = &self.processes[at];
-        let (id, contract, offset_ms) = (process.id, process.contract.clone(), process.offset_ms);
+        let (id, contract, also, offset_ms) = (process.id, process.contract.clone(), process.also.clone(), process.offset_ms);
         self.note(|| format!("p{id} crashes"));
         let seed = self.random.u64(..);
         let in_ms = self.random.u64(..=contract.terms.renew_ms);
-        self.start(Some(at), contract, seed, offset_ms, in_ms);
+        self.start(Some(at), contract, also, seed, offset_ms, in_ms);
     }
 
     /// Closes all handles, and opens another one later.
@@ -105,7 +105,7 @@ impl World {
         let Key::Slot(node) = swap.key else { return };
         // A late write may be that of a process that crashed since.
         let process = &self.processes[from];
-        if process.threads.iter().any(|thread| thread.call.as_ref().is_some_and(|(asked, _)| *asked == call)) {
+        if process.threads.iter().any(|thread| thread.batch.as_ref().is_some_and(|batch| batch.place(call).is_some())) {
             // Whoever was to notice the change takes it for none.
             self.usher.take_if(|(usher, _)| *usher == process.id);
         }

@@ -1,0 +1,97 @@
+//! Calls of the store for lease tasks, alone or together.
+//!
+//! **Calls that are made together.** The renewals, releases and reads of single slots that are due go to the store in one round trip.
+//! The protocol's argument stays as it is, because it rests on three facts about a call, and each of several keeps them:
+//! - *The store compares and writes one record in one step.* A store may make several swaps in one step; none depends on another.
+//!   Where it reads its clock once for several, it has locked all their records before, as it has for one.
+//! - *An answer says what was written.* It is matched to its call by its place among the others, never by what it says, and goes to the
+//!   lease task that asked, by its number. If there are more or fewer answers than calls, none counts.
+//! - *A write without an answer is read before the record is written again.* If the connection ends, each call without an answer has
+//!   failed, also one that was never sent: reading its record costs a call, and no safety. A lease task in doubt asks for that read, so
+//!   no swap of it can be among others.
+
+use super::connection::Connection;
+use super::protocol::{Do, Reply};
+use crate::error::{ErrorKind, Result};
+use crate::store::{Answer, Ask, Key, Store, Which};
+use std::time::Duration;
+
+/// One call of the store.
+pub(super) struct Call {
+    pub(super) lease_task: u64,
+    pub(super) namespace: String,
+    pub(super) what: Do,
+    pub(super) timeout: Duration,
+}
+
+/// The number of calls that are made together, which follows what the store does in half of the time that a call may take.
+pub(super) struct Pace {
+    pub(super) most: usize,
+    pub(super) together: usize,
+    /// The time at which the last calls began, and how long those before them took.
+    asked: u64,
+    pub(super) took_ms: u64,
+}
+
+/// The number of calls that are made together at first.
+const TOGETHER: usize = 16;
+
+impl Pace {
+    pub(super) fn new(most: usize) -> Self {
+        Pace { most, together: TOGETHER.min(most), asked: 0, took_ms: 0 }
+    }
+
+    pub(super) fn begin(&mut self, now_ms: u64) {
+        self.asked = now_ms;
+    }
+
+    pub(super) fn end(&mut self, calls: &[Call], replies: &[Result<Reply>], now_ms: u64) {
+        self.took_ms = now_ms.saturating_sub(self.asked);
+        let is_away = |reply: &Result<Reply>| reply.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnreachable);
+        let is_slow = calls.iter().any(|call| u128::from(self.took_ms) > call.timeout.as_millis() / 2);
+        if is_slow || replies.iter().any(is_away) {
+            self.together = (calls.len() / 2).max(1);
+        } else if calls.len() == self.together {
+            self.together = (2 * self.together).min(self.most);
+        }
+    }
+}
+
+/// Makes calls, and returns their replies in the same order.
+pub(super) fn make(calls: &[Call], connection: &Connection) -> Vec<Result<Reply>> {
+    if let [call] = calls {
+        return vec![call.make(connection)];
+    }
+    let asks: Vec<_> = calls.iter().filter_map(Call::ask).collect();
+    let timeout = calls.iter().map(|call| call.timeout).min().unwrap_or_default();
+    let is_repeatable = calls.iter().all(|call| matches!(call.what, Do::Release(_)));
+    let reply = |answer| match answer {
+        Answer::Loaded(loaded) => Reply::Loaded(loaded),
+        Answer::Swapped(swapped) => Reply::Swapped(swapped),
+    };
+    connection.call_many(timeout, is_repeatable, &asks).into_iter().map(|answer| answer.map(reply)).collect()
+}
+
+impl Call {
+    /// The call as one of several, if it can be: it reads one slot, or writes one that has a record.
+    pub(super) fn ask(&self) -> Option<Ask<'_>> {
+        match &self.what {
+            Do::Load(Which::One(node)) => Some(Ask::Load(&self.namespace, *node)),
+            Do::Swap(swap) | Do::Release(swap) if swap.key != Key::Meta && swap.old.is_some() => Some(Ask::Swap(&self.namespace, swap)),
+            _ => None,
+        }
+    }
+
+    fn make(&self, connection: &Connection) -> Result<Reply> {
+        let ask = |store: &mut dyn Store| match &self.what {
+            Do::Load(which) => store.load(&self.namespace, which.clone()).map(Reply::Loaded),
+            Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
+            Do::Note(overlap) => overlap.write(store, &self.namespace).map(|()| Reply::Noted),
+            Do::Rest(_) => unreachable!("a rest is no call"),
+        };
+        match self.what {
+            Do::Release(_) | Do::Note(_) => connection.call_repeatable(self.timeout, ask),
+            _ => connection.call(self.timeout, ask),
+        }
+    }
+}
