@@ -12,8 +12,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use std::time::Duration;
 
-/// The longest wait of the interpreter's end, and of a fork, for a handler that is being called.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The longest wait of a fork for a handler that is being called: a child that is forked in its midst may hang.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same for the interpreter's end.
+const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// `frazil._events.log`.
 static LOG: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -70,5 +72,5 @@ fn resume() {
 
 /// Tells nobody any more: a thread that comes to an interpreter which is ending never leaves it.
 pub(crate) fn end(py: Python<'_>) {
-    py.detach(|| drop(frazil::end_events(PATIENCE)));
+    py.detach(|| drop(frazil::end_events(LAST_PATIENCE)));
 }

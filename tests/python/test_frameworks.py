@@ -54,7 +54,8 @@ import json, logging, os, time, frazil
 
 class Slow(logging.Handler):
     def emit(self, record):
-        for _ in range(200):
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
             time.sleep(0.001)
 
 logging.getLogger("frazil").addHandler(Slow())

@@ -1,14 +1,11 @@
 //! fork(2) called without `os.fork`, as uWSGI does: CPython then makes no new GIL for the child, and a thread that held the GIL, or waited for it,
 //! does not exist there.
 
+use super::PATIENCE;
 use crate::error::held;
 use pyo3::{Python, ffi};
 use std::ffi::CStr;
 use std::sync::OnceLock;
-use std::time::Duration;
-
-/// The longest wait of a fork for a handler that is being called.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 type CurrentState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
