@@ -355,7 +355,7 @@ def shards():
 TYPING = """
 .good{fill:#1a7f37}
 @media (prefers-color-scheme:dark){.good{fill:#6cc072}}
-@keyframes typed{from{opacity:0}to{opacity:1}}
+@keyframes typed{from{opacity:.15}to{opacity:1}}
 @media (prefers-reduced-motion:no-preference){.typed{animation:typed .01s both}}
 """
 
