@@ -24,7 +24,7 @@ sed -i "s/frazil-$old-/frazil-$new-/; s/libfrazil\.so\.$(abi "$old")\b/libfrazil
     s/libfrazil\.$(abi "$old")\.dylib/libfrazil.$(abi "$new").dylib/g; s/find_package(frazil ${old%.*}\b/find_package(frazil ${new%.*}/" docs/c-cpp.md
 sed -i "s/frazil-$old-/frazil-$new-/" docs/start.md
 # The lock files are their tools' to write.
-for locked in . bench/rust; do
+for locked in . bench/leases bench/rust; do
     cargo update --quiet --workspace --manifest-path "$locked/Cargo.toml"
 done
 for locked in tests/node tests/adapters/node bench/node; do
