@@ -258,6 +258,24 @@ print(last)
     assert found["level"] == "warn" and all(part in found["text"] for part in (first, to, str(holder.pid), str(os.getpid()))), found
 
 
+def test_a_number_whose_record_is_corrupt_is_used_no_more(tmp_path):
+    program = (
+        EVENTS
+        + f"""
+from pathlib import Path
+ids = frazil.Snowflake("standard", store="file:{tmp_path}", window="20s", renew="200ms", node=1)
+Path("{tmp_path}/default/1").write_bytes(b"\\xff" * 8192)
+try:
+    while True:
+        ids.next()
+except frazil.LeaseExhaustedError:
+    [lost] = until("lease.lost")
+    print(lost.levelname, "may have been issued twice" in lost.getMessage())
+"""
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout == "ERROR True\n"
+
+
 def test_a_child_may_log_what_its_parent_was_just_writing():
     program = """
 import io, logging, os, signal, threading, frazil
