@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The longest wait of a fork for a handler that is being called: a child that is forked in its midst may hang.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same for the interpreter's end.
+/// The longest wait of the interpreter's end for one.
 const LAST_PATIENCE: Duration = Duration::from_millis(500);
 
 /// `frazil._events.log`.
