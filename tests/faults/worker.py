@@ -211,7 +211,7 @@ class Worker:
 
 if __name__ == "__main__":
     worker = Worker()
-    worker.beside = [Worker(f"beside.{number}.", f"{SPEC} detached") for number in range(BESIDE)]
+    worker.beside = [Worker(f"beside.{number}.", f"{SPEC} detached=true") for number in range(BESIDE)]
     try:
         worker.run(float("inf"), FORKS)
     except BaseException as error:
