@@ -43,7 +43,7 @@ fn main() {
     let share = (processor_time() - cpu).as_secs_f64() / since.elapsed().as_secs_f64();
 
     let calls = call_all(&ids, Duration::from_secs(seconds as u64));
-    let renewed = renew_all(&ids, if spec.join(" ").contains("renew=2s") { 3 } else { 11 });
+    let (most, renewed) = renew_all(&ids, if spec.join(" ").contains("renew=2s") { 3 } else { 11 });
     let renewals: u64 = ids.iter().filter_map(|ids| ids.stats().lease_renewals).sum();
     println!("| leases | round trip | opened in | KiB each | core | renewals | calls | refused | unhealthy looks | least cover |");
     println!("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|");
@@ -59,7 +59,7 @@ fn main() {
         println!("refused with {kind}: {count}");
     }
     println!("the slowest call for an ID took {:?}", calls.slowest);
-    println!("after a pause that made all renewals due, all were done in {renewed:.2?}");
+    println!("after a pause that made all renewals due, nine in ten were done in {most:.2?}, all in {renewed:.2?}");
     if let Some(proxy) = &proxy {
         proxy.delay(Duration::ZERO);
     }
@@ -92,8 +92,9 @@ fn open_all(url: &str, leases: usize, spec: &str) -> Vec<Snowflake> {
     opened
 }
 
-/// Stops the process for longer than R, so that all renewals are due, and returns how long they take.
-fn renew_all(ids: &[Snowflake], seconds: u32) -> Duration {
+/// Stops the process for longer than R, so that all renewals are due, and returns how long nine in ten take, and all. Those that were under
+/// way are lost, and asked for again after a pause.
+fn renew_all(ids: &[Snowflake], seconds: u32) -> (Duration, Duration) {
     let renewals = |ids: &Snowflake| ids.stats().lease_renewals.unwrap_or(0);
     let before: Vec<_> = ids.iter().map(renewals).collect();
     let process = std::process::id();
@@ -103,13 +104,17 @@ fn renew_all(ids: &[Snowflake], seconds: u32) -> Duration {
     unsafe { libc::raise(libc::SIGSTOP) };
     let begun = Instant::now();
     let mut left: Vec<_> = ids.iter().zip(before).collect();
+    let mut most = None;
     while !left.is_empty() && begun.elapsed() < LONGEST_OPEN {
         left.retain(|(ids, before)| renewals(ids) == *before);
+        if left.len() <= ids.len() / 10 {
+            most.get_or_insert(begun.elapsed());
+        }
         std::thread::sleep(Duration::from_millis(10));
     }
     let renewed = begun.elapsed();
     child.wait().expect("it has woken this process");
-    renewed
+    (most.unwrap_or(renewed), renewed)
 }
 
 #[derive(Default)]
