@@ -59,17 +59,21 @@ impl Pace {
 
 /// Makes calls, and returns their replies in the same order.
 pub(super) fn make(calls: &[Call], connection: &Connection) -> Vec<Result<Reply>> {
+    let timeout = calls.iter().map(|call| call.timeout).min().unwrap_or_default();
+    let is_repeatable = calls.iter().all(|call| matches!(call.what, Do::Release(_) | Do::Note(_)));
+    connection.call_all(timeout, is_repeatable, calls.len(), |store| ask(calls, store))
+}
+
+fn ask(calls: &[Call], store: &mut dyn Store) -> Vec<Result<Reply>> {
     if let [call] = calls {
-        return vec![call.make(connection)];
+        return vec![call.ask_alone(store)];
     }
     let asks: Vec<_> = calls.iter().filter_map(Call::ask).collect();
-    let timeout = calls.iter().map(|call| call.timeout).min().unwrap_or_default();
-    let is_repeatable = calls.iter().all(|call| matches!(call.what, Do::Release(_)));
     let reply = |answer| match answer {
         Answer::Loaded(loaded) => Reply::Loaded(loaded),
         Answer::Swapped(swapped) => Reply::Swapped(swapped),
     };
-    connection.call_many(timeout, is_repeatable, &asks).into_iter().map(|answer| answer.map(reply)).collect()
+    store.ask_many(&asks).into_iter().map(|answer| answer.map(reply)).collect()
 }
 
 impl Call {
@@ -82,16 +86,12 @@ impl Call {
         }
     }
 
-    fn make(&self, connection: &Connection) -> Result<Reply> {
-        let ask = |store: &mut dyn Store| match &self.what {
+    fn ask_alone(&self, store: &mut dyn Store) -> Result<Reply> {
+        match &self.what {
             Do::Load(which) => store.load(&self.namespace, which.clone()).map(Reply::Loaded),
             Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
             Do::Note(overlap) => overlap.write(store, &self.namespace).map(|()| Reply::Noted),
             Do::Rest(_) => unreachable!("a rest is no call"),
-        };
-        match self.what {
-            Do::Release(_) | Do::Note(_) => connection.call_repeatable(self.timeout, ask),
-            _ => connection.call(self.timeout, ask),
         }
     }
 }

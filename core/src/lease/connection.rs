@@ -1,7 +1,7 @@
 //! The one connection to a store that a process has.
 
 use crate::error::{Error, ErrorKind, FIRST_PAUSE, Result};
-use crate::store::{Address, Answer, Ask, Rows, Store, Table};
+use crate::store::{Address, Rows, Store, Table};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -195,23 +195,30 @@ impl Connection {
         self.named(link.call_repeatable(timeout, |timeout| self.address.connect(timeout), work))
     }
 
-    /// Many calls of the store for leases, which together take at most `timeout`. Each has an outcome of its own.
-    pub(super) fn call_many(&self, timeout: Duration, repeatable: bool, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
-        let answers = RefCell::default();
+    /// One or more calls of the store for leases, which together take at most `timeout`, and each of which has its own outcome. Those that
+    /// do no harm when they are made twice are tried again as by [`call_repeatable`](Connection::call_repeatable).
+    pub(super) fn call_all<T: Clone>(
+        &self,
+        timeout: Duration,
+        repeatable: bool,
+        count: usize,
+        work: impl Fn(&mut dyn Store) -> Vec<Result<T>>,
+    ) -> Vec<Result<T>> {
+        let answers = RefCell::new(Vec::new());
         let work = |store: &mut dyn Store| {
-            let made = store.ask_many(asks);
+            let made = work(store);
             // Where the connection ended, the last one tells.
             let failed = made.iter().rev().find_map(|answer| answer.as_ref().err().cloned());
-            let wrong = || Error::new(ErrorKind::Internal, format!("{} answers to {} calls", made.len(), asks.len()));
-            let failed = failed.or_else(|| (made.len() != asks.len()).then(wrong));
+            let wrong = || Error::new(ErrorKind::Internal, format!("{} answers to {count} calls", made.len()));
+            let failed = failed.or_else(|| (made.len() != count).then(wrong));
             answers.replace(made);
             failed.map_or(Ok(()), Err)
         };
         let done = if repeatable { self.call_repeatable(timeout, work) } else { self.call(timeout, work) };
-        let answers: Vec<Result<Answer>> = answers.into_inner();
+        let answers = answers.into_inner();
         let Err(error) = done else { return answers };
-        if answers.len() != asks.len() {
-            return vec![Err(error); asks.len()];
+        if answers.len() != count {
+            return vec![Err(error); count];
         }
         // This one says when to ask again.
         let is_away = error.kind() == ErrorKind::StoreUnreachable;
@@ -273,7 +280,7 @@ pub(super) fn is_busy(error: &Error) -> bool {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::store::{Loaded, Swap, Swapped, Which};
+    use crate::store::{Answer, Ask, Loaded, Swap, Swapped, Which};
 
     const SECOND: Duration = Duration::from_secs(1);
     const HOUR: Duration = Duration::from_secs(3_600);
@@ -335,7 +342,7 @@ mod tests {
         let connection = connection();
         let ask = |answered| {
             connection.store.lock().unwrap().connection = Some(Box::new(Cut(answered)));
-            let answers = connection.call_many(SECOND, false, &asks);
+            let answers = connection.call_all(SECOND, false, asks.len(), |store| store.ask_many(&asks));
             (answers, connection.store.lock().unwrap().connection.is_some())
         };
         let (answers, is_kept) = ask(3);

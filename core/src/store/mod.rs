@@ -208,7 +208,7 @@ pub trait Store: Send {
     /// the order of the calls. Each call is atomic by itself, sees one instant, and has an outcome of its own, as if they were made
     /// one after the other.
     fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
-        one_by_one(asks, |ask| match *ask {
+        one_by_one(asks, &mut |ask| match *ask {
             Ask::Load(namespace, node) => self.load(namespace, Which::One(node)).map(Answer::Loaded),
             Ask::Swap(namespace, swap) => self.swap(namespace, swap).map(Answer::Swapped),
         })
@@ -236,7 +236,7 @@ pub trait Store: Send {
 }
 
 /// Makes calls one after the other, until one fails: then the others fail, too.
-fn one_by_one(asks: &[Ask<'_>], mut ask: impl FnMut(&Ask<'_>) -> Result<Answer>) -> Vec<Result<Answer>> {
+fn one_by_one(asks: &[Ask<'_>], ask: &mut dyn FnMut(&Ask<'_>) -> Result<Answer>) -> Vec<Result<Answer>> {
     let mut failed = None;
     let answer = |one| failed.clone().map_or_else(|| ask(one).inspect_err(|error| failed = Some(error.clone())), Err);
     asks.iter().map(answer).collect()
@@ -343,7 +343,7 @@ impl Address {
     /// Returns how many calls go together at most.
     pub(crate) fn most_together(&self) -> usize {
         match self.kind() {
-            Ok(Kind::Redis) => 1_000,
+            Ok(Kind::Redis) => 4_000,
             Ok(Kind::Sql | Kind::Etcd) => 500,
             Ok(Kind::ZooKeeper | Kind::Remote | Kind::RemoteByTls) => 200,
             _ => 1,

@@ -245,7 +245,7 @@ impl Store for Sql {
         }
         let left: Vec<_> = (0..asks.len()).filter(|n| answers[*n].is_none()).collect();
         let alone: Vec<_> = left.iter().map(|n| asks[*n]).collect();
-        let made = one_by_one(&alone, |ask| match *ask {
+        let made = one_by_one(&alone, &mut |ask| match *ask {
             Ask::Swap(namespace, swap) => self.swap_alone(namespace, swap).map(Answer::Swapped),
             Ask::Load(..) => unreachable!("each load has an answer"),
         });
