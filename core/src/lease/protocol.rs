@@ -350,7 +350,7 @@ impl Protocol {
                 return;
             }
             Err(error) => {
-                let state = if self.is_forgotten(loaded, &error) { self.lose(loaded, now) } else { state };
+                let state = if self.is_forgotten(&state, loaded, &error) { self.lose(loaded, now) } else { state };
                 self.trouble = Some(error);
                 self.rest(now, self.terms.renew_ms);
                 self.state = match state {

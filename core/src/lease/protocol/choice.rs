@@ -79,14 +79,14 @@ impl Protocol {
         }
         match look {
             Look::All | Look::Page => self.choose_last(&records, loaded.time_ms, now),
-            // No absent number ends a scan, so each attempt draws anew.
-            Look::Draw(_) if self.is_full => self.choose_last(&records, loaded.time_ms, now),
             Look::Draw(_) => {
-                self.look = Some(Look::Scan(Scan::new(&self.terms.candidates, &mut self.random)));
+                // In a full store only a number with a record will do, and these are the low ones.
+                let first = if self.is_full { 0 } else { self.random.u64(..self.terms.candidates.count()) };
+                self.look = Some(Look::Scan(Scan { first, ..Scan::default() }));
                 Ok(())
             }
             Look::Scan(mut scan) => {
-                if scan.add(&loaded.slots, &self.terms.candidates) {
+                if scan.add(&loaded.slots, &self.terms.candidates) || self.is_full && loaded.slots.is_empty() {
                     return self.choose_last(&self.records(&scan.found), loaded.time_ms, now);
                 }
                 self.look = Some(Look::Scan(scan));

@@ -42,9 +42,10 @@ impl Protocol {
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
-    /// True where a store without a clock has lost the record: no floor keeps the next process above the bound.
-    pub(super) fn is_forgotten(&self, loaded: &Loaded, error: &Error) -> bool {
-        let Some(held) = &self.held else { return false };
+    /// True where a store without a clock has lost the record: no floor keeps the next process above the bound. A page of a survey
+    /// need not have the record.
+    pub(super) fn is_forgotten(&self, state: &State, loaded: &Loaded, error: &Error) -> bool {
+        let Some(held) = self.held.as_ref().filter(|_| matches!(state, State::Confirm(_))) else { return false };
         error.kind() == ErrorKind::StoreChanged && Protocol::found(held, loaded).is_none()
     }
 

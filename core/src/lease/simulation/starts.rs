@@ -5,7 +5,7 @@ use super::super::candidates::Candidates;
 use super::super::protocol::{Do, Now, Protocol, Reply, Terms};
 use super::super::record::{Slot, Tenure};
 use super::store::{Kind, SimStore};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::store::{Loaded, Swapped, Which};
 use std::collections::HashSet;
 
@@ -37,6 +37,8 @@ struct Fleet {
     asked: Vec<Vec<u64>>,
     /// A change of what the store answers.
     lie: fn(&mut Loaded),
+    /// True if the store takes no new record.
+    is_full: bool,
 }
 
 impl Fleet {
@@ -45,7 +47,7 @@ impl Fleet {
         let mut store = SimStore::new(kind, false);
         store.page = 100;
         held.into_iter().for_each(|node| store.put(node, record(tenure, node, BEGIN_MS + end_ms)));
-        Fleet { store, at: 0, loads: 0, swaps: 0, read: 0, asked: Vec::new(), lie: |_| () }
+        Fleet { store, at: 0, loads: 0, swaps: 0, read: 0, asked: Vec::new(), lie: |_| (), is_full: false }
     }
 
     /// Lets each process do one thing; their clocks are off by so much.
@@ -65,6 +67,10 @@ impl Fleet {
                     self.read += loaded.slots.len();
                     (self.lie)(&mut loaded);
                     Reply::Loaded(loaded)
+                }
+                Do::Swap(swap) if self.is_full && swap.old.is_none() => {
+                    process.done(Err(Error::new(ErrorKind::StoreReadonly, "no room left")), now);
+                    continue;
                 }
                 Do::Swap(swap) | Do::Release(swap) => {
                     self.swaps += 1;
@@ -201,6 +207,37 @@ fn no_number_is_free_only_where_all_were_looked_at() {
     }
 }
 
+/// A store without room for another record keeps those that it has.
+#[test]
+fn a_full_store_gives_the_number_that_is_open() {
+    for open in [3, 100, 999] {
+        let terms = terms(vec![(None, 22)], Kind::Clocked);
+        let mut namespace = Fleet::new(Kind::Clocked, Tenure::Held, 0..1_000, HOUR_MS);
+        drop(namespace.start(terms.clone(), 1));
+        namespace.store.put(open, record(Tenure::Free, open, BEGIN_MS - HOUR_MS));
+        namespace.is_full = true;
+        for seed in 2..10 {
+            let mut process = fleet(&terms, 1);
+            process[0].reseed(fastrand::Rng::with_seed(seed));
+            while process[0].grant().is_none() {
+                namespace.round(&mut process, 0);
+                assert!(process[0].trouble().is_none(), "number {open}, seed {seed}: {:?}", process[0].trouble());
+            }
+            assert_eq!(granted(&process), [open]);
+            namespace.store.put(open, record(Tenure::Free, open, BEGIN_MS - HOUR_MS));
+        }
+        // With none open it fails, and soon.
+        namespace.store.put(open, record(Tenure::Held, open, BEGIN_MS + HOUR_MS));
+        namespace.forget_counts();
+        let mut process = fleet(&terms, 1);
+        while process[0].trouble().is_none() {
+            namespace.round(&mut process, 0);
+        }
+        assert_eq!(process[0].trouble().map(Error::kind), Some(ErrorKind::StoreReadonly));
+        assert!(namespace.loads < 20, "{} loads", namespace.loads);
+    }
+}
+
 /// A holder that has crashed is waited for.
 #[test]
 fn a_bound_that_passes_soon_is_waited_for_in_a_large_namespace() {
@@ -321,6 +358,22 @@ fn a_clock_far_ahead_of_who_is_alive_is_noticed_in_a_sparse_namespace() {
         assert!(namespace.at < 120_000 && live[0].grant() == before, "{:?}", live[0].grant());
     }
     assert_eq!((live[0].trouble().map(crate::Error::kind), live[0].grant()), (Some(ErrorKind::ClockSkew), before));
+}
+
+/// A page of the survey need not have the record of the process's own lease, and says nothing of it.
+#[test]
+fn a_page_without_its_own_record_ends_no_lease() {
+    let (mut namespace, mut live, _) = sparse(2);
+    namespace.store.page = 1;
+    live.retain(|process| process.grant().unwrap().node > 0);
+    let before = granted(&live);
+    assert!(!before.is_empty());
+    // The namespace's record is gone, and the slots stand.
+    namespace.lie = |loaded| loaded.meta = None;
+    (0..200).for_each(|_| namespace.round(&mut live, HOUR_MS));
+    assert!(live.iter().all(|process| process.trouble().map(Error::kind) == Some(ErrorKind::StoreChanged)));
+    assert_eq!(granted(&live), before);
+    assert!(live.iter_mut().all(|process| process.take_loss().is_none()));
 }
 
 /// The namespace is read up to the first live record; the next starts find that of the first one in their draws.
