@@ -3,7 +3,7 @@
 use super::listing::Listing;
 use super::screen::{Screen, Stop, Table, plain};
 use frazil::admin::lease::{Contract, Meta, Overlap, accept, begin, first_wait, set_back};
-use frazil::admin::store::{Address, Loaded, Store, Swap, Swapped, Which, merged};
+use frazil::admin::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which};
 use frazil::admin::{Source, check_namespace, plan, resolve, system_ms};
 use frazil::{Error, ErrorKind, Result, Spec, show_instant};
 use serde_json::json;
@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// The limit of one call of the store: a person waits for it, and a namespace may be large.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The memory that the records of a namespace may take: those of a few million node numbers.
+const ROOM: usize = 1 << 30;
 /// The number of attempts at a write when other processes write in between.
 const ATTEMPTS: usize = 5;
 
@@ -151,12 +153,12 @@ impl<'a> Namespace<'a> {
 
 /// Reads a namespace page by page, so that the store serves others in between. The record of the namespace is that of the last page.
 fn all(store: &mut dyn Store, namespace: &str) -> Result<Loaded> {
-    let (mut slots, mut first) = (Vec::new(), 0);
+    let (mut pages, mut first) = (Pages::new(ROOM), 0);
     loop {
         let mut page = store.load(namespace, Which::Page(first))?;
-        slots.append(&mut page.slots);
+        pages.add(std::mem::take(&mut page.slots))?;
         let Some(next) = page.next else {
-            return Ok(Loaded { slots: merged(slots), ..page });
+            return Ok(Loaded { slots: pages.slots(), ..page });
         };
         first = next;
     }

@@ -14,7 +14,7 @@ pub mod segment {
 
 /// Stores, reached by their addresses.
 pub mod store {
-    pub use crate::store::{Address, Loaded, Store, Swap, Swapped, Which, column, merged};
+    pub use crate::store::{Address, Loaded, Pages, Store, Swap, Swapped, Which, column};
 }
 
 use crate::error::Result;

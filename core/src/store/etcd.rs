@@ -23,7 +23,7 @@ mod gateway;
 use super::history::History;
 use super::hosts::{Hosts, said};
 use super::socket::Deadline;
-use super::{Answer as Answered, Ask, Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
+use super::{Answer as Answered, Ask, Key, Loaded, PAGE, Store, Swap, Swapped, Which};
 use crate::error::{Error, ErrorKind, Result};
 use answer::{Answer, AtMost, Bytes, Record, Response};
 use base64::prelude::{BASE64_STANDARD, Engine};
@@ -96,6 +96,24 @@ impl Etcd {
         Ok((server, records))
     }
 
+    fn loaded(&self, namespace: &str, which: &Which, server: String, records: Vec<(String, String)>) -> Result<Loaded> {
+        let (meta, mut loaded, mut listed) = (key(namespace, Key::Meta), Loaded { server, ..Loaded::default() }, 0);
+        for (name, text) in records {
+            if name == meta {
+                loaded.meta = Some(text);
+                continue;
+            }
+            listed += 1;
+            loaded.slots.extend(node(namespace, &name).map(|node| (node, text)));
+        }
+        // A page is full by its keys, of which some may be no slots.
+        if matches!(which, Which::Page(_)) && listed == PAGE {
+            let Some((last, _)) = loaded.slots.last() else { return Err(self.unreadable("another program's keys are among the slots")) };
+            loaded.next = last.checked_add(1);
+        }
+        Ok(loaded)
+    }
+
     fn unreadable(&self, what: &str) -> Error {
         self.gateway.wrong(ErrorKind::StoreCorrupt, what)
     }
@@ -133,7 +151,7 @@ impl Etcd {
             let part = part.ok_or_else(|| self.unreadable("a transaction has too few parts"))?;
             Ok(match *ask {
                 Ask::Load(namespace, node) => {
-                    Answered::Loaded(loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?))
+                    Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?)?)
                 }
                 Ask::Swap(..) if !fits => Answered::Swapped(Swapped::Differs),
                 Ask::Swap(_, swap) => Answered::Swapped(self.swapped(part.succeeded, &cluster, swap)?),
@@ -175,12 +193,13 @@ impl Store for Etcd {
             Which::One(node) => vec![range(&meta), range(&slot(*node))],
             Which::These(nodes) => [range(&meta)].into_iter().chain(nodes.iter().map(|node| range(&slot(*node)))).collect(),
             Which::Page(first) => {
-                let end = base64(&format!("/frazil/{namespace}/slot0"));
+                // ':' follows '9': other keys among the digits are rare.
+                let end = base64(&format!("/frazil/{namespace}/slot/:"));
                 vec![range(&meta), json!({ "key": base64(&slot(*first)), "range_end": end, "limit": PAGE })]
             }
         };
         let (server, records) = self.read(namespace, ranges)?;
-        Ok(loaded(namespace, &which, server, records))
+        self.loaded(namespace, &which, server, records)
     }
 
     fn swap(&mut self, namespace: &str, swap: &Swap) -> Result<Swapped> {
@@ -221,19 +240,6 @@ impl Store for Etcd {
         let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
         Ok(keys.filter_map(|(key, _)| name(&key)).collect())
     }
-}
-
-fn loaded(namespace: &str, which: &Which, server: String, records: Vec<(String, String)>) -> Loaded {
-    let (meta, mut loaded) = (key(namespace, Key::Meta), Loaded { server, ..Loaded::default() });
-    for (name, text) in records {
-        if name == meta {
-            loaded.meta = Some(text);
-        } else if let Some(node) = node(namespace, &name) {
-            loaded.slots.push((node, text));
-        }
-    }
-    loaded.next = next_page(which, &loaded.slots);
-    loaded
 }
 
 /// The transaction of a swap.

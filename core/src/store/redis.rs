@@ -65,6 +65,9 @@ struct Redis {
 /// More than a server has.
 #[cfg(feature = "list")]
 const MOST_NAMESPACES: usize = 100_000;
+/// The most pages of SCAN: those of a thousand million keys.
+#[cfg(feature = "list")]
+const MOST_PAGES: usize = if cfg!(test) { 1_000 } else { 1_000_000 };
 
 /// The longest time between two looks at the memory's policy; a load looks anyway.
 const LOOK_AGAIN: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(60) };
@@ -303,7 +306,7 @@ impl Store for Redis {
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let mut names = HashSet::new();
         let mut cursor = "0".to_owned();
-        loop {
+        for _ in 0..MOST_PAGES {
             self.wire.restart_timeout();
             let mut scan = cmd("SCAN");
             scan.arg(&cursor).arg("MATCH").arg("frazil:{*}:meta").arg("COUNT").arg(1000);
@@ -312,13 +315,14 @@ impl Store for Redis {
             // A key may come twice.
             names.extend(keys.iter().filter_map(name));
             if names.len() > MOST_NAMESPACES {
-                let (kind, why) = too_large(ALL_RECORDS);
-                return Err(Error::new(kind, format!("store={}: {why}", self.wire.address())));
+                break;
             }
             if next == "0" {
                 return Ok(names.into_iter().collect());
             }
             cursor = next;
         }
+        let (kind, why) = too_large(ALL_RECORDS);
+        Err(Error::new(kind, format!("store={}: {why}", self.wire.address())))
     }
 }

@@ -435,6 +435,8 @@ fn many(connect: Connect<'_>) {
     assert_eq!(case.load(Which::All).slots, all);
     assert_eq!(pages(&mut case), all);
     assert_eq!(pages(&mut Case::new(connect, "no-slots")), []);
+    // A client may say anything.
+    assert_eq!(case.load(Which::Page(u64::MAX)).meta.as_deref(), Some(META));
     assert_eq!(case.get(2097).as_deref(), Some("text of 2097"));
     assert_eq!(case.get(2098), None);
 }

@@ -213,6 +213,27 @@ fn values_that_are_no_text() {
     assert_eq!(store.load("n", Which::All).unwrap().meta.as_deref(), Some("\u{e4}"));
 }
 
+/// A page that is full of keys is followed by another, also where some of them are no slots.
+#[test]
+fn keys_among_the_slots_end_no_list() {
+    let page = |keys: &[String]| {
+        let kvs: Vec<_> = keys.iter().map(|key| format!(r#"{{"key":"{}","value":"dA=="}}"#, base64(key))).collect();
+        at("1", 10, &format!(r#","responses":[{{"response_range":{{"kvs":[{}]}}}}]"#, kvs.join(",")))
+    };
+    let slot = |node: u64| key("n", Key::Slot(node));
+    let mut keys: Vec<_> = (0..PAGE as u64).map(slot).collect();
+    keys[7] += "-old";
+    let highest: Vec<_> = (0..PAGE as u64).map(|n| slot(u64::MAX - PAGE as u64 + 1 + n)).collect();
+    let foreign: Vec<_> = keys.iter().map(|key| format!("{key}-old")).collect();
+    let pages = [page(&keys), page(&highest), page(&foreign)];
+    let first = at("1", 10, "");
+    let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &pages[0]), (200, &pages[1]), (200, &pages[2])]), PATIENCE).unwrap();
+    let loaded = store.load("n", Which::Page(0)).unwrap();
+    assert_eq!((loaded.slots.len(), loaded.next), (PAGE - 1, Some(PAGE as u64)));
+    assert_eq!(store.load("n", Which::Page(1 << 63)).unwrap().next, None);
+    assert_eq!(store.load("n", Which::Page(0)).unwrap_err().kind(), ErrorKind::StoreCorrupt);
+}
+
 #[test]
 fn a_key_with_control_characters_is_escaped() {
     let kv = format!(r#"{{"key":"{}","value":"{}"}}"#, base64("/frazil/n/\u{1b}[31m"), BASE64_STANDARD.encode([0xff]));

@@ -1,10 +1,10 @@
 //! The records of a namespace: some of them in one step, or all of them in many.
 
-use super::super::limits::{ALL_RECORDS, MOST_RECORDS, too_large};
+use super::super::limits::ALL_RECORDS;
 use super::super::resp::Reply;
-use super::super::{Loaded, merged};
+use super::super::{Loaded, Pages};
 use super::{META, Redis, bytes, list, load, text, texts};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::time::Instant;
 
 /// The fields of a page, more or less: reading them takes a small part of a millisecond.
@@ -52,20 +52,17 @@ impl Redis {
     pub(super) fn all(&mut self, namespace: &str) -> Result<Loaded> {
         loop {
             let mut all = self.page(namespace, 0)?;
-            let mut next = all.next.take();
-            let mut is_whole = true;
-            while let Some(first) = next.filter(|_| is_whole) {
+            let mut pages = Pages::new(ALL_RECORDS);
+            let (mut slots, mut next, mut is_whole) = (std::mem::take(&mut all.slots), all.next.take(), true);
+            loop {
+                pages.add(slots).map_err(|error| error.named(&format!("store={}", self.wire.address())))?;
+                let Some(first) = next.filter(|_| is_whole) else { break };
                 let page = self.page(namespace, first)?;
                 is_whole = (&page.meta, &page.server) == (&all.meta, &all.server);
-                all.slots.extend(page.slots);
-                if all.slots.len() > MOST_RECORDS {
-                    let (kind, why) = too_large(ALL_RECORDS);
-                    return Err(Error::new(kind, format!("store={}: {why}", self.wire.address())));
-                }
-                next = page.next;
+                (slots, next) = (page.slots, page.next);
             }
             if is_whole {
-                return Ok(Loaded { slots: merged(all.slots), ..all });
+                return Ok(Loaded { slots: pages.slots(), ..all });
             }
         }
     }

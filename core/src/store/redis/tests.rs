@@ -187,6 +187,23 @@ fn slow_reply() {
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
 }
 
+/// A server whose SCAN never comes to an end.
+#[cfg(feature = "list")]
+#[test]
+fn endless_lists() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nloading:0\r\n";
+        let mut reply = format!("${}\r\n{info}\r\n", info.len());
+        while stream.read(&mut [0; 1024]).is_ok_and(|count| count > 0) && stream.write_all(reply.as_bytes()).is_ok() {
+            "*2\r\n$1\r\n7\r\n*0\r\n".clone_into(&mut reply);
+        }
+    });
+    refused(connect(&url, TIMEOUT).unwrap().namespaces(), ErrorKind::StoreUnsuitable, &["another server"]);
+}
+
 #[test]
 fn absurd_sizes() {
     for reply in [b"*9223372036854775807\r\n".as_slice(), b"$9223372036854775807\r\n", b"*-5\r\n", b"$-7\r\n", b"=-1\r\n"] {

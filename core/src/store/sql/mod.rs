@@ -292,7 +292,8 @@ fn rows(namespace: &str, which: &Which) -> String {
             format!("{of} AND slot IN ({list})")
         }
         Which::Page(first) => {
-            let first = number(*first);
+            // Another store's client may begin a page anywhere.
+            let first = i64::try_from(*first).unwrap_or(i64::MAX);
             format!("{of} AND slot = {META} UNION ALL ({of} AND slot >= {first} ORDER BY slot LIMIT {PAGE})")
         }
     }
