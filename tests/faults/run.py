@@ -11,6 +11,8 @@ import dataclasses
 import os
 import pathlib
 import random
+import subprocess
+import sys
 import tempfile
 import time
 
@@ -132,7 +134,7 @@ class Run:
 
     def spec(self, number):
         """The line that a worker opens. From sequence 0 in every tick, and in every tick: two owners of a number could not miss each other."""
-        common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms"
+        common = f"layout='{self.layout}' start=zero rollback=wait:100ms"
         if self.store == "fixed":
             return f"{common} node={number}"
         return f"{common} store={self.url()} namespace=faults window={self.window_ms}ms renew={setting('FAULT_RENEW', 600)}ms"
@@ -336,6 +338,37 @@ class Run:
         if self.faults.total() < faults:
             problems.append(f"only {self.faults.total()} faults of {faults}")
         return Report(self.name, self.seed, self.faults, self.events, found, time.monotonic() - started, problems)
+
+
+# A process that leases numbers from 0 on, until it is killed.
+HOLDER = """
+import sys
+import frazil
+
+held = [frazil.Snowflake(sys.argv[1], node=node) for node in range(int(sys.argv[2]))]
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+class LargeRun(Run):
+    """So many numbers that a start draws some of them, most of which are held."""
+
+    layout = frazil.Layout(LAYOUT.replace("node:4", "node:9"))
+    held = 450
+
+    def start_store(self):
+        super().start_store()
+        line = f"layout='{self.layout}' store={self.url()} namespace=faults window=10m renew=3m"
+        with subprocess.Popen(
+            [sys.executable, "-c", HOLDER, line, str(self.held)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder:
+            held = holder.stdout.readline()
+            # It gives nothing back: its bounds lie ahead for ten minutes.
+            holder.kill()
+        if int(held or 0) != self.held:
+            raise AssertionError("the numbers could not be leased")
+        self.events["numbers held by others"] = self.held
 
 
 def run(name, folder, seed=None, of=Run, **amount):
