@@ -266,6 +266,22 @@ fn a_server_that_comes_back_as_it_was_has_lost_what_came_after() {
     }
 }
 
+/// So it is to a process that holds nothing: no bound of its own tells it that the old incarnation came before.
+#[test]
+fn a_server_that_comes_back_is_noticed_also_by_who_only_looked_at_the_other() {
+    let mut store = SimStore::new(Kind::Lossy, false);
+    let (mut first, mut rival) = (only(1), only(2));
+    drive(&mut first, &mut store, 0, 20_000);
+    store.promote(0, 0);
+    drive(&mut first, &mut store, 20_000, 40_000);
+    let held = first.grant().unwrap();
+    drive(&mut rival, &mut store, 40_000, 40_050);
+    assert!(rival.grant().is_none());
+    assert!(store.go_back());
+    drive(&mut rival, &mut store, 40_050, 42_000);
+    assert!(rival.grant().is_none(), "duplicate on node {}", held.node);
+}
+
 /// A process that saw the promoted server for the first time after it was confirmed a bound on the old one:
 /// the promoted one's floor does not lie above that bound, so its incarnation is no successor.
 #[test]
