@@ -1,4 +1,5 @@
-//! Many processes that start at once on one server, as after a deployment: each leases a node number, issues an ID and ends. And one that finds the server full.
+//! Many processes that start at once on one server, as after a deployment: each leases a node number, issues an ID and ends. And one that finds
+//! the server full, or silent.
 //!
 //! ```text
 //! FRAZIL_CROWD=1000 python3 tests/servers all -- cargo test --release -p frazil --features stores --test starts -- --ignored --nocapture
@@ -11,6 +12,8 @@
 use frazil::{ErrorKind, Snowflake};
 use std::collections::BTreeMap;
 use std::io::{Read, Write, pipe};
+#[cfg(target_os = "linux")]
+use std::net::TcpListener;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -136,6 +139,29 @@ fn a_storm_on_zookeeper() {
     storm("ZOOKEEPER", "");
 }
 
+/// A host that drops what it is sent: its one place in the queue is taken, and nobody accepts.
+#[test]
+#[cfg(all(target_os = "linux", feature = "stores"))]
+fn a_host_that_drops_packets_is_given_up_soon() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    // SAFETY: the listener's own descriptor, which is open.
+    assert_eq!(unsafe { libc::listen(silent.as_raw_fd(), 0) }, 0);
+    let address = silent.local_addr().unwrap();
+    let _taken = TcpStream::connect(address).unwrap();
+    let open = &|scheme: &str| {
+        let begin = Instant::now();
+        // A call takes at most 4 s, less than half of it to connect, and an opener would wait for 43 s.
+        let error = Snowflake::open(&format!("{LAYOUT} store={scheme}://{address} renew=5s window=16s")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(8), "{:?}: {error}", begin.elapsed());
+    };
+    std::thread::scope(|scope| {
+        for scheme in ["redis", "etcd", "zookeeper", "frazil"] {
+            scope.spawn(move || open(scheme));
+        }
+    });
+}
+
 /// Others have all connections of a server: an opener waits, and its error names the limit. It succeeds once they have left.
 fn full(server: &str, connections: usize, limit: &str) {
     let _one = one_at_a_time();
@@ -146,7 +172,7 @@ fn full(server: &str, connections: usize, limit: &str) {
     // ZooKeeper counts those a moment later that it has let in.
     std::thread::sleep(Duration::from_millis(500));
     let error = Snowflake::open(&line).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::LeaseExhausted, "{error}");
+    assert_eq!(error.kind(), ErrorKind::StoreUnreachable, "{error}");
     assert!(error.to_string().contains(limit), "{error}");
     let waiting = std::thread::spawn(move || {
         Snowflake::open(&line.replace("window=1700ms renew=200ms", "").replace("namespace=", "namespace=later-")).map(drop)

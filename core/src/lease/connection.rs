@@ -41,27 +41,29 @@ struct Link<C: ?Sized> {
     tags_down: Option<(Instant, Error)>,
     /// The tag that got no answer, if none got one since.
     silent: Option<String>,
-    /// The number of calls for a lease, one after the other, that got no answer.
-    silences: u32,
+    /// The calls for a lease, one after the other, that got no answer: the instant at which the first one began, and their number.
+    silence: Option<(Instant, u32)>,
 }
 
-/// The number of calls without an answer after which a store counts as away. A refused connection or a silent server may be a queue
-/// that is full.
+/// The number of calls without an answer after which a store counts as away. A refused connection may be a queue that is full.
 const MOST_SILENCES: u32 = 5;
 
 impl<C: ?Sized> Default for Link<C> {
     fn default() -> Self {
-        Link { connection: None, stays: false, lease_down: None, tags_down: None, silent: None, silences: 0 }
+        Link { connection: None, stays: false, lease_down: None, tags_down: None, silent: None, silence: None }
     }
 }
 
 impl<C: ?Sized> Link<C> {
-    fn down(&mut self, who: For, now: Instant) -> Option<Error> {
+    /// # Errors
+    /// Why nothing is asked now.
+    fn refuse(&mut self, who: For) -> Result<()> {
+        let now = Instant::now();
         for down in [&mut self.lease_down, &mut self.tags_down] {
             down.take_if(|(until, _)| *until <= now);
         }
         let tags_down = self.tags_down.as_ref().filter(|_| who != For::Lease);
-        self.lease_down.as_ref().or(tags_down).map(|(_, error)| error.clone())
+        self.lease_down.as_ref().or(tags_down).map_or(Ok(()), |(_, error)| Err(error.clone()))
     }
 
     fn note(&mut self, who: For, until: Instant, error: &Error) {
@@ -86,7 +88,7 @@ impl<C: ?Sized> Link<C> {
         self.refuse(who)?;
         let begun = Instant::now();
         let result = self.attempt(connect, work);
-        self.judge(who, timeout, begun.elapsed(), result)
+        self.judge(who, timeout, begun, result)
     }
 
     /// A call for a lease that may be made twice: where the connection at hand has ended since it was used last, over a new one, in
@@ -104,11 +106,7 @@ impl<C: ?Sized> Link<C> {
         if was_open && self.connection.is_none() && !left.is_zero() {
             result = self.attempt(|| connect(left), |connection| work(connection, left));
         }
-        self.judge(For::Lease, timeout, begun.elapsed(), result)
-    }
-
-    fn refuse(&mut self, who: For) -> Result<()> {
-        self.down(who, Instant::now()).map_or(Ok(()), Err)
+        self.judge(For::Lease, timeout, begun, result)
     }
 
     /// Works with the connection, which is kept where it is still of use.
@@ -129,21 +127,28 @@ impl<C: ?Sized> Link<C> {
         result
     }
 
-    /// Remembers how a call went. For a lease a store that keeps silent is asked a few times, as a busy one, before it counts as away.
-    /// The pause grows with the time that the call took: a server that a crowd keeps from answering in time would answer none of it later.
-    fn judge<T>(&mut self, who: For, timeout: Duration, took: Duration, result: Result<T>) -> Result<T> {
+    /// Remembers how a call went. For a lease a store that gives no answer is asked again, as a busy one, before it counts as away. A server
+    /// that a crowd keeps from answering is asked [`MOST_SILENCES`] times, with longer pauses; a host that lets nobody in for the time of
+    /// one call.
+    fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, result: Result<T>) -> Result<T> {
         let is_lease = who == For::Lease;
         match result {
             Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(&error) => {
-                self.silences = self.silences.saturating_add(u32::from(is_lease));
-                if is_lease && self.silences < MOST_SILENCES {
-                    return Err(error.retry_in(took.max(FIRST_PAUSE)));
+                if is_lease {
+                    let (since, calls) = self.silence.get_or_insert((begun, 0));
+                    *calls = calls.saturating_add(1);
+                    // A call connects in half of its time, or fails: one that took longer found a server that lets clients in. (SQL's
+                    // connects as long as there is time, for a database's queue is full sooner.)
+                    let is_slow = begun.elapsed() > timeout / 2;
+                    if *calls < MOST_SILENCES && (is_slow || since.elapsed() < timeout) {
+                        return Err(error.retry_in(if is_slow { begun.elapsed() } else { FIRST_PAUSE }));
+                    }
                 }
                 self.note(who, Instant::now() + timeout / 4, &error);
                 Err(error)
             }
             result => {
-                self.silences = 0;
+                self.silence = None;
                 if !is_lease && result.is_ok() {
                     self.silent = None;
                 }
@@ -408,6 +413,28 @@ mod tests {
         // One that is silent has had its time, and a new connection fails for good.
         assert_eq!(repeated(&mut opened(), soon, &[soon]).1, [soon]);
         assert_eq!(repeated(&mut Link::default(), HOUR, &[Duration::ZERO]).1, [HOUR]);
+    }
+
+    /// Returns after how many silent calls, which took so long each, a store counts as away.
+    fn silences_until_away(timeout: Duration, took: Duration) -> u32 {
+        let mut link = opened();
+        let silent = || -> Result<()> {
+            std::thread::sleep(took);
+            Err(Error::new(ErrorKind::StoreUnreachable, "no answer in time"))
+        };
+        let mut calls = 1;
+        while is_busy(&link.call(For::Lease, timeout, || Ok(Box::new(())), |()| silent()).expect_err("it is silent")) {
+            calls += 1;
+        }
+        calls
+    }
+
+    #[test]
+    fn a_host_that_lets_nobody_in_counts_as_away_sooner_than_a_slow_server() {
+        let (short, long) = (SECOND / 10, 2 * SECOND);
+        assert_eq!(silences_until_away(short, Duration::ZERO), MOST_SILENCES);
+        assert_eq!(silences_until_away(short, short * 4 / 5), MOST_SILENCES);
+        assert!((2..=3).contains(&silences_until_away(long, long / 3)));
     }
 
     #[test]

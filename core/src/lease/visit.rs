@@ -156,7 +156,8 @@ impl Visit {
     fn until_left(&self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
         let patience = Patience::new(wait, contract.call_timeout());
         match self.wait(&patience)? {
-            None if !patience.is_over() => Err(patience.over(contract, None)),
+            // The store has not had its time.
+            None if patience.phase.since.elapsed() < patience.patience => Err(patience.over(contract, None)),
             _ => Ok(()),
         }
     }
@@ -233,11 +234,6 @@ impl<'a> Patience<'a> {
 
     fn left(&self) -> Duration {
         self.patience.saturating_sub(self.phase.since.elapsed()).min(self.wait.left())
-    }
-
-    /// Returns whether the store has had its time.
-    fn is_over(&self) -> bool {
-        self.phase.since.elapsed() >= self.patience
     }
 
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {

@@ -67,15 +67,16 @@ mod timed {
     }
 
     impl Timed {
-        /// Tries the host's addresses in turn, each for its share of the time.
+        /// Tries the host's addresses in turn, each for its share of half the time: a host that lets nobody in would not answer either.
         ///
         /// # Errors
         /// `TimedOut`, and what the system says.
         pub(in crate::store) fn dial(host: &str, port: u16, deadline: Deadline) -> io::Result<Self> {
             let places = resolve(host, port, deadline)?;
             let mut failed = io::Error::other("the name has no address");
+            let until = deadline.share(2);
             for (tried, place) in places.iter().enumerate() {
-                match dial_one(Domain::for_address(*place), &(*place).into(), deadline.share(places.len() - tried)) {
+                match dial_one(Domain::for_address(*place), &(*place).into(), until.share(places.len() - tried)) {
                     Ok(socket) => {
                         // A question is one small packet that nothing follows.
                         socket.set_tcp_nodelay(true)?;

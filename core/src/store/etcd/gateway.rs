@@ -109,7 +109,7 @@ impl Member {
         if let Some(token) = &self.token {
             request = request.header("Authorization", token);
         }
-        let sent = request.config().timeout_global(Some(left)).build().send(question.to_string());
+        let sent = request.config().timeout_global(Some(left)).timeout_connect(Some(left / 2)).build().send(question.to_string());
         let mut response = sent.map_err(|error| lost(&error))?;
         let status = response.status().as_u16();
         let body = response.body_mut();
