@@ -31,6 +31,28 @@ pub(super) struct Pace {
     /// The time at which the last calls began, and how long those before them took.
     asked: u64,
     pub(super) took_ms: u64,
+    swapped: u64,
+}
+
+/// The number of calls that a lease task's next one may be among. Some databases answer all calls of a round trip or none, and one record may
+/// be what they cannot read, or lock. So each failure halves the number, until that record's call fails alone.
+#[derive(Clone, Copy)]
+pub(super) struct Company {
+    pub(super) most: usize,
+    /// The number of swaps that the store had answered by the last failure. One that answers nobody says nothing of a record.
+    failed: Option<u64>,
+}
+
+impl Company {
+    pub(super) const ANY: Company = Company { most: usize::MAX, failed: None };
+
+    pub(super) fn end(&mut self, calls: usize, reply: &Result<Reply>, swapped: u64) {
+        match reply {
+            Ok(Reply::Swapped(_)) => *self = Self::ANY,
+            Err(_) if calls > 1 && self.failed.replace(swapped) != Some(swapped) => self.most = calls / 2,
+            _ => {}
+        }
+    }
 }
 
 /// The number of calls that are made together at first.
@@ -38,15 +60,17 @@ const TOGETHER: usize = 16;
 
 impl Pace {
     pub(super) fn new(most: usize) -> Self {
-        Pace { most, together: TOGETHER.min(most), asked: 0, took_ms: 0 }
+        Pace { most, together: TOGETHER.min(most), asked: 0, took_ms: 0, swapped: 0 }
     }
 
     pub(super) fn begin(&mut self, now_ms: u64) {
         self.asked = now_ms;
     }
 
-    pub(super) fn end(&mut self, calls: &[Call], replies: &[Result<Reply>], now_ms: u64) {
+    /// Returns the number of swaps that were answered so far.
+    pub(super) fn end(&mut self, calls: &[Call], replies: &[Result<Reply>], now_ms: u64) -> u64 {
         self.took_ms = now_ms.saturating_sub(self.asked);
+        self.swapped += replies.iter().filter(|reply| matches!(reply, Ok(Reply::Swapped(_)))).count() as u64;
         let is_away = |reply: &Result<Reply>| reply.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnreachable);
         let is_slow = calls.iter().any(|call| u128::from(self.took_ms) > call.timeout.as_millis() / 2);
         if is_slow || replies.iter().any(is_away) {
@@ -54,6 +78,7 @@ impl Pace {
         } else if calls.len() == self.together {
             self.together = (2 * self.together).min(self.most);
         }
+        self.swapped
     }
 }
 

@@ -131,10 +131,11 @@ impl Worker {
     pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
         let now_ms = process.environment.mono_ms();
-        state.pace.end(calls, &replies, now_ms);
+        let swapped = state.pace.end(calls, &replies, now_ms);
         for (call, reply) in calls.iter().zip(replies) {
             let lease_task = state.lease_tasks.get(call.lease_task);
             let lease_task = lease_task.expect("a lease task is removed by the thread that asks for it, and between two calls");
+            lease_task.company.end(calls.len(), &reply, swapped);
             match call.what {
                 Do::Note(_) => lease_task.noted(reply.is_ok(), process),
                 _ => lease_task.done(reply, process),
@@ -259,13 +260,14 @@ impl State {
 
     /// The next call that is due, and those that go along with it.
     fn calls(&mut self, process: &Process, now_ms: u64) -> Vec<Call> {
-        let (mut calls, mut rank, leases, took_ms) = (Vec::<Call>::new(), None, self.lease_tasks.len(), self.pace.took_ms);
+        let (mut calls, mut rank, mut most) = (Vec::<Call>::new(), None, self.pace.together);
+        let (leases, took_ms) = (self.lease_tasks.len(), self.pace.took_ms);
         let late = || format!("the process has {leases} in the store, whose last round trip took {}", show_duration(took_ms));
-        while calls.len() < self.pace.together
+        while calls.len() < most
             && calls.last().is_none_or(|call| call.ask().is_some())
             && let Some((turn, lease_task)) = self.lease_tasks.take(now_ms, rank)
         {
-            let number = lease_task.number;
+            let (number, company) = (lease_task.number, lease_task.company.most);
             lease_task.note_lateness(now_ms - turn.due, late, process);
             match lease_task.next(process) {
                 Step::Rest(_) if lease_task.is_over() => {
@@ -276,12 +278,12 @@ impl State {
                 Step::Ask(what) => {
                     let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
                     let call = Call { lease_task: number, namespace, what, timeout };
-                    if !calls.is_empty() && call.ask().is_none() {
+                    if !calls.is_empty() && (call.ask().is_none() || calls.len() >= company) {
                         // It is made next: a step that is repeated is the same.
                         self.lease_tasks.call(number, turn.due);
                         break;
                     }
-                    rank = Some(turn.rank);
+                    (rank, most) = (Some(turn.rank), most.min(company));
                     calls.push(call);
                 }
             }

@@ -19,6 +19,7 @@ mod loss;
 
 pub(super) use callers::{Found, Wish};
 
+use super::calls::Company;
 use super::connection::is_busy;
 use super::contract::Contract;
 use super::environment::Process;
@@ -80,6 +81,7 @@ pub(super) struct LeaseTask {
     untold: Option<Error>,
     /// Set while renewals are late.
     late: Option<Error>,
+    pub(super) company: Company,
 }
 
 enum Stage {
@@ -141,6 +143,7 @@ impl LeaseTask {
             note: None,
             untold: None,
             late: None,
+            company: Company::ANY,
         }
     }
 

@@ -12,7 +12,7 @@ use super::store::{Kind, SimStore};
 use crate::error::{Error, ErrorKind};
 use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
-use crate::store::{Address, Swap};
+use crate::store::{Address, Key, Swap, Which};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,11 +39,13 @@ struct Lab {
     /// The round trips: several calls may go in one.
     rounds: usize,
     noted: Vec<Overlap>,
+    /// Fails a call, and with it all that go along.
+    spoils: fn(&Do) -> Option<Error>,
 }
 
 impl Lab {
     fn new() -> Self {
-        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new() }
+        Lab { store: SimStore::new(Kind::Clocked, false), at: 0, asked: 0, rounds: 0, noted: Vec::new(), spoils: |_| None }
     }
 
     fn set_clocks(&self, program: &Program) {
@@ -63,7 +65,9 @@ impl Lab {
                     Next::Ask(calls) => {
                         wake = self.at + 1;
                         self.rounds += 1;
-                        let replies = calls.iter().map(|call| self.ask(call)).collect();
+                        let spoilt = calls.iter().find_map(|call| (self.spoils)(&call.what));
+                        let reply = |call| spoilt.clone().map_or_else(|| self.ask(call), Err);
+                        let replies = calls.iter().map(reply).collect();
                         worker.done(&calls, replies, program.process());
                     }
                     Next::Rest(until) => {
@@ -523,10 +527,10 @@ fn trouble(program: &Program) -> Option<String> {
     program.shared(0).leased.as_ref().unwrap().status.load().trouble.as_ref().map(|(error, _)| error.to_string())
 }
 
-#[test]
-fn leases_of_a_process_are_renewed_together() {
-    const LEASES: usize = 64;
-    let mut lab = Lab::new();
+/// A process with 64 leases.
+const LEASES: usize = 64;
+
+fn many(lab: &mut Lab) -> Program {
     let mut program = Program::new(1, contract(Some(0), 6, POLITE), 1, 0);
     for node in 0..LEASES {
         program.contract = contract(Some(node as u64), 6, POLITE);
@@ -536,6 +540,39 @@ fn leases_of_a_process_are_renewed_together() {
     program.look(lab.at);
     assert_eq!(program.handles(), LEASES);
     lab.drive(&mut program, 2 * RENEW_MS);
+    program
+}
+
+/// The record of one lease cannot be read, or is locked: some databases answer none of what was asked with it.
+#[test]
+fn a_call_that_fails_those_beside_it_keeps_no_other_lease_from_being_renewed() {
+    fn unreadable(what: &Do) -> Option<Error> {
+        let is_it = matches!(what, Do::Load(Which::One(7)) | Do::Swap(Swap { key: Key::Slot(7), .. }));
+        is_it.then(|| Error::new(ErrorKind::StoreCorrupt, "store=memory: the record is no text"))
+    }
+    fn locked(what: &Do) -> Option<Error> {
+        let is_it = matches!(what, Do::Swap(Swap { key: Key::Slot(7), .. }));
+        is_it.then(|| Error::new(ErrorKind::StoreUnreachable, "store=memory: the record is locked"))
+    }
+    for spoils in [unreadable, locked] {
+        let mut lab = Lab::new();
+        let mut program = many(&mut lab);
+        lab.spoils = spoils;
+        for second in 0..30 {
+            lab.drive(&mut program, RENEW_MS);
+            for at in 0..LEASES {
+                let shared = program.shared(at);
+                let node = shared.generator.lease.get().node;
+                assert!(node == 7 || shared.generator.has_room(), "{node} after {second} s");
+            }
+        }
+    }
+}
+
+#[test]
+fn leases_of_a_process_are_renewed_together() {
+    let mut lab = Lab::new();
+    let mut program = many(&mut lab);
     let (asked, rounds) = (lab.asked, lab.rounds);
     lab.drive(&mut program, 10 * RENEW_MS);
     let (asked, rounds) = (lab.asked - asked, lab.rounds - rounds);
