@@ -1,8 +1,8 @@
 //! Did this process fork? A forked child must not mint with what its parent still uses.
 //!
 //! The answer is a number that lives in a page of its own, which the kernel wipes in a child
-//! (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero therefore means: this process
-//! has not looked yet, and it takes a number that no ancestor had. Where the page cannot be had,
+//! (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero therefore means that this process
+//! has no number yet: it takes one that no ancestor had. Where the page cannot be had,
 //! `pthread_atfork` wipes the number, and [`recheck`](Mark::recheck), in the slow path, compares the process ID in it:
 //! there a raw `clone` that skips libc's handlers is seen only at the next tick. One atomic holds both, so a thread of a
 //! child wipes only its parent's number, and never one that another thread has just taken.
@@ -20,18 +20,19 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-/// The number of this process among its ancestors; read it with [`Mark::current`]. Its low 32 bits are the process ID.
+/// A handle on the number of this process among its ancestors, its *fork generation*; [`Mark::current`] reads it. Its low 32 bits are the
+/// process ID.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark(&'static StaticU64);
 
 /// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
 static MARK: AtomicPtr<StaticU64> = AtomicPtr::new(std::ptr::null_mut());
-/// Copied by fork, so that a child's next number differs from every ancestor's.
+/// The upper half of the next number. A child has a copy, and counts on from it: so its number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// True if the kernel wipes the page; then no process IDs need comparing.
+/// True if the kernel wipes the page; otherwise process IDs are compared.
 static WIPED: AtomicBool = AtomicBool::new(false);
 
-/// The mark of this process.
+/// Returns the mark of this process, and makes its page at the first call.
 pub(crate) fn mark() -> Mark {
     marked().unwrap_or_else(|| {
         let page = page::wiped_on_fork();
@@ -43,6 +44,7 @@ pub(crate) fn mark() -> Mark {
     })
 }
 
+/// Returns the mark, if its page is made.
 fn marked() -> Option<Mark> {
     // SAFETY: null, or what `wiped_on_fork` returned, which is valid for ever.
     unsafe { MARK.load(Ordering::Acquire).as_ref() }.map(Mark)
@@ -75,7 +77,7 @@ impl Mark {
     /// The mark of a simulated process, which keeps its number.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn simulated(number: u64) -> Self {
-        // Process IDs are compared until it is known that the kernel wipes pages.
+        // Learns that the kernel wipes pages: else `is_still` would compare process IDs, and a simulated number holds none.
         mark();
         Mark(Box::leak(Box::new(StaticU64::new(number))))
     }
@@ -83,12 +85,12 @@ impl Mark {
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
         if !WIPED.load(Ordering::Relaxed) {
-            self.compare(std::process::id());
+            self.wipe_parents(std::process::id());
         }
     }
 
-    /// Wipes the number of a parent.
-    fn compare(self, pid: u32) {
+    /// Wipes the number if it is a parent's, which has another process ID.
+    fn wipe_parents(self, pid: u32) {
         let number = self.0.load(Ordering::Acquire);
         if number as u32 != pid {
             // Another thread of the child may have been first; then its number is the child's.
@@ -111,7 +113,7 @@ pub(crate) struct ClosedInChild(Option<&'static AtomicI32>);
 impl ClosedInChild {
     /// Registers a descriptor that stays open until this is dropped.
     pub(crate) fn new(file: BorrowedFd<'_>) -> Self {
-        // With it comes the handler.
+        // Registers the handler, too.
         mark();
         let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         ClosedInChild(CLOSED_IN_CHILD.iter().find(take))
@@ -171,7 +173,7 @@ impl Written {
         self.count
     }
 
-    /// Returns the count for a caller that knows its process, as one with a lease does, without a look at the mark.
+    /// Returns the count for a caller that knows its process, as one with a lease does: the mark is not read.
     #[inline]
     pub(crate) fn count_in(&mut self, process: u64) -> usize {
         if self.process != process {
@@ -180,14 +182,14 @@ impl Written {
         self.count
     }
 
-    /// So many more were written in this process; returns how many there are.
+    /// Adds IDs that were written in this process; returns how many there are.
     #[inline]
     pub(crate) fn wrote(&mut self, more: usize) -> usize {
         self.count += more;
         self.count
     }
 
-    /// So many more were written since the count was asked for; by a parent, where this is a child that was forked since.
+    /// Adds IDs that were written since `count` was called; a child that was forked since does not, because its parent wrote them.
     pub fn add(&mut self, more: usize) {
         if self.mark.is_still(self.process) {
             self.count += more;
@@ -305,7 +307,7 @@ mod loom_tests {
         loom::model(move || {
             let mark = modelled(parents);
             let look = move || {
-                mark.compare(pid);
+                mark.wipe_parents(pid);
                 assert!(!mark.is(parents));
                 mark.current()
             };
@@ -341,19 +343,19 @@ mod tests {
     fn without_a_wiped_page_a_child_takes_one_number() {
         let mark = Mark(Box::leak(Box::new(StaticU64::new(0))));
         let number = mark.current();
-        mark.compare(std::process::id());
+        mark.wipe_parents(std::process::id());
         assert!(mark.is(number), "the process's own");
         assert!(in_child(|| {
-            mark.compare(std::process::id());
+            mark.wipe_parents(std::process::id());
             let mine = mark.current();
-            mark.compare(std::process::id());
+            mark.wipe_parents(std::process::id());
             mine != number && mark.is(mine)
         }));
         // The handler wiped it, where there is one.
         assert!(in_child(|| {
             mark.0.store(0, Ordering::Release);
             let mine = mark.current();
-            mark.compare(std::process::id());
+            mark.wipe_parents(std::process::id());
             mine != number && mark.is(mine)
         }));
     }

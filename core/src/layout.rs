@@ -1,4 +1,7 @@
 //! Layouts: the 63 bits of an ID as named fields of any width, in any order under the time.
+//!
+//! An ID is the sum of its fields, each shifted to its place, and the time stands above all others. So IDs sort by time whatever
+//! their other fields hold, and a range of time is a range of IDs: from [`Layout::min_id`] to [`Layout::max_id`].
 
 mod parse;
 
@@ -11,7 +14,7 @@ use std::sync::Arc;
 
 /// The bits of an ID: a signed 64-bit integer whose sign bit is always 0.
 pub const ID_BITS: u32 = 63;
-/// The tick of a clock that shows a time before the epoch: above every tick, and different from a closed gate's.
+/// The tick that stands for all instants before the epoch: above every tick, and no gate (`generator/lease.rs`) is ever open for it.
 const NO_TICK: u64 = u64::MAX - 1;
 const LONGEST_TICK_MS: u64 = 3_600_000;
 /// The longest name of a field or a key.
@@ -158,9 +161,21 @@ impl Layout {
         &self.0.sequence
     }
 
+    /// One node field.
+    ///
+    /// # Errors
+    /// `UNKNOWN_KEY` for a name that the layout has not.
+    pub fn node_field(&self, name: &str) -> Result<&Field> {
+        self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
+            let near = did_you_mean(name, names.iter().copied());
+            Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}{near}; it has: {}", shown(name), names.join(", ")))
+        })
+    }
+
     /// Returns how many generators can be told apart: 2 to the power of all node bits.
     pub fn nodes(&self) -> u64 {
-        1 << self.node_bits()
+        1 << self.node_width()
     }
 
     /// The IDs that one generator can mint in a second, sustained.
@@ -237,7 +252,7 @@ impl Layout {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn compose(&self, unix_ms: i64, fields: &[(&str, u64)], sequence: u64) -> Result<Id> {
-        let tick = self.tick_at(unix_ms)?;
+        let tick = self.tick_of_argument(unix_ms)?;
         for (i, (name, _)) in fields.iter().enumerate() {
             self.node_field(name)?;
             if fields[..i].iter().any(|(earlier, _)| earlier == name) {
@@ -260,7 +275,7 @@ impl Layout {
     /// # Errors
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
     pub fn min_id(&self, unix_ms: i64) -> Result<Id> {
-        Ok(Id::from_bits(self.tick_at(unix_ms)? << self.time_shift()))
+        Ok(Id::from_bits(self.tick_of_argument(unix_ms)? << self.time_shift()))
     }
 
     /// The largest ID of the tick that holds an instant (Unix ms): `id <= max_id(t)` in a query.
@@ -269,7 +284,7 @@ impl Layout {
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant outside the layout.
     pub fn max_id(&self, unix_ms: i64) -> Result<Id> {
         let low = (1 << self.time_shift()) - 1;
-        Ok(Id::from_bits(self.tick_at(unix_ms)? << self.time_shift() | low))
+        Ok(Id::from_bits(self.tick_of_argument(unix_ms)? << self.time_shift() | low))
     }
 
     /// Refuses a layout whose time has run out.
@@ -289,8 +304,8 @@ impl Layout {
         ))
     }
 
-    /// The tick that holds an instant that a caller names, most often for a query.
-    fn tick_at(&self, unix_ms: i64) -> Result<u64> {
+    /// The tick that holds an instant that a caller gives, most often a limit of a query: the errors say what to query instead.
+    fn tick_of_argument(&self, unix_ms: i64) -> Result<u64> {
         let show = time::show_instant;
         if unix_ms < self.0.epoch_ms {
             let why = format!(
@@ -313,7 +328,7 @@ impl Layout {
         Ok(self.tick_unchecked(unix_ms))
     }
 
-    /// The tick that holds what the clock shows.
+    /// The tick that holds an instant that the clock shows.
     pub(crate) fn tick_of(&self, unix_ms: i64) -> Result<u64> {
         if unix_ms < self.0.epoch_ms {
             return Err(Error::new(
@@ -326,7 +341,7 @@ impl Layout {
         Ok(self.tick_unchecked(unix_ms))
     }
 
-    /// The tick that holds an instant; one before the epoch is in no tick that a gate is open for.
+    /// The tick that holds an instant, or [`NO_TICK`] before the epoch: for the fast path, which compares it only.
     #[inline]
     pub(crate) fn tick_unchecked(&self, unix_ms: i64) -> u64 {
         match u64::try_from(unix_ms.saturating_sub(self.0.epoch_ms)) {
@@ -359,8 +374,9 @@ impl Layout {
         }
     }
 
+    /// The number of bits under the time field.
     pub(crate) fn time_shift(&self) -> u32 {
-        self.node_bits() + self.0.sequence.bits
+        self.node_width() + self.0.sequence.bits
     }
 
     /// Rounds a duration up to ticks.
@@ -368,23 +384,12 @@ impl Layout {
         ms.div_ceil(self.0.tick_ms)
     }
 
-    fn node_bits(&self) -> u32 {
+    /// The number of bits of all node fields together.
+    fn node_width(&self) -> u32 {
         self.0.node_fields.iter().map(|field| field.bits).sum()
     }
 
-    /// One node field.
-    ///
-    /// # Errors
-    /// `UNKNOWN_KEY` for a name that the layout has not.
-    pub fn node_field(&self, name: &str) -> Result<&Field> {
-        self.0.node_fields.iter().find(|field| field.name == name).ok_or_else(|| {
-            let names: Vec<_> = self.0.node_fields.iter().map(Field::name).collect();
-            let near = did_you_mean(name, names.iter().copied());
-            Error::new(ErrorKind::UnknownKey, format!("the layout has no node field {}{near}; it has: {}", shown(name), names.join(", ")))
-        })
-    }
-
-    /// The ID bits of a node number, whose own bits are the node fields side by side.
+    /// The bits that a node number sets in every ID: in the number the node fields stand side by side, in an ID each at its place.
     pub(crate) fn node_bits_of(&self, node: u64) -> u64 {
         let mut left = node;
         let mut bits = 0;
@@ -418,7 +423,7 @@ pub(crate) fn check_value(field: &Field, value: u64) -> Result<u64> {
     ))
 }
 
-/// Refuses an ID of another layout, and says so when it looks like one that JavaScript rounded.
+/// The refusal of an ID of another layout, which says so when the ID looks like one that JavaScript rounded.
 fn foreign(id: Id, why: fmt::Arguments<'_>) -> Error {
     let rounded = if id.looks_rounded() { "; it looks rounded, as by a JavaScript number: pass IDs as strings" } else { "" };
     Error::new(ErrorKind::IdInvalid, format!("{id} {why}: it is another layout's{rounded}"))

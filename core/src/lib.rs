@@ -35,8 +35,10 @@
 //! *layout*: how 63 bits are split. *tick*: one unit of its time field. *node fields*: the fields that
 //! tell generators apart; together they are the *node number*. *sequence*: the counter within a tick.
 //! *stamp*: tick and sequence as one integer. *drift*: how far a stamp's tick is ahead of the clock.
-//! *lease*: a node number held for now. *bound*: the last stamp that a lease allows. *preset*: a named
-//! layout with its policies. *spec*: one line that configures everything ([`Spec`]).
+//! *lease*: a node number held for now. *bound*: the last stamp that a lease allows. *namespace*: the part
+//! of a store in which one application's generators lease their numbers. *tag*: a named counter in a store,
+//! of which processes take ranges ([`Segment`]). *preset*: a named layout with its policies. *spec*: one line
+//! that configures everything ([`Spec`]).
 //!
 //! # Presets
 //! From the sign bit down: the fields and their widths; the tick; the years from the epoch to the day on
@@ -87,8 +89,7 @@
 //!
 //! # The modules
 //! Each imports only what stands above it; a call goes spec → registry → generator once, at `open`, and
-//! generator → ID on every `next_id`. One import goes up: a generator's `renew` has `numbers` drop what it
-//! keeps for openers.
+//! generator → ID on every `next_id`.
 //!
 //! | module | idea |
 //! |---|---|
@@ -99,17 +100,17 @@
 //! | `nearest` | "did you mean", for every name that is not there |
 //! | `sync` | the atomics, or loom's |
 //! | `thread` | threads of frazil's own, which leave signals to the program |
-//! | `fork` | did the process fork |
-//! | `event`, `stats` | what is told of, and counted: the one table of metrics |
+//! | `fork` | notices that the process is a forked child |
+//! | `event`, `stats` | what is logged; what is counted, and the one table of metrics |
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `json` | an ID's parts as JSON, for the command line and the server |
 //! | `wait` | how long a call may wait, and what ends it sooner |
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
-//! | `generator` | stamp, gate and lease: the lock-free core |
+//! | `generator` | the lock-free core: the next stamp, how far it may go in this tick (the *gate*), and the lease |
 //! | `append_map` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
-//! | `lease` | the window protocol, and a store's thread: it keeps leases and refills tags |
+//! | `lease` | the window protocol, by which a bound moves on; and a store's thread, which keeps leases and refills tags |
 //! | `spec`, `registry` | the spec line; one generator per fixed node number and process |
 //! | `range` | the IDs of a range of time |
 //! | `pending` | calls that wait without a thread of their own |
@@ -120,7 +121,7 @@
 //! | `source` | the trait of all handles |
 //! | `proxy` | the other end of `store=frazil://`, for the server, behind a feature |
 //! | `interop` | other systems' IDs: MongoDB's ObjectId, UUIDs |
-//! | `admin` | what the command `frazil` sees and sets of all this, behind a feature |
+//! | `admin` | what the command `frazil` shows and changes, behind a feature |
 
 #[cfg(feature = "admin")]
 #[doc(hidden)]

@@ -1,4 +1,8 @@
 //! A node number held for now: its stamp, its gate and its bound, and the pointer that swaps it.
+//!
+//! Two invariants stand at the types that keep them: a [`Lease`] issues each stamp at most once, and none above its bound; and an
+//! [`Owner`] moves the bound of its own lease only. Nothing here has a lock. The public `frazil::Lease` is another type, which only
+//! shows how a lease stands (`lease/shared.rs`).
 
 use super::tally::Tally;
 use crate::clock::Validity;
@@ -6,46 +10,17 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Counter;
 
-/// The mark of a frozen stamp: the lease is gone. Stamps themselves have at most 63 bits.
+/// The bit that freezes the next stamp: the lease is gone, and the stamp lies above every gate. Stamps themselves have at most 63 bits.
 const FROZEN: u64 = 1 << 63;
-/// More threads than a process can have. Each may be about to hand back one claim, and the next stamp then
-/// falls by one.
+/// A number of threads that no process reaches. Each may be about to hand back one stamp, so the next stamp can fall by this
+/// many, or stand this far above the last one issued.
 pub(super) const MOST_THREADS: u64 = 1 << 22;
-/// The last stamp that is issued where the node fields leave stamps all 63 bits: claims that are handed back stand above it,
-/// and none may reach the mark of a frozen stamp.
+/// The last stamp that any bound allows. A claim that is handed back stands above the bound for a moment; where a layout leaves stamps
+/// all 63 bits, enough of them could reach [`FROZEN`] otherwise.
 pub(super) const LAST: u64 = FROZEN - 1 - MOST_THREADS;
 
-/// Not modelled: only that no two are the same matters.
+/// The serial of the next lease. Not one of loom's atomics: it matters only that no two are the same.
 static SERIALS: Counter = Counter::new(0);
-
-/// The right to move one lease's bound and to end it. Whoever swaps a lease in gets it; there is no other way to have one, and
-/// it cannot be copied.
-///
-/// **The invariant.** A bound that a store confirmed for one slot reaches only the lease that was swapped in for that slot: the
-/// owner of a lease that was replaced can do nothing any more.
-#[must_use = "a lease without its owner is never extended, and ends at its bound"]
-#[derive(Debug)]
-pub(crate) struct Owner {
-    serial: u64,
-}
-
-/// Stamps claimed for one caller: `first`, and `count` of them, ascending.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
-    pub(crate) first: u64,
-    pub(crate) count: u64,
-    /// True if this claim is the first one in the tick that the clock entered.
-    pub(crate) entered: bool,
-}
-
-/// Why nothing was claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The next stamp lies beyond what is allowed now.
-    Full(u64),
-    /// The lease was given up; the pointer has, or will soon have, another.
-    Frozen,
-}
 
 /// One node number with the state that makes its IDs unique.
 ///
@@ -65,7 +40,7 @@ pub(crate) struct Lease {
     /// The next stamp to be issued.
     next: CachePadded<AtomicU64>,
     gate: CachePadded<Gate>,
-    /// The number of stamps below `next` that were not issued; written once a tick.
+    /// Counts the stamps below `next` that were not issued (`tally.rs`); written once a tick.
     tally: CachePadded<Tally>,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
@@ -89,9 +64,27 @@ struct Gate {
     last: AtomicU64,
     /// The last stamp that the lease allows.
     bound: AtomicU64,
-    /// The number of times that claimed stamps were called back before they were issued, for readers that must not
-    /// read the stamp all the time.
+    /// The number of recalls: see [`recall`](Lease::recall). It stands here, and not beside `next`, because owners of blocks read it for
+    /// every ID, and `next` is written by all threads.
     recalls: AtomicU64,
+}
+
+/// Stamps claimed for one caller: `first`, and `count` of them, ascending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    pub(crate) first: u64,
+    pub(crate) count: u64,
+    /// True if this claim is the first one in the tick that the clock entered.
+    pub(crate) entered: bool,
+}
+
+/// Why nothing was claimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The next stamp lies beyond what is allowed now.
+    Full(u64),
+    /// The lease was given up; the pointer has, or will soon have, another.
+    Frozen,
 }
 
 impl Lease {
@@ -120,11 +113,11 @@ impl Lease {
         if stamp <= self.gate.last.load(Ordering::Acquire) {
             return Some(stamp);
         }
-        self.refused(stamp)
+        self.undo(stamp)
     }
 
-    /// The fast path of a batch: up to `most` stamps that are left behind the gate, and the validity for which it is open. By compare-and-swap,
-    /// which never goes beyond its end.
+    /// The fast path of a batch: up to `most` of the stamps that the gate still allows, and the validity for which it is open. By
+    /// compare-and-swap, which never passes the gate's last stamp.
     pub(crate) fn claim_some(&self, most: u64, shows: impl FnOnce(Validity) -> bool) -> Option<(Claim, Validity)> {
         let validity = Validity::from_bits(self.gate.validity.load(Ordering::Acquire));
         if !shows(validity) {
@@ -132,7 +125,7 @@ impl Lease {
         }
         let mut first = self.next.load(Ordering::Acquire);
         loop {
-            // A frozen stamp lies above it.
+            // None are left if the stamp is frozen: it lies above `last`.
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
             match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
@@ -142,8 +135,9 @@ impl Lease {
         }
     }
 
+    /// Undoes the claim of a stamp beyond the gate: hands it back, or counts it as skipped.
     #[cold]
-    fn refused(&self, stamp: u64) -> Option<u64> {
+    fn undo(&self, stamp: u64) -> Option<u64> {
         let moving = self.tally.moving();
         if !self.hand_back(stamp) {
             moving.past(1);
@@ -155,8 +149,8 @@ impl Lease {
         None
     }
 
-    /// Undoes a claim that is not issued, if nobody claimed after it: so one thread alone loses no
-    /// sequence number at the end of a tick.
+    /// Moves the next stamp back to one that is not issued, if nobody claimed after it: so one thread alone
+    /// loses no sequence number at the end of a tick.
     fn hand_back(&self, stamp: u64) -> bool {
         self.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -212,10 +206,10 @@ impl Lease {
         self.raise_from(|_| stamp);
     }
 
-    /// Moves the next stamp up to at least what `least` makes of it; returns where it stands then, below
-    /// which it never falls.
+    /// Moves the next stamp up to at least what `least` makes of it. Returns the next stamp after that; it
+    /// never falls below it again.
     ///
-    /// It always moves, so that a claim under way that stands just below is not handed back. A frozen
+    /// It moves by one at least, so that a claim just below it can no longer be handed back. A frozen
     /// stamp moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
@@ -233,7 +227,7 @@ impl Lease {
         }
     }
 
-    /// Calls back stamps that were claimed and not issued yet.
+    /// Calls back stamps that were claimed and not issued yet: the rest of each thread's block (`snowflake/local.rs`).
     pub(crate) fn recall(&self) {
         self.gate.recalls.fetch_add(1, Ordering::AcqRel);
     }
@@ -254,12 +248,12 @@ impl Lease {
         self.next.load(Ordering::Acquire) >= FROZEN
     }
 
-    /// Takes stamps that a block is about to claim for not issued, until they are counted.
+    /// Has the tally take stamps for not issued that a block is about to claim, until [`count`](Lease::count).
     pub(crate) fn set_aside(&self, stamps: u64) {
         self.tally.set_aside(stamps);
     }
 
-    /// Counts stamps that were set aside: in this lease's tally or another's of the same generator and process, which makes no difference.
+    /// Counts stamps that were set aside as issued. Any lease's tally of the same generator and process will do: they are added up.
     pub(crate) fn count(&self, stamps: u64) {
         self.tally.count(stamps);
     }
@@ -287,6 +281,17 @@ impl Lease {
     fn thaw(&self) {
         self.next.fetch_and(!FROZEN, Ordering::AcqRel);
     }
+}
+
+/// The right to move one lease's bound and to end it. The swap that puts a lease in place returns it; there is no other way to have
+/// one, and it cannot be copied.
+///
+/// **The invariant.** A bound that a store confirmed for one slot (a node number's record) reaches only the lease that was swapped
+/// in for that slot: the owner of a lease that was replaced can do nothing any more.
+#[must_use = "a lease without its owner is never extended, and ends at its bound"]
+#[derive(Debug)]
+pub(crate) struct Owner {
+    serial: u64,
 }
 
 /// The current lease. Old ones live as long as this, because a slow caller may still read them: half a kilobyte for each number
@@ -329,12 +334,12 @@ impl LeasePointer {
         owner
     }
 
-    /// The first half of a swap: the new lease stands there, frozen. Returns the old one, and above which of its stamps the new one begins.
+    /// The first half of a swap: puts the new lease in place, frozen. Returns the old one, and its stamp above which the new one begins.
     fn put(&self, mut lease: Lease, sequence_bits: u32) -> (&Lease, u64) {
         let old = self.get();
         let mut next = old.freeze();
         if old.process != lease.process {
-            // A parent that was forked between the halves: what was raised meanwhile stands in the lease before alone.
+            // The parent may have been forked between the two halves of a swap: then a raise in between stands only in the lease before.
             // SAFETY: null, or a lease that was boxed by `new` or here, and lives as long as `self`.
             next = next.max(unsafe { old.before.as_ref() }.map_or(0, Lease::next));
         }

@@ -3,6 +3,12 @@
 //! A *stamp* is a tick and a sequence as one integer, `tick << sequence_bits | sequence`. The fast path
 //! asks whether the tick still lasts and takes a stamp with one `fetch_add`. Everything that is not "same tick as before,
 //! with room in it" takes the slow path, which alone reads the wall clock and knows the policies.
+//!
+//! - The *gate* is what the slow path leaves for the fast path: the last stamp that may be issued while a [`Validity`] holds. That is the
+//!   time for which the clock surely shows one tick: a range of the processor's counter, or a tick whose clock is read each time.
+//! - A lease belongs to one process: a [`Mark`] (`fork.rs`) tells whether this is still that process, or a forked child of it.
+//! - A generator asks no store. If its lease is used up, or its parent's, a call fails; `SharedGenerator` (`lease/shared.rs`) has the lease
+//!   extended or replaced, and calls again.
 
 mod lease;
 #[cfg(all(test, loom))]
@@ -47,7 +53,7 @@ pub(crate) struct Generator {
     entered: AtomicU64,
     /// The first stamp of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
     first: AtomicU64,
-    /// No later ID lies below this one: whoever observes an ID below it has nothing to do.
+    /// No later ID lies below this one, so an observed ID below it changes nothing (`observe.rs`).
     passed: AtomicU64,
     closed: AtomicBool,
     /// The first tick in which a fixed number may issue; `None` for a leased one, whose bound protects.
@@ -102,7 +108,7 @@ pub(crate) struct Run {
     pub(crate) count: u64,
 }
 
-/// Stamps and the lease that they belong to.
+/// A [`Claim`], and the lease that it belongs to.
 pub(crate) struct Claimed<'a> {
     pub(crate) lease: &'a Lease,
     pub(crate) stamps: Claim,
@@ -151,8 +157,8 @@ impl Generator {
         (generator, owner)
     }
 
-    /// Puts a fixed number's stamp into its first tick. With `lag` the clock enters that tick only when
-    /// it is as far ahead, so the start policy's draw is made here.
+    /// Moves a fixed number's stamp to the start of its first tick. A claim draws the start policy's sequence when the clock enters a
+    /// tick. With `lag` the clock counts as in this tick only that much later, so the sequence is drawn here.
     fn begin(&self, tick: u64) {
         let start = match self.policies.start {
             Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
@@ -262,17 +268,17 @@ impl Generator {
                     return Ok(Claimed { lease, stamps, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),
-                // A swap is under way, and the next lease is there in a moment; or it was given up.
+                // The lease was given up, or is being swapped for another: `SharedGenerator` waits for that one, and calls again.
                 Err(Refused::Frozen) => {
                     lease.close_gate();
                     return Err(Error::new(ErrorKind::LeaseExhausted, "the lease was given up"));
                 }
-                // Another thread has read a later tick meanwhile, and moved the stamp there: the
-                // refusal is this thread's old reading, not the clock.
+                // Another thread has read a later tick, and moved the stamp there: this thread's reading is
+                // old, so it reads the clock again.
                 Err(Refused::Full(_)) if self.seen.load(Ordering::SeqCst) > now.max(seen) => {}
                 Err(Refused::Full(stamp)) => {
                     lease.close_gate();
-                    // What the policies allow was refused by the bound, which may have been moved on since.
+                    // The policies allow the stamp, so the bound refused it, though it may have moved on since; or the bound refuses it now.
                     let by_lease = stamp <= limit || stamp > lease.bound();
                     let refusal = Refusal { stamp, by_lease, now, seen, reaction, ahead };
                     self.wait_or_refuse(refusal, &mut waiting)?;
@@ -289,8 +295,8 @@ impl Generator {
         }
         let validity = self.clock.validity(reading, now, self.layout.tick_start_ms(now + 1));
         lease.open_gate(validity, limit);
-        // The clock may have shown a later tick since the reading, and gone back: then the gate is not open to that. Whoever shows one from here
-        // on closes the gate, or opens it anew, after this.
+        // If another thread has read a later tick since this reading, and the clock went back, this gate must not stay open. A thread that
+        // reads a later tick from here on closes the gate, or opens it anew, after this.
         if self.seen.fetch_max(now, Ordering::SeqCst) > now.max(seen) {
             lease.close_gate();
         }
@@ -303,14 +309,14 @@ impl Generator {
         self.clock.shows(validity, || self.tick())
     }
 
-    /// Returns whether the counter alone says so.
+    /// Returns whether, by the processor's counter alone, the clock still shows the tick of these counts.
     #[inline(always)]
     pub(crate) fn counter_shows(&self, counts: Counts) -> bool {
         self.clock.counter_shows(counts)
     }
 
-    /// Asks the clock itself, for a thread that read it when `seen` was the highest tick: the clock may have been in
-    /// another one meanwhile.
+    /// Returns whether the clock, read anew, still shows the tick of a validity, for a thread that read it when `seen` was the highest tick:
+    /// a higher one since means that the clock has been in another tick. A validity of counts is for the counter to judge: false.
     pub(crate) fn still_shows(&self, validity: Validity, seen: u64) -> bool {
         !validity.is_of_counts() && self.shows(validity) && self.seen() == seen
     }
@@ -434,7 +440,7 @@ impl Generator {
     /// Puts another lease in the place of this one: [`LeasePointer::swap`].
     pub(crate) fn swap(&self, lease: Lease) -> Owner {
         let owner = self.lease.swap(lease, self.layout.sequence().bits());
-        // Closed meanwhile, it may have frozen the new lease before the swap let go of that.
+        // A `close` at the same time may have frozen the new lease, which the swap has thawed since.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();
         }
@@ -458,7 +464,7 @@ impl Generator {
         loop {
             let lease = self.lease.get();
             let next = lease.freeze();
-            // As in `pass`: whoever swaps reads the old stamp last, so either it sees this, or the new lease is seen here.
+            // As in `pass` (`observe.rs`): a swap reads the old stamp last, so either it sees this freeze, or this call sees the new lease.
             if std::ptr::eq(lease, self.lease.get()) {
                 return next;
             }

@@ -1,18 +1,18 @@
 //! The window protocol, for one lease: a state machine without I/O, clock or randomness of its own.
 //!
-//! It says what to do next ([`Protocol::step`]), is told what came of it ([`Protocol::done`]), and holds
-//! what was confirmed ([`Protocol::grant`]). TiKV PD's timestamp oracle is the model: a *bound* is
-//! written down before anything up to it is used.
+//! It says what to do next ([`Protocol::step`]), takes the outcome ([`Protocol::done`]), and holds
+//! what was confirmed ([`Protocol::grant`]); `terms.rs` has the types of these. TiKV PD's timestamp oracle is
+//! the model: a *bound* is written down before anything up to it is used.
 //!
 //! **The invariant.** The stamps that two owners of a slot may issue are disjoint, whatever any clock
 //! says and however long a process was paused:
-//! 1. an owner issues nothing above the bound that the store confirmed to it (`Held::bound`, which the
-//!    generator's lease object enforces);
+//! 1. an owner issues nothing above the bound that the store confirmed to it ([`Grant::bound`], which the
+//!    generator's lease enforces: `generator/lease.rs`);
 //! 2. an owner's first stamp lies above the bound of the record that it replaced, and the record was
 //!    replaced by comparing the whole of it: so of several that saw it, one wins, and the owner before
 //!    cannot raise its bound any more, for its own compare fails;
 //! 3. a write whose outcome is unknown confirms nothing: the record is read again;
-//! 4. a slot is given back with the last stamp issued, after the generator was frozen.
+//! 4. a slot is released with the last stamp issued as its bound, after the generator's lease was frozen.
 //!
 //! A store that lost writes has forgotten bounds. Then three things keep the owners apart, by the
 //! store's clock: no bound is confirmed further ahead of it than W + A (the *cap*); what is acquired in
@@ -21,10 +21,13 @@
 //!
 //! | term | what it is |
 //! |---|---|
+//! | slot | the record of one node number in the store: its bound, its owner's name, and a token and version that no other record of it has |
+//! | meta record | the record of the namespace: its layout, W, A, and the incarnation of the store |
+//! | swap | a compare-and-set: the store writes a record only if it finds the old one, the meta record and its own identity as given |
 //! | stamp | tick and sequence; what is issued under a slot's node number |
 //! | bound | the last stamp that an owner may issue, as its record says; *ahead* until the store's clock has passed its tick |
 //! | W | the window: how far ahead a bound is moved; the longest of the namespace's processes counts |
-//! | R | how often it is moved (`renew`) |
+//! | R | the time after which it is moved again (`renew`) |
 //! | A | the allowance: the largest drift of stamps ahead of the clock, and 2 s |
 //! | e | [`CLOCK_ERROR_MS`](super::record::CLOCK_ERROR_MS): how far the clocks of two servers may lie apart |
 //! | incarnation | what the store has remembered since it was begun, or lost writes: nonce, server, `since` |
@@ -32,9 +35,10 @@
 //! | cap | a bound is confirmed no further ahead of the store's clock than W + A |
 //! | floor | since + W + A + e: above all bounds that may be forgotten; no slot is taken before it |
 //! | shaken | of a lease: confirmed in an incarnation before the present one |
+//! | disposable | of a number: nobody gets it again, so its lease has no end; one slot counts how many are spent |
 //!
-//! Four machines: [`slot`] is the compare-and-sets of one slot, [`incarnation`] the store's identity, floor
-//! and cap, [`draw`] and [`choice`] find a number, [`clocks`] holds clocks against each other; this file drives them.
+//! This file drives the rest: [`slot`] takes, extends and confirms one slot, [`incarnation`] has the store's identity, floor and
+//! cap, [`draw`] and [`choice`] find a number, [`clocks`] compares clocks, and [`loss`] ends a lease whose record is gone.
 
 mod choice;
 mod clocks;
@@ -56,17 +60,17 @@ use draw::Look;
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
 
-/// The longest time that the first record of an incarnation may be on its way: `since` lies that far ahead, and the
-/// store writes it only before. Else it could land after a loss that `since` knows nothing of.
+/// The distance of a new incarnation's `since` ahead of the store's clock. The store writes the meta record only before `since`: a
+/// write that arrives later could follow on a loss after `since`.
 pub(super) const BEGINNING_MS: i64 = 2_000;
-/// The shortest rest, in ms.
+/// The shortest pause between two calls, in ms.
 const BREATH_MS: u64 = 10;
-/// The parts of R at whose ends renewals are due.
+/// The number of parts of R. Renewals are due at their ends, so that the leases of a process are due together.
 const PARTS: u64 = 8;
 /// The number of writes of unknown outcome that are remembered.
 const REMEMBERED: usize = 32;
 
-/// One lease.
+/// One lease, held or looked for: the *holder*.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Protocol {
     terms: Terms,
@@ -77,7 +81,7 @@ pub(crate) struct Protocol {
     /// The tick at which the last call was sent.
     asked: u64,
     incarnation: Option<Incarnation>,
-    /// The incarnation that this process began, until it is found in the store.
+    /// The incarnation that this holder began, until it is found in the store.
     begun: Option<Meta>,
     held: Option<Held>,
     /// A loss that nobody has taken notice of yet.
@@ -88,18 +92,19 @@ pub(crate) struct Protocol {
     avoided: Option<u64>,
     /// True once the store has refused to remember another number: then one that it knows is taken.
     is_full: bool,
-    /// The numbers that are looked at in the search for one.
+    /// The candidates that the present search reads.
     look: Option<Look>,
     /// The attempts of this search that other processes have won.
-    lost: u32,
-    /// The instant, as a tick and a time of the clock that only goes forward, at which a survey found this machine's clock right.
-    clear: Option<(u64, u64)>,
+    lost_races: u32,
+    /// The tick and the `mono_ms` ([`Now`]) at which a survey found this machine's clock right.
+    clock_right_at: Option<(u64, u64)>,
     /// The slots as they were when watching began, to see which holders are alive.
     watch: Option<Watch>,
+    /// The reason why the last call or attempt failed.
     trouble: Option<Error>,
     /// The number of calls, one after the other, that found the store busy.
     retries: u32,
-    /// The reason for its wait, where it knows until when.
+    /// The reason for its wait, where the end of that is known.
     awaits: Option<Error>,
     /// The number of times that a bound was moved on.
     renewals: u64,
@@ -111,8 +116,8 @@ enum State {
     Idle,
     /// Looks for a slot.
     Seek,
-    /// Writes the meta record.
-    Found(Swap),
+    /// Writes the meta record: begins an incarnation, or raises W or A.
+    Establish(Swap),
     /// Writes a slot's first record.
     Take(Taking),
     /// Holds a slot that is to be extended at `due`.
@@ -121,7 +126,7 @@ enum State {
     Survey(Survey),
     /// Writes a later record.
     Extend(Extending),
-    /// Reads a slot, because what became of a write is not known, or somebody else wrote.
+    /// Reads a slot, because the outcome of a write is unknown, or another process wrote.
     Confirm(Option<Taking>),
     /// Writes the last record.
     Release(Swap),
@@ -144,8 +149,8 @@ impl Protocol {
             avoided: None,
             is_full: false,
             look: None,
-            lost: 0,
-            clear: None,
+            lost_races: 0,
+            clock_right_at: None,
             watch: None,
             trouble: None,
             retries: 0,
@@ -167,7 +172,7 @@ impl Protocol {
         Protocol { terms, random, ..self.clone() }
     }
 
-    /// Draws from another source from now on.
+    /// Replaces the random source.
     pub(crate) fn reseed(&mut self, random: fastrand::Rng) {
         self.random = random;
     }
@@ -191,7 +196,7 @@ impl Protocol {
         self.renewals
     }
 
-    /// Which incarnation of the store it knows: another one has lost writes, or is another store.
+    /// Returns the nonce and server of the incarnation that it knows: a store with another one has lost writes, or is another store.
     pub(crate) fn store(&self) -> Option<(u64, String)> {
         self.incarnation.as_ref().map(|incarnation| (incarnation.meta.nonce, incarnation.meta.server.clone()))
     }
@@ -201,13 +206,13 @@ impl Protocol {
         self.awaits.as_ref()
     }
 
-    /// The write that begins a namespace in which no ID was ever issued: an operator says so.
+    /// The write that begins a namespace of which an operator says that no ID was ever issued in it.
     #[cfg(feature = "admin")]
     pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
-    /// The write that a process makes which finds the namespace like this.
+    /// The first write of a process that finds the namespace like this.
     #[cfg(feature = "admin")]
     pub(crate) fn first(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::new(terms, fastrand::Rng::new()).establish(loaded)
@@ -218,7 +223,7 @@ impl Protocol {
         matches!(self.state, State::Idle)
     }
 
-    /// True while the store is asked for a slot, or about it, so that the answer comes soon.
+    /// True while a call is under way, or due at once, that is to get or to keep a slot: its outcome comes soon.
     pub(crate) fn is_asking(&self, now_ms: u64) -> bool {
         now_ms >= self.rest_until && !matches!(self.state, State::Idle | State::Hold { .. } | State::Release(_))
     }
@@ -236,7 +241,7 @@ impl Protocol {
         matches!(self.state, State::Hold { due } if due <= now_ms)
     }
 
-    /// Does what is due later now: a caller waits for it.
+    /// Makes the next renewal due now, because a caller waits for it.
     pub(crate) fn hurry(&mut self) {
         if let State::Hold { due } = &mut self.state
             && !self.terms.disposable
@@ -245,9 +250,9 @@ impl Protocol {
         }
     }
 
-    /// Gives the slot back: `next` is the stamp that would have been issued next, after the freeze.
+    /// Releases the slot: `next` is the stamp that would have been issued next, after the freeze.
     ///
-    /// In doubt the record is left as it is: then its bound protects what was issued.
+    /// If the outcome of a write is unknown, the record is left as it is: then its bound protects what was issued.
     pub(crate) fn release(&mut self, next: u64) {
         if matches!(self.state, State::Release(_)) {
             return;
@@ -256,7 +261,7 @@ impl Protocol {
         self.state = State::Idle;
         self.rest_until = 0;
         self.watch = None;
-        (self.look, self.lost, self.clear) = (None, 0, None);
+        (self.look, self.lost_races, self.clock_right_at) = (None, 0, None);
         let Some(held) = self.held.take() else { return };
         self.avoided = Some(held.grant.node);
         let Some(incarnation) = self.incarnation.as_ref().filter(|_| !doubt && !held.shaken && !self.terms.disposable) else { return };
@@ -291,14 +296,14 @@ impl Protocol {
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
             })),
-            State::Found(swap) => Do::Swap(swap.clone()),
+            State::Establish(swap) => Do::Swap(swap.clone()),
             State::Release(swap) => Do::Release(swap.clone()),
             State::Take(taking) => Do::Swap(taking.swap.clone()),
             State::Extend(extending) => Do::Swap(extending.swap.clone()),
         }
     }
 
-    /// Takes in what came of the last step.
+    /// Takes the outcome of the last step.
     pub(crate) fn done(&mut self, reply: Result<Reply>, now: Now) {
         let state = std::mem::replace(&mut self.state, State::Idle);
         if reply.is_ok() {
@@ -315,7 +320,7 @@ impl Protocol {
         }
     }
 
-    /// A call failed: what it may have written is read before anything else is done.
+    /// Continues after a failed call: what it may have written is read before anything else is done.
     fn unknown(&mut self, state: State, error: Error, now: Now) {
         let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
         let was_full = std::mem::replace(&mut self.is_full, is_new && error.kind() == ErrorKind::StoreReadonly);
@@ -334,19 +339,19 @@ impl Protocol {
                 }
                 State::Confirm(None)
             }
-            State::Found(_) => self.reread(),
+            State::Establish(_) => self.reread(),
             state => state,
         };
     }
 
     fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
-        // At once, and whatever else has become of the store.
+        // Before `establish`, which may return early: a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
         match self.establish(loaded) {
             Ok(None) => {}
             Ok(Some(swap)) => {
-                // What was being taken belongs to the incarnation before.
-                self.state = State::Found(swap);
+                // A slot that was being taken is forgotten: it belongs to the incarnation before.
+                self.state = State::Establish(swap);
                 return;
             }
             Err(error) => {
@@ -394,7 +399,7 @@ impl Protocol {
 
     fn swapped(&mut self, state: State, swapped: Swapped, now: Now) {
         match (state, swapped) {
-            (State::Found(_), swapped) => {
+            (State::Establish(_), swapped) => {
                 self.state = self.reread();
                 if swapped != Swapped::Done {
                     self.rest(now, BREATH_MS);
@@ -403,7 +408,7 @@ impl Protocol {
             (State::Take(taking), Swapped::Done) => self.took(taking, now),
             (State::Take(_), Swapped::Differs) => {
                 self.state = State::Seek;
-                self.lost += 1;
+                self.lost_races += 1;
                 self.rest(now, BREATH_MS);
             }
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
@@ -427,22 +432,24 @@ impl Protocol {
         }
     }
 
+    /// Returns the records that a search reads next.
     fn which(&mut self) -> Which {
         let candidates = &self.terms.candidates;
         if self.terms.disposable {
             return Which::One(candidates.nth(0));
         }
         // A store without a clock shows what others hold; where all numbers of the layout are candidates anyway, nothing else does.
-        let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
+        let has_page = !self.terms.clock && self.clock_right_at.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 
+    /// Returns the state that reads the store anew.
     fn reread(&self) -> State {
         if self.held.is_some() { State::Confirm(None) } else { State::Seek }
     }
 
-    /// Draws the pause before a busy store is asked again: up to `first_ms`, twice that, and so on. Of many processes that begin at
-    /// once, few return at once. A lease is renewed in time.
+    /// Draws the pause before a busy store is asked again: up to `first_ms`, then twice that, and so on, so that processes that began
+    /// together return apart. It is short enough to renew a lease in time.
     fn backoff_ms(&mut self, first_ms: u64) -> u64 {
         let longest_ms = if self.held.is_some() { self.terms.renew_ms / 2 } else { self.terms.renew_ms };
         let most_ms = first_ms.saturating_mul(1 << self.retries.min(31)).min(longest_ms);

@@ -21,14 +21,14 @@ pub struct Meta {
     pub nonce: u64,
     /// The server that this incarnation lives on, as the store names it.
     pub server: String,
-    /// The store's time, in Unix ms, at which the incarnation was first seen; 0 where nothing can have
-    /// been lost before it.
+    /// The store's time, in Unix ms, before which the incarnation was begun: later than all that was lost; 0 where nothing can
+    /// have been lost before it.
     pub since_ms: i64,
     /// The longest window of any process, in ms. No bound lies further ahead of the store's time than it and the allowance.
     pub window_ms: u64,
     /// The largest allowance of any process, in ms.
     pub allowance_ms: u64,
-    /// The owner of the node numbers: the layout's text and the kind of lease.
+    /// The use of the namespace: the layout's text and the kind of lease.
     pub layout: String,
 }
 

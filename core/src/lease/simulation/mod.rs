@@ -1,10 +1,14 @@
 //! The window protocol under everything that can go wrong, in simulated time: one run per seed.
 //!
-//! `store` is a store that keeps its promise only as far as its kind does, `process` a process with clocks,
-//! a [`Protocol`](super::protocol::Protocol) and a generator, `world` the course of events. A run ends with a
-//! look at every lease that anybody minted under: no two of one node number may have a stamp in common.
-//! Then the faults stop, and everyone has to find a lease again, without asking the store all the time.
-//! `directed` holds what has to happen step by step, `starts` what starts cost in large namespaces.
+//! A run finds a mistake because the code under test is the code that ships: `program` is a process with its workers, handles and
+//! generators, whose threads, clocks (`clocks`) and calls the simulation moves. `store` is a store that keeps its promise only as far as
+//! its kind does. `world` draws the course of events and the faults from the seed; near the end the faults stop.
+//!
+//! `world/judge.rs` then demands two things. *Safety*: of all stamps that leases of one node number issued, no two are the same.
+//! *Liveness*: every process finds a lease again, without asking the store all the time.
+//!
+//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone; `starts` counts what starts cost in
+//! large namespaces.
 //!
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
@@ -30,7 +34,7 @@ fn number(name: &str) -> Option<u64> {
 
 #[test]
 fn no_stamp_is_minted_twice() {
-    // The mutants are to be caught by a duplicate, whatever else they break.
+    // A mutant must be caught by a duplicate, so it is not judged for liveness, which it may break too.
     let lively = std::env::var_os("FRAZIL_ONLY_DUPLICATES").is_none();
     if let Some(seed) = number("FRAZIL_SEED") {
         let mut world = World::new(seed, true);
@@ -41,7 +45,7 @@ fn no_stamp_is_minted_twice() {
     }
     let seeds = number("FRAZIL_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(0);
-    let (stamps, leases, reclaimed, calmed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (stamps, leases, reclaimed, judged) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let work = || {
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
@@ -53,7 +57,7 @@ fn no_stamp_is_minted_twice() {
                     stamps.fetch_add(outcome.stamps, Ordering::Relaxed);
                     leases.fetch_add(outcome.leases as u64, Ordering::Relaxed);
                     reclaimed.fetch_add(outcome.reclaimed, Ordering::Relaxed);
-                    calmed.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
+                    judged.fetch_add(u64::from(outcome.lively), Ordering::Relaxed);
                 }
                 Err(why) => {
                     next.store(seeds, Ordering::Relaxed);
@@ -73,10 +77,10 @@ fn no_stamp_is_minted_twice() {
         }
     });
     println!(
-        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} runs held against liveness",
+        "{seeds} seeds: {} stamps under {} leases, {} slots written anew after a loss, {} runs judged for liveness",
         stamps.into_inner(),
         leases.into_inner(),
         reclaimed.into_inner(),
-        calmed.into_inner()
+        judged.into_inner()
     );
 }
