@@ -224,7 +224,7 @@ impl Numbers {
             let taken = self.shared.prefetch.take((buffer.len() - written.count()) as u64, wait);
             let taken = taken.map_err(|error| error.after_writing(written.count()))?;
             // Also where another caller's wait has brought them.
-            wait.go_on();
+            wait.end_phase();
             for (place, n) in buffer[written.count()..].iter_mut().zip(0..taken.count) {
                 *place = Id::from_bits(taken.first + n * taken.stride).into();
             }
@@ -241,7 +241,7 @@ impl Numbers {
     pub fn try_row<'a>(&self, most: u64, wait: impl Into<Wait<'a>>) -> Result<Row> {
         let wait = wait.into().begun();
         let taken = self.shared.prefetch.take(most, wait)?;
-        wait.go_on();
+        wait.end_phase();
         Ok(Row { first: Id::from_bits(taken.first).get(), step: taken.stride, count: taken.count })
     }
 

@@ -1,8 +1,8 @@
 //! One generator per fixed node number in a process, whoever opens it and how often.
 //!
 //! It is kept for the life of the process, handles or not: so a program that opens a new one for every
-//! ID does not repeat. Leased numbers are the worker's ([`lease`]). The registry is read and
-//! replaced without a lock, because a forked child inherits locks as they stood.
+//! ID does not repeat. A leased number is opened by [`lease::open`] instead, and kept by a lease task. The registry is
+//! read and replaced without a lock, because a forked child inherits locks as they stood.
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A lease without a window: only the layout's end bounds it.
 const UNBOUNDED: u64 = i64::MAX as u64;
 
-/// The bits that every ID of a generator has, whatever its layout calls them.
+/// The identity of a generator: what decides its IDs, and not the names of the fields.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     shape: Shape,
@@ -80,9 +80,9 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
-    // Nothing is issued in a tick that had begun when the call did: an earlier process may have used it. Not when the generator is
-    // made: a busy machine may take all the time of a call that may wait for a tick, and one that looks again and again makes
-    // what is detached anew each time.
+    // Nothing is issued in a tick that had begun when the call began: an earlier process may have used it. The tick at which this line
+    // runs would be too late: a busy machine can use up the caller's limit before, and a polled call makes a detached generator anew
+    // at each poll.
     let opens_in = match now {
         None => 0,
         Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,

@@ -139,8 +139,8 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// A wait has brought what it was for. Returns when it began, for a call that is looked at again.
-    pub(crate) fn go_on(&self) -> Option<Instant> {
+    /// Ends the present phase, because its wait has brought what it was for. Returns when it began, for a polled call.
+    pub(crate) fn end_phase(&self) -> Option<Instant> {
         self.polls.and_then(|polls| polls.phase.take()).map(|phase| phase.since)
     }
 

@@ -232,7 +232,7 @@ impl Generator {
         if self.is_of_this_process(lease)
             && let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
         {
-            wait.go_on();
+            wait.end_phase();
             return Ok(Claimed { lease, stamps, validity });
         }
         self.claim_by_the_clock(most, wait)
@@ -264,7 +264,7 @@ impl Generator {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
                     let validity = self.open_gate(lease, limit, &reading, now, seen);
-                    wait.go_on();
+                    wait.end_phase();
                     return Ok(Claimed { lease, stamps, validity });
                 }
                 Err(Refused::Frozen) if self.closed.load(Ordering::Acquire) => return Err(Error::closed()),

@@ -21,7 +21,7 @@
 //!
 //! | term | what it is |
 //! |---|---|
-//! | slot | the record of one node number in the store: its bound, its owner's name, and a token and version that no other record of it has |
+//! | slot | the record of one node number: its bound, its owner's name, and a token and version that no other record of it has |
 //! | meta record | the record of the namespace: its layout, W, A, and the incarnation of the store |
 //! | swap | a compare-and-set: the store writes a record only if it finds the old one, the meta record and its own identity as given |
 //! | stamp | tick and sequence; what is issued under a slot's node number |
@@ -95,9 +95,9 @@ pub(crate) struct Protocol {
     /// The candidates that the present search reads.
     look: Option<Look>,
     /// The attempts of this search that other processes have won.
-    lost_races: u32,
+    lost: u32,
     /// The tick and the `mono_ms` ([`Now`]) at which a survey found this machine's clock right.
-    clock_right_at: Option<(u64, u64)>,
+    clear: Option<(u64, u64)>,
     /// The slots as they were when watching began, to see which holders are alive.
     watch: Option<Watch>,
     /// The reason why the last call or attempt failed.
@@ -149,8 +149,8 @@ impl Protocol {
             avoided: None,
             is_full: false,
             look: None,
-            lost_races: 0,
-            clock_right_at: None,
+            lost: 0,
+            clear: None,
             watch: None,
             trouble: None,
             retries: 0,
@@ -261,7 +261,7 @@ impl Protocol {
         self.state = State::Idle;
         self.rest_until = 0;
         self.watch = None;
-        (self.look, self.lost_races, self.clock_right_at) = (None, 0, None);
+        (self.look, self.lost, self.clear) = (None, 0, None);
         let Some(held) = self.held.take() else { return };
         self.avoided = Some(held.grant.node);
         let Some(incarnation) = self.incarnation.as_ref().filter(|_| !doubt && !held.shaken && !self.terms.disposable) else { return };
@@ -408,7 +408,7 @@ impl Protocol {
             (State::Take(taking), Swapped::Done) => self.took(taking, now),
             (State::Take(_), Swapped::Differs) => {
                 self.state = State::Seek;
-                self.lost_races += 1;
+                self.lost += 1;
                 self.rest(now, BREATH_MS);
             }
             (State::Take(taking), Swapped::OutOfTime(store_ms)) => {
@@ -439,7 +439,7 @@ impl Protocol {
             return Which::One(candidates.nth(0));
         }
         // A store without a clock shows what others hold; where all numbers of the layout are candidates anyway, nothing else does.
-        let has_page = !self.terms.clock && self.clock_right_at.is_none() && candidates.count() < self.terms.layout.nodes();
+        let has_page = !self.terms.clock && self.clear.is_none() && candidates.count() < self.terms.layout.nodes();
         self.look.get_or_insert_with(|| Look::first(candidates, has_page, &mut self.random)).which(candidates)
     }
 

@@ -1,4 +1,4 @@
-//! The workers of this process, and the calls that handles and tags make.
+//! The workers of this process, and the calls that handles and tags make. A forked child has workers of its own.
 
 use super::connection::Connection;
 use super::contract::Contract;
@@ -30,6 +30,8 @@ impl Home for ThisProcess {
     }
 }
 
+/// Returns the workers of this process, which its first call makes.
+///
 /// # Errors
 /// Infallible.
 fn workers() -> Result<Arc<Workers>> {
@@ -41,6 +43,7 @@ fn workers() -> Result<Arc<Workers>> {
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
+    // A child that was forked during the call goes on with its own workers.
     loop {
         if let Some(shared) = visit::open(&workers()?, contract, wait)? {
             return Ok(shared);
@@ -81,7 +84,7 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
     visit::close_all(&workers()?, &Wait::from(max_wait).begun())
 }
 
-/// Has a task done on the thread of a store, or of several. It is due at once, and made with what calls it.
+/// Adds a task to the worker of a store, or of several, which is due at once. `make` gets the waker that makes it due again.
 ///
 /// # Errors
 /// `STORE_UNREACHABLE` where no thread can be started.

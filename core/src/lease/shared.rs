@@ -1,4 +1,7 @@
 //! A generator with its handles, and what it leases.
+//!
+//! A generator asks no store. Each call here tries it first. If that fails because the lease is used up or a parent's, the worker is to
+//! extend or replace the lease ([`Home::ensure`]), and the generator is tried again.
 
 use super::contract::Contract;
 use crate::error::{Error, ErrorKind, Result};
@@ -186,14 +189,14 @@ impl SharedGenerator {
         self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)
     }
 
-    /// Has the worker see to the lease, and tries again.
+    /// Waits until the worker has extended or replaced the lease, and tries again.
     #[cold]
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         loop {
             let (since, process) = (wait.phase().since, fork::mark().current());
             let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
-            // Who was asked may have forked: what this process's parent has waited is the parent's.
+            // A callback of the wait may have forked: the time that the parent waited is not this process's.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {
                 self.generator.note_wait(true, since.elapsed());
             }
@@ -228,7 +231,7 @@ impl SharedGenerator {
         }
     }
 
-    /// In a forked child: how its parent's lease stood is nothing of its own.
+    /// Forgets the status of the parent's lease, in a forked child.
     pub(super) fn begin_anew(self: &Arc<Self>) {
         if let Some(leased) = &self.leased {
             leased.status.store(Arc::default());

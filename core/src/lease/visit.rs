@@ -1,8 +1,8 @@
 //! A call that waits for a lease: it looks at a lease task whenever that has changed, until it is answered or its time is over.
 //!
 //! A visit leaves nothing behind but flags, and a number that was found for it is kept for a moment: a caller that may not wait
-//! asks again, and finds it then. `open`, `ensure`, `close` and `renew` are what handles call; a simulation
-//! looks through the visits itself, where they would wait.
+//! asks again, and finds it then. Handles call `open`, `ensure`, `close` and `renew`; a simulation makes the visits itself, and
+//! calls `look` where they would wait.
 
 use super::contract::Contract;
 use super::lease_task::{Found, Wish};
@@ -20,11 +20,11 @@ const UNEXPLAINED: Duration = Duration::from_secs(1);
 /// The pause before a caller returns to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
 
-/// The outcome.
+/// The outcome of a visit.
 pub(super) enum Answer {
     Handle(Arc<SharedGenerator>),
     Done,
-    /// Its lease task is no more, or its parent's; whoever still wants something makes another one.
+    /// The lease task has ended, or the process has forked and it is the parent's: the caller visits another one.
     Gone,
 }
 
@@ -34,13 +34,15 @@ pub(super) struct Visit {
     worker: Arc<Worker>,
     lease_task: u64,
     wish: Wish,
-    /// The lease task's count of looks when the call came; for a renewal, its count of releases.
+    /// The lease task's count of results when the call came; for a renewal, its count of releases.
     count: u64,
     /// True if the call comes for the first time.
     is_first: bool,
 }
 
 impl Visit {
+    /// Visits the lease task that serves a contract, or a new one, for a handle.
+    ///
     /// # Errors
     /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
     pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
@@ -50,6 +52,8 @@ impl Visit {
         })
     }
 
+    /// Visits the lease task of a shared generator, or a new one, for a lease with room.
+    ///
     /// # Errors
     /// As [`open`](Visit::open); `CLOSED`.
     pub(super) fn room(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<Self> {
@@ -67,7 +71,7 @@ impl Visit {
         })?
     }
 
-    /// Gives the lease up for another; `None` where this process has none: a forked child has not leased yet.
+    /// Visits a lease task to give its lease up for another; `None` where this process has none: a forked child has not leased yet.
     pub(super) fn renewal(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
         workers.drop_spares();
         workers.with_living(&contract_of(shared).address, |worker, state| {
@@ -81,7 +85,7 @@ impl Visit {
         })?
     }
 
-    /// Waits until the number of a shared generator without a handle is given back; `None` where this process has none.
+    /// Visits the lease task of a shared generator without a handle, until its number is released; `None` where this process has none.
     pub(super) fn leave(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
         workers.with_living(&contract_of(shared).address, |worker, state| {
             let number = state.lease_tasks.of(shared)?.number;
@@ -89,7 +93,7 @@ impl Visit {
         })?
     }
 
-    /// Leaves each lease task that nobody has open any more.
+    /// Visits each lease task that nobody has open any more, until its number is released.
     fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
         let mut visits = Vec::new();
         for worker in locked(&workers.map).values() {
@@ -111,7 +115,7 @@ impl Visit {
         let now_ms = workers.process.environment.mono_ms();
         let found = state.lease_task(lease_task);
         found.enter(&wish, now_ms);
-        let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.looks() };
+        let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.results() };
         state.lease_tasks.call(lease_task, now_ms);
         let (count, is_first) = wait.first_found(lease_task, now);
         Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task, wish, count, is_first }
@@ -123,7 +127,7 @@ impl Visit {
         self.look_at(&mut self.worker.lock())
     }
 
-    /// The only look of a call that may not wait: what went wrong before it came is told too.
+    /// The only look of a call that may not wait: it also learns of a failure from before it came.
     pub(super) fn look_once(&self) -> Option<Result<Answer>> {
         let mut state = self.worker.lock();
         let untold = matches!(self.wish, Wish::Open(_)).then(|| state.lease_task(self.lease_task).take_untold()).flatten();
@@ -162,8 +166,10 @@ impl Visit {
         }
     }
 
+    /// Looks until there is an answer; `None` once the patience is over.
+    ///
     /// # Errors
-    /// Why the wait was ended.
+    /// The reason why the wait was ended.
     fn wait(&self, patience: &Patience<'_>) -> Result<Option<Result<Answer>>> {
         if patience.wait.looks_once() {
             let answer = self.look_once();
@@ -189,7 +195,7 @@ impl Visit {
         Ok(Some(Ok(Answer::Gone)))
     }
 
-    /// Tells people what an opener waits for, after a while.
+    /// Logs what an opener waits for, once it has waited for a while.
     fn tell(&self, patience: &Patience<'_>) {
         let Wish::Open(contract) = &self.wish else { return };
         if patience.phase.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
@@ -219,7 +225,7 @@ impl Drop for Visit {
     }
 }
 
-/// The wait of a call, and its limits.
+/// The two limits of a visit: the caller's, and the time that the store is given.
 struct Patience<'a> {
     wait: &'a Wait<'a>,
     phase: Phase,
@@ -236,6 +242,7 @@ impl<'a> Patience<'a> {
         self.patience.saturating_sub(self.phase.since.elapsed()).min(self.wait.left())
     }
 
+    /// The error of a call whose patience is over; `reason` is what it waited for.
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
         let (address, is_short) = (&contract.address, self.wait.max() < self.patience);
         // Whose number it is was found. A caller that may not wait at all comes back for it.
@@ -256,7 +263,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Tells the reasons that name a holder from others.
+/// Returns whether a reason names a process that holds the number.
 fn is_held(reason: &Error) -> bool {
     matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode)
 }
@@ -270,7 +277,7 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>)
     loop {
         match Visit::open(workers, contract, wait)?.answer(&patience, contract)? {
             Answer::Handle(shared) => {
-                wait.go_on();
+                wait.end_phase();
                 return Ok(Some(shared));
             }
             Answer::Done | Answer::Gone if workers.are_a_parents() => return Ok(None),
@@ -279,8 +286,8 @@ pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>)
     }
 }
 
-/// Sees that the lease of this process has room, and waits for it; in a child that was forked meanwhile it has none yet, and waits as long as
-/// an opener does when it asks again.
+/// Waits until the lease of this process has room. A child that is forked while it waits returns at once: it has no lease yet, and waits
+/// as long as an opener when it calls again.
 ///
 /// # Errors
 /// What keeps the store from it; `CLOSED`; `WOULD_BLOCK` where the caller does not wait for that long.
@@ -297,7 +304,7 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
             return Ok(());
         }
     }
-    wait.go_on();
+    wait.end_phase();
     Ok(())
 }
 

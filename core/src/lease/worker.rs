@@ -2,8 +2,8 @@
 //!
 //! It holds the [`LeaseTask`]s of all leases of the store, and the tasks of its tags, under one lock, which nobody holds while the
 //! store is asked. Tags that are kept in several stores have a worker for just these stores: one that hangs must not hold up
-//! another one's leases. Its thread is a loop of a few lines over [`Worker::next`] and [`Worker::done`], which the simulation
-//! drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
+//! another one's leases. Its thread is a loop of a few lines (`workers.rs`) over [`Worker::next`] and [`Worker::done`], which the
+//! simulation drives in the thread's place; callers come as [`Visit`](super::visit::Visit)s.
 
 use super::calls::{Call, Pace};
 use super::contract::Contract;
@@ -22,14 +22,16 @@ use std::time::{Duration, Instant};
 
 /// The time for which an idle worker stays: a program may open a handle for each piece of work.
 const LINGER_MS: u64 = 1_000;
+/// The longest time that a condition variable is asked to wait.
+const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
 /// The leases and tags of one store in this process, or the tags of the same several stores.
 pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
     state: Mutex<State>,
-    /// Something has changed for those who look at a lease task.
+    /// Notified when a lease task has changed, for the calls that wait.
     changed: Condvar,
-    /// There may be something to do for the thread.
+    /// Notified when there may be something to do, for the thread.
     work: Condvar,
 }
 
@@ -64,7 +66,7 @@ pub(super) struct Attendance {
     task: Box<dyn Task>,
 }
 
-/// Calls a task.
+/// The waker of a task.
 struct Ring {
     worker: Arc<Worker>,
     task: u64,
@@ -127,7 +129,7 @@ impl Worker {
         next
     }
 
-    /// Takes in what came of calls: each reply is for the lease task of the call in its place.
+    /// Takes the replies to calls: each is for the lease task of the call in its place.
     pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
         let now_ms = process.environment.mono_ms();
@@ -186,9 +188,6 @@ impl Worker {
         self.changed.notify_all();
     }
 }
-
-/// The longest time that a condition variable is asked to wait.
-const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 
 impl State {
     /// The lease task that keeps a shared generator.

@@ -139,7 +139,7 @@ impl Prefetch {
             return taken;
         }
         let in_place = !wait.is_polled() && !wait.is_probe();
-        let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.go_on()));
+        let since = waiting.map(|(since, _)| since).filter(|_| in_place).or_else(|| taken.as_ref().ok().and_then(|_| wait.end_phase()));
         if since.is_some() || taken.is_err() {
             let (mut state, waited) = (buffer.lock(), since.map(|since| since.elapsed()));
             state.counts.waits += u64::from(waited.is_some());

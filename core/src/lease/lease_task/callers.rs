@@ -107,9 +107,9 @@ impl LeaseTask {
         is_coming && self.seekers > self.told
     }
 
-    /// Returns the count that a later look is compared with.
-    pub(in crate::lease) fn looks(&self) -> u64 {
-        self.looks
+    /// Returns the count of results, with which a call's later looks compare.
+    pub(in crate::lease) fn results(&self) -> u64 {
+        self.results
     }
 
     pub(in crate::lease) fn releases(&self) -> u64 {
@@ -141,14 +141,14 @@ impl LeaseTask {
         self.untold.take().inspect(|_| self.wanted = false)
     }
 
-    /// A handle for an opener that came when there had been so many `looks`.
-    pub(in crate::lease) fn handle(&mut self, asked: &Contract, looks: u64) -> Option<Result<Found>> {
+    /// A handle for an opener that came at this count of `results`.
+    pub(in crate::lease) fn handle(&mut self, asked: &Contract, results: u64) -> Option<Result<Found>> {
         let (shared, spare) = match &mut self.stage {
             Stage::Leaving => return Some(Ok(Found::Gone)),
             Stage::Unleased(shared) if shared.generator.same_process() => (shared, None),
             Stage::Serving { shared, spare, .. } => (shared, Some(spare)),
             Stage::Unleased(shared) if shared.is_given_up() => return Some(Ok(Found::Gone)),
-            Stage::Opening | Stage::Unleased(_) => return self.failure(looks).map(Err),
+            Stage::Opening | Stage::Unleased(_) => return self.failure(results).map(Err),
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
         if open != asked && spare == Some(&mut true) && self.openers == 0 {
@@ -165,13 +165,13 @@ impl LeaseTask {
         Some(Ok(if taken { Found::Handle(Arc::clone(shared)) } else { Found::Gone }))
     }
 
-    /// Returns whether the generator of this lease task has room, for a call that came at this count of `looks`.
-    pub(in crate::lease) fn room(&self, looks: u64) -> Option<Result<()>> {
+    /// Returns whether the generator of this lease task has room, for a call that came at this count of `results`.
+    pub(in crate::lease) fn room(&self, results: u64) -> Option<Result<()>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
             Stage::Unleased(shared) | Stage::Serving { shared, .. } if shared.is_given_up() => Some(Err(Error::closed())),
             Stage::Serving { shared, .. } if shared.generator.has_room() => Some(Ok(())),
-            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(looks).map(Err),
+            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(results).map(Err),
         }
     }
 
@@ -201,7 +201,8 @@ impl LeaseTask {
         self.reason().inspect(|_| self.noticed = true).map(|reason| reason.to_string())
     }
 
-    fn failure(&self, looks: u64) -> Option<Error> {
-        self.failure.as_ref().filter(|(at, _)| *at > looks).map(|(_, error)| error.clone())
+    /// Returns the last failure, if it came after this count of `results`.
+    fn failure(&self, results: u64) -> Option<Error> {
+        self.failure.as_ref().filter(|(at, _)| *at > results).map(|(_, error)| error.clone())
     }
 }

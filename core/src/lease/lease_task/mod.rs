@@ -1,8 +1,12 @@
 //! One lease of a process: the generator that mints under it, and what the calls that wait for it want.
 //!
-//! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. All of it stands under the
-//! worker's lock, and nothing here waits: callers leave a wish, look at the lease task whenever it has changed, and go when they have
-//! waited for long enough. A wish is a flag, so however many calls there are, they cost nothing.
+//! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. It is no thread: the worker's
+//! thread makes its steps ([`LeaseTask::next`], [`LeaseTask::done`]) under the worker's lock, and nothing here waits. Callers leave a
+//! wish (`callers.rs`), look at the lease task whenever it has changed, and go when they have waited for long enough. A wish is a flag
+//! or a count, so it costs nothing however many calls there are.
+//!
+//! *Unwanted* is a generator that nobody came back for, or that stands in the way of other policies. *Spare* is a first handle that
+//! nobody has fetched yet. `loss.rs` handles a lease that was lost.
 //!
 //! ```text
 //!            grant                       renew(), a fork
@@ -42,6 +46,7 @@ const KEPT_MS: u64 = 10_000;
 const LOOK_MS: u64 = 1_000;
 
 pub(super) struct LeaseTask {
+    /// The number by which calls find it: no other task of the worker has had it. Not the node number.
     pub(super) number: u64,
     pub(super) contract: Contract,
     protocol: Protocol,
@@ -50,8 +55,9 @@ pub(super) struct LeaseTask {
     left_by: Weak<SharedGenerator>,
     /// The number of calls that look at this lease task; it stays until they are gone.
     visits: usize,
-    /// The number of them that wait for a lease with room, and of those that will find the reason for its lack when they look.
+    /// The number of them that wait for a lease with room.
     seekers: usize,
+    /// The number of seekers for which a failure is ready: they find it when they look.
     told: usize,
     /// The number of them that would open it with the policies that it has.
     openers: usize,
@@ -64,20 +70,21 @@ pub(super) struct LeaseTask {
     /// True if the lease is to be given up for another.
     renewed: bool,
     /// The number of results that the worker has come to: a call learns only of failures after it began.
-    looks: u64,
+    results: u64,
     /// The number of leases that were given up and released.
     releases: u64,
+    /// True until the release of a lease that was given up is over.
     releasing: bool,
     counts: LeaseCounts,
     /// A note to write, and when.
     note: Option<(Overlap, u64)>,
     /// True once the reason for the wait was reported.
     noticed: bool,
-    /// Why the last attempt failed, and the look at which that was found.
+    /// Why the last attempt failed, and which of the `results` that was.
     failure: Option<(u64, Error)>,
     /// The reason for which callers wait, where it is known: a busy store, the time at which a grant begins.
     reason: Option<Error>,
-    /// Why opening failed, while nobody was there to be told.
+    /// Why opening failed, for the next opener: no caller was there to learn of it.
     untold: Option<Error>,
     /// Set while renewals are late.
     late: Option<Error>,
@@ -97,7 +104,7 @@ enum Stage {
         /// True if the generator's first handle waits here for its opener.
         spare: bool,
     },
-    /// The number is given back; nobody opens it here any more.
+    /// The number is being released; nobody opens it here any more.
     Leaving,
 }
 
@@ -136,7 +143,7 @@ impl LeaseTask {
             visited_ms: 0,
             wanted: false,
             renewed: false,
-            looks: 0,
+            results: 0,
             releases: 0,
             releasing: false,
             counts: LeaseCounts::default(),
@@ -154,7 +161,7 @@ impl LeaseTask {
         }
     }
 
-    /// After a defect in its worker: its lease is used no more, and those who look at it go elsewhere.
+    /// Ends the lease after a panic of the worker's thread: callers make another lease task.
     pub(super) fn abandon(&mut self) {
         self.give_up();
         if !self.protocol.is_idle() {
@@ -164,7 +171,7 @@ impl LeaseTask {
         self.stage = Stage::Leaving;
     }
 
-    /// Returns the next call of the store, or when to come back, unless a caller comes or goes before.
+    /// Returns the next call of the store, or the time of the next step; a caller that comes or goes makes that due earlier.
     pub(super) fn next(&mut self, process: &Process) -> Step {
         match (self.step(process), &self.note) {
             (Step::Rest(until), Some((_, due))) => Step::Rest(until.min(*due)),
@@ -180,7 +187,7 @@ impl LeaseTask {
             return Step::Ask(Do::Note(overlap.clone()));
         }
         if self.is_idle() {
-            self.looks += 1;
+            self.results += 1;
             return Step::Rest(self.kept_until());
         }
         let now = match self.now(process) {
@@ -227,21 +234,21 @@ impl LeaseTask {
         }
     }
 
-    /// Takes in what came of a call.
+    /// Takes the reply to a call.
     pub(super) fn done(&mut self, reply: Result<Reply>, process: &Process) {
         // The clock may have been set while the store was asked.
         let now = self.now(process).unwrap_or_else(|_| Now { tick: 0, mono_ms: process.environment.mono_ms(), next: 0 });
         let store = self.protocol.store();
         self.protocol.done(reply, now);
-        self.note(store);
-        // Before anybody can use what was confirmed.
+        self.count_and_tell(store);
+        // Shown before any call can use what was confirmed.
         if self.protocol.grant().is_some() && self.protocol.trouble().is_none() {
             self.report(self.late.as_ref(), process);
         }
         self.settle(now, process);
     }
 
-    /// Does what callers have asked for since the last look.
+    /// Does what callers have asked for since the last step.
     fn follow_wishes(&mut self, process: &Process) {
         if self.shared().is_some_and(|shared| shared.is_given_up()) || self.is_unwanted(process.environment.mono_ms()) {
             self.give_up();
@@ -299,13 +306,13 @@ impl LeaseTask {
         self.unwanted || self.has_told() || now_ms >= self.kept_until()
     }
 
-    /// Ends the lease, and has the number given back with the last stamp that was issued under it.
+    /// Ends the lease, and has its number released with the last stamp that was issued under it.
     fn give_up(&mut self) {
         let grant = self.protocol.grant();
         let frozen = match &self.stage {
             Stage::Serving { shared, owner, token, .. } => {
                 let next = shared.generator.lease.freeze(owner);
-                // In doubt the whole of the grant is taken for issued.
+                // Where the last stamp is unknown, all of the grant counts as issued.
                 grant.filter(|grant| grant.token == *token).map(|grant| next.unwrap_or(grant.bound.saturating_add(1)))
             }
             _ => None,
@@ -315,6 +322,8 @@ impl LeaseTask {
         self.releasing = true;
     }
 
+    /// Returns the instant of a step, by the generator's clock where there is one.
+    ///
     /// # Errors
     /// `BEFORE_EPOCH`, `LAYOUT_EXPIRED` for a clock at which nothing can be opened.
     fn now(&self, process: &Process) -> Result<Now> {
@@ -326,7 +335,7 @@ impl LeaseTask {
         Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
     }
 
-    /// Passes on what the holder has come to; returns when a grant will be ready.
+    /// Hands the protocol's grant to the generator: a later bound at once, another grant from its first tick on. Returns when that is.
     fn settle(&mut self, now: Now, process: &Process) -> u64 {
         let mut ready_at = u64::MAX;
         if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
@@ -358,10 +367,10 @@ impl LeaseTask {
         ready_at
     }
 
-    /// The holder rests: how its last attempt went is shown, and told to those who wait.
+    /// Ends an attempt, once the protocol rests: shows how it went, and reports a failure to waiting callers.
     fn conclude(&mut self, process: &Process) {
         let trouble = self.trouble();
-        // Who still looks for a number is not well again.
+        // Without trouble and without a grant it still looks for a number: that is no recovery.
         if trouble.is_some() || self.protocol.grant().is_some() {
             self.report(trouble.as_ref().or(self.late.as_ref()), process);
         }
@@ -369,20 +378,20 @@ impl LeaseTask {
             // A store that many use at once is waited for, as long as the caller may.
             Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
-            None => self.looks += 1,
+            None => self.results += 1,
         }
     }
 
-    /// Those who look at it are told; else the next one is.
+    /// Reports a failure to the calls that wait, or keeps it for the next opener.
     fn fail(&mut self, error: Error) {
-        self.looks += 1;
+        self.results += 1;
         self.wanted = false;
         self.told = self.seekers;
         self.untold = (self.visits == 0 && matches!(self.stage, Stage::Opening)).then(|| error.clone());
-        self.failure = Some((self.looks, error));
+        self.failure = Some((self.results, error));
     }
 
-    /// Puts a grant to use.
+    /// Has the generator mint under a grant; the first one makes the generator.
     fn begin(&mut self, grant: Grant, process: &Process) {
         let layout = &self.contract.terms.layout;
         let lease = generator::Lease::new(process.number, grant.node, layout.node_bits_of(grant.node), grant.first, grant.bound);
@@ -430,8 +439,8 @@ impl LeaseTask {
         Some(error.clone().named(&format!("store={address} namespace={namespace}")))
     }
 
-    /// Counts what came of a call, and tells of what it changed.
-    fn note(&mut self, store: Option<(u64, String)>) {
+    /// Counts the outcome of a call, and logs what it changed; `store` is the incarnation that was known before.
+    fn count_and_tell(&mut self, store: Option<(u64, String)>) {
         self.counts.renewals = self.protocol.renewals();
         self.counts.failures += u64::from(self.protocol.trouble().is_some());
         if let Some(loss) = self.protocol.take_loss() {
@@ -445,7 +454,7 @@ impl LeaseTask {
         }
     }
 
-    /// Tells of an event; what is said of the store comes first.
+    /// Logs an event; its text begins with the store and the namespace.
     fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
         event::tell(level, name, || {
             let (text, fields) = make(self);
@@ -462,7 +471,7 @@ impl LeaseTask {
         (!self.contract.terms.disposable).then(|| show_instant(end_ms()))
     }
 
-    /// Tells that calls for the lease fail, or do so no more.
+    /// Logs that calls for the lease fail, or that they succeed again.
     fn tell_of_trouble(&self, shared: &SharedGenerator, before: &Status, trouble: Option<&(Error, i64)>) {
         let node = shared.generator.lease.get().node;
         match (&before.trouble, trouble) {
@@ -490,7 +499,7 @@ impl LeaseTask {
         }
     }
 
-    /// Shows how the lease stands.
+    /// Publishes the state of the lease for [`SharedGenerator`], and logs a change of it.
     fn report(&self, trouble: Option<&Error>, process: &Process) {
         let Some((shared, leased)) = self.shared().and_then(|shared| Some((shared, shared.leased.as_ref()?))) else { return };
         let before = leased.status.load();

@@ -54,7 +54,7 @@ impl Protocol {
         if matches!(look, Look::Page) && loaded.next.is_some() {
             // Not all of the candidates are on the page, which said enough of the clock.
             self.look = Some(Look::All);
-            self.clock_right_at.get_or_insert((now.tick, now.mono_ms));
+            self.clear.get_or_insert((now.tick, now.mono_ms));
             return Ok(());
         }
         let records = self.records(&loaded.slots);
@@ -63,12 +63,8 @@ impl Protocol {
         let mut random = self.random.clone();
         let node = match &look {
             // The others' draws have it among them, and need no survey.
-            Look::Draw(draw) if self.clock_right_at.is_some() && self.lost_races == 0 => {
-                draw.lowest(open).or_else(|| draw.absent(absent, 0, &mut random))
-            }
-            Look::Draw(draw) => {
-                draw.passed(open, self.lost_races, &mut random).or_else(|| draw.absent(absent, self.lost_races, &mut random))
-            }
+            Look::Draw(draw) if self.clear.is_some() && self.lost == 0 => draw.lowest(open).or_else(|| draw.absent(absent, 0, &mut random)),
+            Look::Draw(draw) => draw.passed(open, self.lost, &mut random).or_else(|| draw.absent(absent, self.lost, &mut random)),
             look => {
                 let nodes = look.nodes(&self.terms.candidates);
                 let of = |is: &dyn Fn(u64) -> bool| nodes.iter().copied().filter(|node| is(*node)).collect::<Vec<_>>();

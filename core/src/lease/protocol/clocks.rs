@@ -46,7 +46,7 @@ impl Protocol {
     pub(super) fn is_right(&mut self, loaded: &Loaded, look: &Look, now: Now) -> Result<bool> {
         let goes_on = |(tick, mono_ms)| now.tick <= tick + self.terms.layout.ticks(now.mono_ms.saturating_sub(mono_ms)) + 1;
         let mut survey = Survey::default();
-        if self.terms.manual_clock || self.clock_right_at.is_some_and(goes_on) || self.acquits(&mut survey, loaded, now) {
+        if self.terms.manual_clock || self.clear.is_some_and(goes_on) || self.acquits(&mut survey, loaded, now) {
             return Ok(true);
         }
         let is_whole = match look {
@@ -76,7 +76,7 @@ impl Protocol {
         }
         self.state = State::Survey(Survey::default());
         if acquitted || self.judge(&survey, now)? {
-            self.clock_right_at = Some((now.tick, now.mono_ms));
+            self.clear = Some((now.tick, now.mono_ms));
             self.state = if self.held.is_some() { self.extension(now) } else { State::Seek };
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Protocol {
             }
             Some(watch) if now.mono_ms >= watch.since + look_ms => {
                 self.watch = None;
-                self.clock_right_at = Some((now.tick, now.mono_ms));
+                self.clear = Some((now.tick, now.mono_ms));
                 Ok(true)
             }
             Some(watch) => {

@@ -71,7 +71,7 @@ impl Protocol {
         if anew {
             // Whatever was confirmed may be forgotten; who is alive has to be seen anew.
             self.watch = None;
-            (self.look, self.clock_right_at) = (None, None);
+            (self.look, self.clear) = (None, None);
             self.held.iter_mut().for_each(|held| held.shaken = true);
         }
         self.begun = None;

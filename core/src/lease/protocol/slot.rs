@@ -171,7 +171,7 @@ impl Protocol {
         self.watch = None;
         self.avoided = None;
         self.is_full = false;
-        (self.look, self.lost_races, self.clock_right_at) = (None, 0, None);
+        (self.look, self.lost, self.clear) = (None, 0, None);
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,
