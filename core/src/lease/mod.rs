@@ -1,8 +1,10 @@
 //! Node numbers that are leased: the window protocol, and the worker that drives it.
 //!
 //! - `record` is the content of a store, `candidates` the numbers that a spec allows, `contract` its other terms.
-//! - `protocol` is a state machine without I/O; its page has the argument and the terms.
-//! - `worker` is a process's thread for one store, which it reaches by its `connection`; `schedule` finds what is due, and `calls` go together.
+//! - `protocol` is a state machine without I/O; its page has the argument and the terms. `overlap` is a note of stamps that were perhaps
+//!   issued twice, after a loss.
+//! - `worker` is a process's state for one store, `workers` its thread, which reaches the store by a `connection`. `schedule` finds what is
+//!   due, and `calls` makes the calls of several leases together.
 //! - `lease_task` is one lease: the protocol, the generator (`shared`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
 //! - `environment` is what a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
 //! - `accept` is an operator's remedy for a store that was replaced.

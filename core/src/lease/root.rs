@@ -43,7 +43,7 @@ fn workers() -> Result<Arc<Workers>> {
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
-    // A child that was forked during the call goes on with its own workers.
+    // A child that is forked during the call continues with its own workers.
     loop {
         if let Some(shared) = visit::open(&workers()?, contract, wait)? {
             return Ok(shared);

@@ -5,7 +5,7 @@
 //! wish (`callers.rs`), look at the lease task whenever it has changed, and go when they have waited for long enough. A wish is a flag
 //! or a count, so it costs nothing however many calls there are.
 //!
-//! *Unwanted* is a generator that nobody came back for, or that stands in the way of other policies. *Spare* is a first handle that
+//! *Unwanted* is a lease task that nobody came back for, or that stands in the way of other policies. *Spare* is a first handle that
 //! nobody has fetched yet. `loss.rs` handles a lease that was lost.
 //!
 //! ```text
@@ -335,7 +335,8 @@ impl LeaseTask {
         Ok(Now { tick, mono_ms: process.environment.mono_ms(), next })
     }
 
-    /// Hands the protocol's grant to the generator: a later bound at once, another grant from its first tick on. Returns when that is.
+    /// Hands the protocol's grant to the generator: a later bound at once, another grant from its first tick on. Returns when that is, if it
+    /// lies ahead.
     fn settle(&mut self, now: Now, process: &Process) -> u64 {
         let mut ready_at = u64::MAX;
         if let Some(grant) = self.protocol.grant().filter(|_| !self.is_leaving()) {
