@@ -247,4 +247,4 @@ def test_the_source_distribution_builds(python, example, tmp_path):
     assert done.returncode == 0, done.stderr
     shutil.rmtree(target)
     (tmp_path / "quick_start.py").write_text(example("python"))
-    told(python, "quick_start.py", cwd=tmp_path)
+    told(python, "quick_start.py", cwd=tmp_path, env={"FRAZIL_HOME": str(tmp_path / "local")})

@@ -273,7 +273,9 @@ except frazil.LeaseExhaustedError:
     print(lost.levelname, "may have been issued twice" in lost.getMessage())
 """
     )
-    assert subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout == "ERROR True\n"
+    assert (
+        subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout == "ERROR True\n"
+    )
 
 
 def test_a_child_may_log_what_its_parent_was_just_writing():
