@@ -229,7 +229,8 @@ def test_the_suite_passes_with_the_wheel(python, index, tmp_path):
     (own,) = [path for path in map(Path, sys.path) if path.name == "site-packages"]
     (site,) = tmp_path.glob("venv/lib/*/site-packages")
     (site / "own.pth").write_text(f"{own}\n")
-    shutil.copy(Path(sys.executable).with_name("gunicorn"), python.parent)
+    for server in ("gunicorn", "uwsgi"):
+        shutil.copy(Path(sys.executable).with_name(server), python.parent)
     told(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", ROOT / "tests/python", cwd=tmp_path)
 
 
