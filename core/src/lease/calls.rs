@@ -31,6 +31,7 @@ pub(super) struct Pace {
     /// The time at which the last calls began, and how long those before them took.
     asked: u64,
     pub(super) took_ms: u64,
+    /// The number of swaps that the store has answered.
     swapped: u64,
 }
 

@@ -11,7 +11,7 @@ pub(super) const ONE_RECORD: usize = 1 << 20;
 #[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(super) const LONGEST_RECORD: usize = 64 << 10;
 /// The records of a namespace, where each is an answer of its own or where their count is known.
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(feature = "etcd", feature = "zookeeper"))]
 pub(super) const MOST_RECORDS: usize = 150_000;
 
 /// The refusal of an answer that takes more.
