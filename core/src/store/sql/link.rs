@@ -183,6 +183,18 @@ impl Link {
         })
     }
 
+    /// The place whose number stands in a column.
+    ///
+    /// # Errors
+    /// `STORE_CORRUPT` where there is no such place.
+    pub(super) fn place<'a, T>(&self, row: &[Option<String>], column: usize, places: &'a mut [T]) -> Result<&'a mut T> {
+        let number = self.number(row, column)?;
+        usize::try_from(number).ok().and_then(|number| places.get_mut(number)).ok_or_else(|| {
+            let why = format!("the store {} gave an answer to a call {number} that was not made", self.login.endpoint);
+            Error::new(ErrorKind::StoreCorrupt, why)
+        })
+    }
+
     /// `STORE_READONLY`, for a replica.
     pub(super) fn readonly(&self) -> Error {
         let why = format!("the store {} is a replica or set to read-only: name the primary, which takes writes", self.login.endpoint);

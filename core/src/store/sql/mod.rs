@@ -110,9 +110,9 @@ impl Sql {
         let mut answers = vec![None; swaps.len()];
         let text = self.texts.swap_many(swaps, self.link.patience(), self.link.patience_for_locks());
         for row in self.link.ask(&text)? {
-            let number = self.link.number(&row, 0)?;
+            let answer = self.link.place(&row, 0, &mut answers)?;
             if self.link.text(&row, 1)? != "skipped" {
-                answers[number as usize] = Some(Answer::Swapped(self.swapped(&row[1..])?));
+                *answer = Some(Answer::Swapped(self.swapped(&row[1..])?));
             }
         }
         Ok(answers)
@@ -123,7 +123,7 @@ impl Sql {
         let rows = self.link.ask(&texts.join("; "))?;
         let mut answers = vec![None; slots.len()];
         for rows in rows.chunk_by(|one, next| one.get(4) == next.get(4)) {
-            answers[self.link.number(&rows[0], 4)? as usize] = Some(Answer::Loaded(self.loaded(rows)?));
+            *self.link.place(&rows[0], 4, &mut answers)? = Some(Answer::Loaded(self.loaded(rows)?));
         }
         Ok(answers)
     }
@@ -214,7 +214,7 @@ impl Store for Sql {
         self.swap_alone(namespace, swap)
     }
 
-    /// Loads go together, and so do swaps of records that are there; the other swaps one by one after them.
+    /// Loads go together, and so do swaps of records that are there; what has no answer then is asked alone.
     fn ask_many(&mut self, asks: &[Ask<'_>]) -> Vec<Result<Answer>> {
         if let Err(error) = self.start() {
             return vec![Err(error); asks.len()];
@@ -247,7 +247,7 @@ impl Store for Sql {
         let alone: Vec<_> = left.iter().map(|n| asks[*n]).collect();
         let made = one_by_one(&alone, &mut |ask| match *ask {
             Ask::Swap(namespace, swap) => self.swap_alone(namespace, swap).map(Answer::Swapped),
-            Ask::Load(..) => unreachable!("each load has an answer"),
+            Ask::Load(namespace, node) => self.load(namespace, Which::One(node)).map(Answer::Loaded),
         });
         left.into_iter().zip(made).for_each(|(n, answer)| answers[n] = Some(answer));
         answers.into_iter().flatten().collect()
