@@ -140,25 +140,13 @@ impl Current {
     }
 
     /// Puts another block in the place of this one; it has at most `MOST` numbers. One thread of a process at a time: whoever holds the
-    /// lock of its buffer. Returns the generation.
-    #[cfg(test)]
-    pub(super) fn put(&self, process: u64, block: Block) -> u64 {
-        self.replace(process, block).0
-    }
-
-    /// Replaces the block, and returns how far the one before it had come.
+    /// lock of its buffer. Returns the generation, and how far the one before it had come.
     pub(super) fn replace(&self, process: u64, block: Block) -> (u64, Left) {
         debug_assert!(block.count <= MOST);
         // Not the one after the word's: a parent may have been about to put that when it forked, and the child's threads find its fields in the slot.
         let generation = (self.slot.begun.load(Ordering::Acquire) + 1) & GENERATION;
         self.store(process, block, generation, usize::MAX);
         (generation, Left(self.word.swap(generation << PLACE_BITS, Ordering::AcqRel)))
-    }
-
-    /// The step of a thread that stands still after it.
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn step(&self) -> Step {
-        Step(self.word.fetch_add(1, Ordering::AcqRel))
     }
 
     /// Returns how far the last block has come.
@@ -240,16 +228,23 @@ mod tests {
         Block { first, stride: 1, count, low: 1, made_ms: 0 }
     }
 
+    impl Current {
+        /// The step of a thread that stands still after it.
+        pub(in crate::prefetch) fn step(&self) -> Step {
+            Step(self.word.fetch_add(1, Ordering::AcqRel))
+        }
+    }
+
     fn current(count: u64) -> (Current, Mark) {
         let (current, mark) = (Current::new(), fork::mark());
-        current.put(mark.current(), block(10, count));
+        current.replace(mark.current(), block(10, count));
         (current, mark)
     }
 
     #[test]
     fn what_is_another_processs_is_not_taken() {
         let (current, mark) = current(4);
-        current.put(mark.current() + 1, block(50, 4));
+        current.replace(mark.current() + 1, block(50, 4));
         assert!(matches!(current.take_one(mark), Err(None)));
         assert_eq!(current.take(mark, 2), None);
     }
@@ -260,7 +255,7 @@ mod tests {
         for stored in 0..=7 {
             let (current, mark) = current(4);
             current.store(mark.current() + 1, block(50, 4), 2, stored);
-            let mine = current.put(mark.current(), block(100, 4));
+            let mine = current.replace(mark.current(), block(100, 4)).0;
             assert!(stored == 0 || mine != 2, "after {stored} of its fields");
             assert_eq!(current.take_one(mark).ok(), Some((100, false)));
         }
@@ -285,7 +280,7 @@ mod tests {
         past.remember(1, block(10, 4));
         let steps = [(); 5].map(|()| current.step());
         for first in [100, 200] {
-            past.remember(current.put(mark.current(), block(first, 4)), block(first, 4));
+            past.remember(current.replace(mark.current(), block(first, 4)).0, block(first, 4));
         }
         assert_eq!(steps.map(|step| past.find(step)), [Some((10, false)), Some((11, true)), Some((12, false)), Some((13, false)), None]);
         past.forget();
@@ -311,7 +306,7 @@ mod tests {
             let mut past = Past::default();
             current.slot.begun.store(round, Ordering::Relaxed);
             for first in [100, 200] {
-                past.remember(current.put(mark.current(), block(first, 4)), block(first, 4));
+                past.remember(current.replace(mark.current(), block(first, 4)).0, block(first, 4));
             }
             assert_eq!(past.find(step), None, "{round} generations later");
         }
@@ -322,7 +317,7 @@ mod tests {
         let (current, mark) = current(4);
         current.slot.begun.store(GENERATION, Ordering::Relaxed);
         for first in [100, 200] {
-            assert_eq!(current.put(mark.current(), block(first, 2)), first / 100 - 1);
+            assert_eq!(current.replace(mark.current(), block(first, 2)).0, first / 100 - 1);
             let numbers: Vec<_> = (0..3).map(|_| current.take_one(mark).ok()).collect();
             assert_eq!(numbers, [Some((first, false)), Some((first + 1, true)), None]);
             assert_eq!(current.take(mark, 2), None);

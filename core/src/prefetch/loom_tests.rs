@@ -149,7 +149,7 @@ fn loom_blocks_change_while_numbers_are_taken() {
     for most in [1, 2] {
         model(move || {
             let (current, mark) = (Arc::new(Current::new()), fork::mark());
-            let put = |current: &Current, first| current.put(mark.current(), Block { first, stride: 1, count: 2, low: 0, made_ms: 0 });
+            let put = |current: &Current, first| current.replace(mark.current(), Block { first, stride: 1, count: 2, low: 0, made_ms: 0 });
             let take = move |current: &Current, most| match most {
                 1 => current.take_one(mark).map_or(vec![], |(number, _)| vec![number]),
                 _ => current.take(mark, most).map_or(vec![], |taken| (taken.first..taken.first + taken.count).collect()),
@@ -174,7 +174,7 @@ fn loom_who_looks_late_has_the_number_of_its_step() {
         let put = |current: &Current, past: &Mutex<Past>, first| {
             let mut past = past.lock().unwrap();
             let block = Block { first, stride: 1, count: 1, low: 0, made_ms: 0 };
-            past.remember(current.put(mark.current(), block), block);
+            past.remember(current.replace(mark.current(), block).0, block);
         };
         put(&current, &past, 10);
         let thread = {
@@ -203,13 +203,13 @@ fn loom_what_a_parent_was_about_to_put_is_not_taken_in_its_child() {
     model(|| {
         let (current, mark) = (Arc::new(Current::new()), fork::mark());
         let block = |first| Block { first, stride: 1, count: 2, low: 0, made_ms: 0 };
-        current.put(mark.current() + 1, block(10));
+        current.replace(mark.current() + 1, block(10));
         current.store(mark.current() + 1, block(20), 2, usize::MAX);
         let thread = {
             let current = Arc::clone(&current);
             thread::spawn(move || current.take_one(mark).ok())
         };
-        current.put(mark.current(), block(30));
+        current.replace(mark.current(), block(30));
         let theirs = thread.join().unwrap();
         let all: Vec<_> = [theirs, current.take_one(mark).ok()].into_iter().flatten().map(|(number, _)| number).collect();
         assert!(all == [30] || all == [30, 31] || all == [31], "{all:?}");
