@@ -3,7 +3,11 @@
 //! An ID is the sum of its fields, each shifted to its place, and the time stands above all others. So IDs sort by time whatever
 //! their other fields hold, and a range of time is a range of IDs: from [`Layout::min_id`] to [`Layout::max_id`].
 
+mod field;
 mod parse;
+
+pub use field::Field;
+pub(crate) use field::check_value;
 
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::id::{Id, Parts};
@@ -43,52 +47,6 @@ pub(crate) const RESERVED: &[&str] = &[
     "time",
     "window",
 ];
-
-/// One field under the time: a node field, or the sequence.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Field {
-    name: String,
-    bits: u32,
-    shift: u32,
-}
-
-impl Field {
-    /// The name: `[a-z][a-z0-9_]*`, at most 32 characters.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The width, at least 1.
-    pub fn bits(&self) -> u32 {
-        self.bits
-    }
-
-    /// Returns how far the field is shifted to the left in the ID.
-    pub fn shift(&self) -> u32 {
-        self.shift
-    }
-
-    /// The largest value, `2^bits - 1`.
-    pub fn max(&self) -> u64 {
-        (1 << self.bits) - 1
-    }
-
-    /// The field's value in an ID of its layout.
-    ///
-    /// # Example
-    /// ```
-    /// let layout = frazil::Layout::parse("twitter")?;
-    /// assert_eq!(layout.node_field("worker")?.of("1541815603606036480".parse()?), 26);
-    /// # Ok::<(), frazil::Error>(())
-    /// ```
-    pub fn of(&self, id: Id) -> u64 {
-        self.get(id.get() as u64)
-    }
-
-    fn get(&self, bits: u64) -> u64 {
-        (bits >> self.shift) & self.max()
-    }
-}
 
 /// A layout: the fields of an ID, the length of a tick, and the epoch.
 ///
@@ -410,17 +368,6 @@ impl Layout {
         let bits = self.node_bits_of(node);
         self.0.node_fields.iter().map(|field| field.get(bits)).collect()
     }
-}
-
-/// Refuses a value that does not fit its field.
-pub(crate) fn check_value(field: &Field, value: u64) -> Result<u64> {
-    if value <= field.max() {
-        return Ok(value);
-    }
-    Err(Error::new(
-        ErrorKind::OutOfRange,
-        format!("{}={value} is out of range: {} bits allow 0 to {}", field.name, field.bits, field.max()),
-    ))
 }
 
 /// The refusal of an ID of another layout, which says so when the ID looks like one that JavaScript rounded.

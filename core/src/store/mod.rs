@@ -3,6 +3,7 @@
 //! A store keeps text under keys and compares it; it understands none of it. What the texts mean, and
 //! who may write which when, is the `lease` module's business.
 
+mod address;
 #[cfg(feature = "etcd")]
 mod etcd;
 #[cfg(unix)]
@@ -42,16 +43,14 @@ mod table;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
 
+pub use address::Address;
 #[cfg(any(feature = "redis", feature = "admin"))]
 pub use pages::Pages;
 #[cfg(feature = "lend")]
 pub(crate) use remote::message;
 pub(crate) use table::{Rest, Row, Rows, Table};
 
-use crate::error::{Error, ErrorKind, Result, shown};
-use crate::nearest::did_you_mean;
-use crate::secret::{self, Secret};
-use std::fmt;
+use crate::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -238,213 +237,6 @@ fn one_by_one(asks: &[Ask<'_>], ask: &mut dyn FnMut(&Ask<'_>) -> Result<Answer>)
     asks.iter().map(answer).collect()
 }
 
-/// A store's address, as the spec names it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Address(Secret);
-
-/// The kinds of store, and how each is named: a word, or the beginning of an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Memory,
-    Local,
-    File,
-    Redis,
-    Sql,
-    Etcd,
-    ZooKeeper,
-    Remote,
-    RemoteByTls,
-}
-
-const KINDS: &[(&str, Kind)] = &[
-    ("local", Kind::Local),
-    ("file:", Kind::File),
-    ("memory", Kind::Memory),
-    ("redis://", Kind::Redis),
-    ("rediss://", Kind::Redis),
-    ("redis+unix://", Kind::Redis),
-    ("postgresql://", Kind::Sql),
-    ("postgres://", Kind::Sql),
-    ("mysql://", Kind::Sql),
-    ("mariadb://", Kind::Sql),
-    ("etcd://", Kind::Etcd),
-    ("etcds://", Kind::Etcd),
-    ("zookeeper://", Kind::ZooKeeper),
-    ("frazil://", Kind::Remote),
-    ("frazils://", Kind::RemoteByTls),
-];
-
-impl Kind {
-    const fn is_built(self) -> bool {
-        match self {
-            Kind::Memory => true,
-            Kind::Local | Kind::File => cfg!(unix),
-            Kind::Redis => cfg!(feature = "redis"),
-            Kind::Sql => cfg!(feature = "sql"),
-            Kind::Etcd => cfg!(feature = "etcd"),
-            Kind::ZooKeeper => cfg!(feature = "zookeeper"),
-            Kind::Remote => cfg!(feature = "frazil-server"),
-            Kind::RemoteByTls => cfg!(all(feature = "frazil-server", feature = "tls")),
-        }
-    }
-}
-
-impl Address {
-    /// Takes `store=`'s value.
-    ///
-    /// # Errors
-    /// `SPEC` for what names no store, `STORE_NOT_BUILT` for one that this build has no client for.
-    pub fn parse(text: &str) -> Result<Self> {
-        let address = Address(Secret::new(text));
-        let kind = address.kind()?;
-        if kind == Kind::File && text.contains("://") {
-            return Err(Error::new(ErrorKind::Spec, format!("store={address} names a folder and a URL: one store is meant here")));
-        }
-        if kind.is_built() {
-            return Ok(address.normal());
-        }
-        let built: Vec<_> = KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name).collect();
-        // Only the scheme is shown: what follows it may be a password.
-        let scheme = text.split(':').next().unwrap_or_default();
-        let mend = match kind {
-            Kind::Local | Kind::File => "local and file: need a Unix system",
-            _ => "in Rust the others are features (stores: all), in C the full library has them, a lean one (`make demo`'s) has not",
-        };
-        let why = format!("store={scheme} is not in this build of frazil, which has: {}; {mend}", built.join(", "));
-        Err(Error::new(ErrorKind::StoreNotBuilt, why))
-    }
-
-    /// One spelling for one folder: a process has one worker for each address.
-    fn normal(self) -> Self {
-        match self.0.expose().strip_prefix("file:") {
-            Some(folder) => {
-                let folder: std::path::PathBuf = std::path::Path::new(folder).components().collect();
-                Address(Secret::new(format!("file:{}", folder.display())))
-            }
-            None => self,
-        }
-    }
-
-    /// The beginnings of the addresses that this build knows.
-    #[cfg(feature = "admin")]
-    pub fn kinds() -> impl Iterator<Item = &'static str> {
-        KINDS.iter().filter(|(_, kind)| kind.is_built()).map(|(name, _)| *name)
-    }
-
-    /// Returns whether the store is on this machine, and answers within milliseconds.
-    pub fn is_near(&self) -> bool {
-        self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
-    }
-
-    /// Returns how many calls go together at most.
-    pub(crate) fn most_together(&self) -> usize {
-        match self.kind() {
-            Ok(Kind::Redis) => 4_000,
-            Ok(Kind::Sql | Kind::Etcd) => 500,
-            Ok(Kind::ZooKeeper | Kind::Remote | Kind::RemoteByTls) => 200,
-            _ => 1,
-        }
-    }
-
-    /// The folder of `file:DIR`, if it is not there yet: a listing must not make it.
-    ///
-    /// # Errors
-    /// `STORE_UNSUITABLE` for a missing folder that would be on a file system that keeps no lease.
-    #[cfg(feature = "admin")]
-    pub fn missing_folder(&self) -> Result<Option<&str>> {
-        let folder = self.0.expose().strip_prefix("file:").filter(|folder| !std::path::Path::new(folder).exists());
-        #[cfg(unix)]
-        folder.map_or(Ok(()), |folder| file::check_place(folder.as_ref()))?;
-        Ok(folder)
-    }
-
-    /// The place of the records, if they end with this process, the container or the machine's uptime.
-    #[cfg(feature = "admin")]
-    pub fn passing(&self) -> Option<&'static str> {
-        match self.kind().ok()? {
-            Kind::Memory => Some("memory, which ends with this process"),
-            #[cfg(unix)]
-            Kind::Local => file::passing(&file::local_dir().ok()?),
-            #[cfg(unix)]
-            Kind::File => file::passing(self.0.expose()["file:".len()..].as_ref()),
-            _ => None,
-        }
-    }
-
-    /// Returns whether the store is this process's own.
-    pub(crate) fn is_memory(&self) -> bool {
-        self.kind().is_ok_and(|kind| kind == Kind::Memory)
-    }
-
-    /// Returns whether it is a store that a server lends.
-    #[cfg(feature = "lend")]
-    pub(crate) fn is_remote(&self) -> bool {
-        self.kind().is_ok_and(|kind| matches!(kind, Kind::Remote | Kind::RemoteByTls))
-    }
-
-    /// Returns whether the store may forget what it has acknowledged, as far as its address tells.
-    pub(crate) fn forgets(&self) -> bool {
-        self.kind().is_ok_and(|kind| kind == Kind::Redis)
-    }
-
-    /// Returns whether the store surely tells the time: a lent one may have no clock.
-    pub(crate) fn has_clock(&self) -> bool {
-        !self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Etcd | Kind::ZooKeeper | Kind::Remote | Kind::RemoteByTls))
-    }
-
-    fn kind(&self) -> Result<Kind> {
-        let text = self.0.expose();
-        let is_url = text.starts_with("file://");
-        let named = |name: &str| if name.ends_with([':', '/']) { text.starts_with(name) && !is_url } else { text == name };
-        KINDS.iter().find(|(name, _)| named(name)).map(|(_, kind)| *kind).ok_or_else(|| unknown(text))
-    }
-
-    /// Connects to look: nothing is made or written, whatever is missing. `None` where the folder or the table is not there.
-    ///
-    /// # Errors
-    /// As [`connect`](Address::connect).
-    #[cfg(feature = "admin")]
-    pub fn look(&self, timeout: Duration) -> Result<Option<Box<dyn Store>>> {
-        match self.kind()? {
-            #[cfg(unix)]
-            Kind::Local => file::look_local(timeout),
-            #[cfg(unix)]
-            Kind::File => file::look(self.0.expose()["file:".len()..].as_ref(), timeout),
-            #[cfg(feature = "sql")]
-            Kind::Sql => sql::look(self.0.expose(), timeout),
-            _ => self.connect(timeout).map(Some),
-        }
-    }
-
-    /// Connects; every call then takes at most `timeout`.
-    ///
-    /// # Errors
-    /// `STORE_*`, naming the address without its credentials.
-    #[cfg_attr(not(unix), allow(unused_variables, reason = "memory may be all that is left"))]
-    pub fn connect(&self, timeout: Duration) -> Result<Box<dyn Store>> {
-        let text = self.0.expose();
-        match self.kind()? {
-            Kind::Memory => memory::connect(),
-            #[cfg(unix)]
-            Kind::Local => file::connect_local(timeout),
-            #[cfg(unix)]
-            Kind::File => file::connect(text["file:".len()..].as_ref(), true, timeout),
-            #[cfg(feature = "redis")]
-            Kind::Redis => redis::connect(text, timeout),
-            #[cfg(feature = "sql")]
-            Kind::Sql => sql::connect(text, timeout),
-            #[cfg(feature = "etcd")]
-            Kind::Etcd => etcd::connect(text, timeout),
-            #[cfg(feature = "zookeeper")]
-            Kind::ZooKeeper => zookeeper::connect(text, timeout),
-            #[cfg(feature = "frazil-server")]
-            Kind::Remote | Kind::RemoteByTls => remote::connect(text, timeout),
-            #[allow(unreachable_patterns, reason = "with every feature on, no kind is left")]
-            _ => Err(Error::new(ErrorKind::StoreNotBuilt, format!("store={self} is not in this build of frazil"))),
-        }
-    }
-}
-
 /// The first column of a query at the URL of a database, each value as text, until one of the functions ends it.
 ///
 /// # Errors
@@ -455,64 +247,9 @@ pub fn column(url: &str, query: &str, stop: &dyn Fn() -> bool, take: &mut dyn Fn
     return sql::column(url, query, stop, take);
     #[cfg(not(feature = "sql"))]
     {
+        use crate::error::{Error, ErrorKind};
         let _ = (query, stop, take);
-        let why = format!("source={} needs the feature sql, which is not in this build of frazil", secret::address(url));
-        Err(Error::new(ErrorKind::StoreNotBuilt, why))
-    }
-}
-
-/// Refuses a text that names no store, and suggests what was meant. It may hold a password, so only its scheme is shown.
-fn unknown(text: &str) -> Error {
-    let scheme = text.split(':').next().unwrap_or_default();
-    let folder = text.strip_prefix("file://").unwrap_or(text);
-    let given = match text {
-        _ if !folder.contains(['@', ':']) => shown(text),
-        _ if text.contains("://") => shown(scheme),
-        _ => "...".to_owned(),
-    };
-    let driver = KINDS.iter().find(|(name, _)| name.ends_with("://") && names_driver(text, name));
-    let meant = match (scheme, driver) {
-        _ if folder.starts_with('/') && !folder.contains('@') => format!(": write store=file:{folder}"),
-        (_, Some((name, _))) => format!(": that is another library's way to name its driver: write {name}..."),
-        ("sqlite", _) => ": write store=local, or store=file:DIR".to_owned(),
-        ("http" | "https", _) => ": write etcd[s]://HOST:PORT for etcd, frazil[s]://HOST:PORT for a frazil-server".to_owned(),
-        _ if folder.starts_with(['.', '~']) => ": write store=file:DIR, with the folder's whole path".to_owned(),
-        _ => did_you_mean(scheme, KINDS.iter().map(|(name, _)| name.trim_end_matches([':', '/']))),
-    };
-    let why = format!(
-        "store={given} is none of: local, file:DIR, memory, redis[s]://, postgresql://, mysql://, etcd[s]://, zookeeper://, frazil[s]://{meant}"
-    );
-    Error::new(ErrorKind::Spec, why)
-}
-
-/// Returns whether a URL is one of these with a driver in its scheme: SQLAlchemy's `postgresql+psycopg://`, `jdbc:postgresql://`.
-fn names_driver(text: &str, name: &str) -> bool {
-    let (Some(base), Some((scheme, _))) = (name.strip_suffix("://"), text.split_once("://")) else { return false };
-    let scheme = scheme.to_ascii_lowercase();
-    scheme.split_once('+').is_some_and(|(before, _)| before == base) || scheme.strip_prefix("jdbc:") == Some(base)
-}
-
-impl fmt::Display for Address {
-    /// Without what may be a secret.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&secret::address(self.0.expose()))
-    }
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-#[cfg(all(test, not(loom), feature = "stores"))]
-mod tests {
-    use super::Address;
-
-    #[test]
-    fn which_stores_have_a_clock() {
-        let has_clock = |store: &str| Address::parse(store).unwrap().has_clock();
-        assert!(["local", "file:/x", "redis://h", "rediss://h", "postgresql://h/d", "mysql://h/d"].into_iter().all(has_clock));
-        assert!(!["memory", "etcd://h", "etcds://h", "zookeeper://h", "frazil://h", "frazils://h"].into_iter().any(has_clock));
+        let source = crate::secret::address(url);
+        Err(Error::new(ErrorKind::StoreNotBuilt, format!("source={source} needs the feature sql, which is not in this build of frazil")))
     }
 }

@@ -1,6 +1,5 @@
 //! Other systems' tables of ranges, in the SQL stores: a row for each tag, and in it how far its numbers are handed out.
 
-use super::Address;
 use crate::error::Result;
 use std::fmt;
 use std::time::Duration;
@@ -79,25 +78,4 @@ pub(crate) trait Rows: Send {
     /// # Errors
     /// `STORE_*`, naming the address: the outcome is not known.
     fn advance(&mut self, tag: &str, from: &Row, max_id: i64) -> Result<bool>;
-}
-
-impl Address {
-    /// Returns whether the store has tables.
-    pub(crate) fn has_tables(&self) -> bool {
-        self.kind().is_ok_and(|kind| kind == super::Kind::Sql)
-    }
-
-    /// Connects to a table of a SQL store.
-    ///
-    /// # Errors
-    /// `STORE_*`, naming the address without its credentials.
-    pub(crate) fn connect_table(&self, table: Table, timeout: Duration) -> Result<Box<dyn Rows>> {
-        #[cfg(feature = "sql")]
-        return super::sql::connect_table(self.0.expose(), table, timeout);
-        #[cfg(not(feature = "sql"))]
-        {
-            let why = format!("table={}: store={self} is not in this build of frazil ({timeout:?})", table.name());
-            Err(crate::error::Error::new(crate::error::ErrorKind::StoreNotBuilt, why))
-        }
-    }
 }

@@ -10,7 +10,8 @@ mod hostile;
 mod origins;
 
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
-use super::{FileStore, Lock, Taken, connect, folder, record};
+use super::lock::{Lock, Taken};
+use super::{FileStore, connect, folder, record};
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
