@@ -89,7 +89,7 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
     };
     let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
     let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string(), None))
+    Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string().into(), None))
 }
 
 #[cfg(all(test, not(loom)))]

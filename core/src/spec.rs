@@ -85,6 +85,8 @@ impl Spec {
                 )));
             }
         }
+        // A program may have thousands of generators, and each keeps its spec.
+        spec.pairs.shrink_to_fit();
         Ok(spec)
     }
 

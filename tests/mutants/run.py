@@ -65,11 +65,11 @@ MUTANTS = [
     ),
     (
         "a bound is used before it is confirmed",
-        "            State::Extend(extending) => Do::Swap(extending.swap.clone()),\n",
+        "            State::Extend(extending) => Do::Swap(Arc::clone(&extending.swap)),\n",
         (
             "            State::Extend(extending) => {\n"
             "                self.held.iter_mut().for_each(|held| held.grant.bound = extending.bound);\n"
-            "                Do::Swap(extending.swap.clone())\n"
+            "                Do::Swap(Arc::clone(&extending.swap))\n"
             "            }\n"
         ),
     ),

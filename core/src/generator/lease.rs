@@ -37,13 +37,19 @@ pub(crate) struct Lease {
     /// The bits that the node fields have in every ID.
     pub(crate) node_bits: u64,
     pub(crate) node: u64,
-    /// The next stamp to be issued.
-    next: CachePadded<AtomicU64>,
-    gate: CachePadded<Gate>,
-    /// Counts the stamps below `next` that were not issued (`tally.rs`); written once a tick.
-    tally: CachePadded<Tally>,
+    gate: Gate,
     /// The lease that this one replaced, owned.
     before: *mut Lease,
+    /// Apart from the rest, which every call reads, and which changes once a tick.
+    stamps: CachePadded<Stamps>,
+}
+
+/// The part of a lease that changes with every call.
+struct Stamps {
+    /// The next stamp to be issued.
+    next: AtomicU64,
+    /// Counts the stamps below `next` that were not issued (`tally.rs`); written once a tick.
+    tally: Tally,
 }
 
 // SAFETY: `before` is written once, before the lease is shared, and followed only by the pointer's
@@ -96,10 +102,9 @@ impl Lease {
             bound: AtomicU64::new(bound.min(LAST)),
             recalls: AtomicU64::new(0),
         };
-        let next = CachePadded::new(AtomicU64::new(first));
+        let stamps = CachePadded::new(Stamps { next: AtomicU64::new(first), tally: Tally::new(first) });
         let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
-        let (gate, tally) = (CachePadded::new(gate), CachePadded::new(Tally::new(first)));
-        Lease { process, serial, node, node_bits, next, gate, tally, before: std::ptr::null_mut() }
+        Lease { process, serial, node, node_bits, gate, before: std::ptr::null_mut(), stamps }
     }
 
     /// The fast path: one stamp, if the gate is open for the tick that the clock shows.
@@ -108,7 +113,7 @@ impl Lease {
         if !shows(Validity::from_bits(self.gate.validity.load(Ordering::Acquire))) {
             return None;
         }
-        let stamp = self.next.fetch_add(1, Ordering::AcqRel);
+        let stamp = self.stamps.next.fetch_add(1, Ordering::AcqRel);
         // Checked after the add: whatever happened in between, this stamp is ours alone.
         if stamp <= self.gate.last.load(Ordering::Acquire) {
             return Some(stamp);
@@ -123,12 +128,12 @@ impl Lease {
         if !shows(validity) {
             return None;
         }
-        let mut first = self.next.load(Ordering::Acquire);
+        let mut first = self.stamps.next.load(Ordering::Acquire);
         loop {
             // None are left if the stamp is frozen: it lies above `last`.
             let left = (self.gate.last.load(Ordering::Acquire) + 1).checked_sub(first).filter(|left| *left > 0)?;
             let count = most.min(left);
-            match self.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
+            match self.stamps.next.compare_exchange_weak(first, first + count, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some((Claim { first, count, entered: false }, validity)),
                 Err(next) => first = next,
             }
@@ -138,7 +143,7 @@ impl Lease {
     /// Undoes the claim of a stamp beyond the gate: hands it back, or counts it as skipped.
     #[cold]
     fn undo(&self, stamp: u64) -> Option<u64> {
-        let moving = self.tally.moving();
+        let moving = self.stamps.tally.moving();
         if !self.hand_back(stamp) {
             moving.past(1);
         }
@@ -152,7 +157,7 @@ impl Lease {
     /// Moves the next stamp back to one that is not issued, if nobody claimed after it: so one thread alone
     /// loses no sequence number at the end of a tick.
     fn hand_back(&self, stamp: u64) -> bool {
-        self.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.stamps.next.compare_exchange(stamp + 1, stamp, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// The slow path: up to `most` stamps, none below `floor`, none above `limit` or the bound.
@@ -161,19 +166,19 @@ impl Lease {
     /// that tick now: the claim begins at `start` of the next stamp.
     pub(crate) fn claim(&self, most: u64, floor: u64, limit: u64, start: impl Fn(u64) -> u64) -> Result<Claim, Refused> {
         let limit = limit.min(self.bound());
-        let mut next = self.next.load(Ordering::Acquire);
+        let mut next = self.stamps.next.load(Ordering::Acquire);
         let mut moving = None;
         loop {
             let entered = next <= floor;
             if entered && moving.is_none() {
-                moving = Some(self.tally.moving());
+                moving = Some(self.stamps.tally.moving());
             }
             let first = if entered { floor + start(next) } else { next };
             if first > limit {
                 return Err(if next >= FROZEN { Refused::Frozen } else { Refused::Full(first) });
             }
             let count = most.min(limit - first + 1);
-            match self.next.compare_exchange_weak(next, first + count, Ordering::AcqRel, Ordering::Acquire) {
+            match self.stamps.next.compare_exchange_weak(next, first + count, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     if let Some(moving) = moving {
                         moving.past(first - next);
@@ -213,8 +218,8 @@ impl Lease {
     /// stamp moves too, and stays frozen: the lease that follows starts above it.
     pub(crate) fn raise_from(&self, least: impl Fn(u64) -> u64) -> u64 {
         let raised = |next: u64| least(next & !FROZEN).max((next & !FROZEN) + 1);
-        let moving = self.tally.moving();
-        let before = self.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| Some(next & FROZEN | raised(next)));
+        let moving = self.stamps.tally.moving();
+        let before = self.stamps.next.fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| Some(next & FROZEN | raised(next)));
         let before = before.expect("it always moves");
         moving.past(raised(before) - (before & !FROZEN));
         raised(before)
@@ -241,21 +246,21 @@ impl Lease {
 
     /// The next stamp to be issued; of a frozen lease, the one that would have been.
     pub(crate) fn next(&self) -> u64 {
-        self.next.load(Ordering::Acquire) & !FROZEN
+        self.stamps.next.load(Ordering::Acquire) & !FROZEN
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
-        self.next.load(Ordering::Acquire) >= FROZEN
+        self.stamps.next.load(Ordering::Acquire) >= FROZEN
     }
 
     /// Has the tally take stamps for not issued that a block is about to claim, until [`count`](Lease::count).
     pub(crate) fn set_aside(&self, stamps: u64) {
-        self.tally.set_aside(stamps);
+        self.stamps.tally.set_aside(stamps);
     }
 
     /// Counts stamps that were set aside as issued. Any lease's tally of the same generator and process will do: they are added up.
     pub(crate) fn count(&self, stamps: u64) {
-        self.tally.count(stamps);
+        self.stamps.tally.count(stamps);
     }
 
     /// Moves the bound on.
@@ -271,7 +276,7 @@ impl Lease {
     /// Ends the lease: no call claims from it any more. Returns the stamp that would have been next;
     /// every stamp issued under this lease lies below it. Freezing twice is harmless.
     pub(super) fn freeze(&self) -> u64 {
-        let next = self.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
+        let next = self.stamps.next.fetch_or(FROZEN, Ordering::AcqRel) & !FROZEN;
         // Calls that fail must not run the stamp ahead: the lease that follows starts above it.
         self.close_gate();
         self.recall();
@@ -279,7 +284,7 @@ impl Lease {
     }
 
     fn thaw(&self) {
-        self.next.fetch_and(!FROZEN, Ordering::AcqRel);
+        self.stamps.next.fetch_and(!FROZEN, Ordering::AcqRel);
     }
 }
 
@@ -294,7 +299,7 @@ pub(crate) struct Owner {
     serial: u64,
 }
 
-/// The current lease. Old ones live as long as this, because a slow caller may still read them: half a kilobyte for each number
+/// The current lease. Old ones live as long as this, because a slow caller may still read them: 256 bytes for each number
 /// that was given up, which is one for each `renew()`, fork and lost lease.
 ///
 /// There is no lock: a forked child swaps a lease that it inherited in whatever state it stood.
@@ -368,7 +373,7 @@ impl LeasePointer {
         let (mut lease, mut issued) = (Some(self.get()), 0u64);
         while let Some(of) = lease {
             if of.process == process {
-                issued = issued.wrapping_add(of.tally.issued(|| of.next())?);
+                issued = issued.wrapping_add(of.stamps.tally.issued(|| of.next())?);
             }
             // SAFETY: null, or a lease that was boxed by `new` or `swap` and lives as long as `self`.
             lease = unsafe { of.before.as_ref() };
@@ -421,9 +426,8 @@ impl LeasePointer {
             bound: copied(&of.gate.bound),
             recalls: copied(&of.gate.recalls),
         };
-        let next = CachePadded::new(copied(&of.next));
-        let (gate, tally) = (CachePadded::new(gate), CachePadded::new(of.tally.copy()));
-        let lease = Lease { next, gate, tally, before: std::ptr::null_mut(), ..*of };
+        let stamps = CachePadded::new(Stamps { next: copied(&of.stamps.next), tally: of.stamps.tally.copy() });
+        let lease = Lease { gate, stamps, before: std::ptr::null_mut(), ..*of };
         LeasePointer(AtomicPtr::new(Box::into_raw(Box::new(lease))))
     }
 }
@@ -448,7 +452,7 @@ mod tests {
         assert_eq!(claim(100, tick), Some((32, 69, tick)), "up to the bound");
         let lease = Lease::new(1, 0, 0, 16, 100);
         lease.open_gate(tick, 31);
-        lease.next.fetch_or(FROZEN, Ordering::AcqRel);
+        lease.stamps.next.fetch_or(FROZEN, Ordering::AcqRel);
         assert_eq!(lease.claim_some(1, |_| true), None, "a frozen stamp");
     }
 

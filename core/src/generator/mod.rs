@@ -29,7 +29,6 @@ use crate::layout::Layout;
 use crate::policy::{Policies, Reaction, Start};
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::wait::Wait;
-use crossbeam_utils::CachePadded;
 use lease::Refused;
 use meters::Meters;
 use std::ops::Range;
@@ -48,7 +47,7 @@ pub(crate) struct Generator {
     mark: Mark,
     packing: Packing,
     /// The highest tick that the clock has shown.
-    seen: CachePadded<AtomicU64>,
+    seen: AtomicU64,
     /// The number of ticks that the clock has entered with an ID, for `start=alternate`.
     entered: AtomicU64,
     /// The first stamp of all, before which nothing was issued; `NOT_BEGUN` until a manual clock is set.
@@ -145,7 +144,7 @@ impl Generator {
             clock,
             mark,
             packing,
-            seen: CachePadded::new(AtomicU64::new(now)),
+            seen: AtomicU64::new(now),
             entered: AtomicU64::new(0),
             first,
             passed: AtomicU64::new(0),
@@ -482,7 +481,7 @@ impl Generator {
             lease: self.lease.copy(),
             clock,
             mark,
-            seen: CachePadded::new(copied(&self.seen)),
+            seen: copied(&self.seen),
             entered: copied(&self.entered),
             first: copied(&self.first),
             passed: copied(&self.passed),

@@ -2,11 +2,15 @@
 
 use super::{Field, ID_BITS, Inner, LONGEST_NAME, LONGEST_TICK_MS, Layout, RESERVED};
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::preset;
+use crate::preset::{self, PRESETS};
 use crate::time;
+use once_cell::race::OnceBox;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+
+/// The layouts of the presets: a process may open thousands of generators, and this is one for all of them.
+static OF_PRESETS: [OnceBox<Layout>; PRESETS.len()] = [const { OnceBox::new() }; PRESETS.len()];
 
 impl Layout {
     /// Parses a layout's text or a preset's name.
@@ -16,7 +20,9 @@ impl Layout {
     pub fn parse(text: &str) -> Result<Self> {
         let text = text.trim();
         if !text.contains(':') {
-            return Layout::parse(preset::find(text)?.layout);
+            let preset = preset::find(text)?;
+            let made = OF_PRESETS.iter().zip(PRESETS).find_map(|(made, other)| (other.name == preset.name).then_some(made));
+            return made.expect("it is one of them").get_or_try_init(|| Layout::parse(preset.layout).map(Box::new)).cloned();
         }
         let mut time = None;
         let mut epoch_ms = None;

@@ -11,17 +11,17 @@
 //!   no swap of it can be among others.
 
 use super::connection::Connection;
+use super::contract::Contract;
 use super::protocol::{Do, Reply};
 use crate::error::{ErrorKind, Result};
 use crate::store::{Answer, Ask, Key, Store, Which};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// One call of the store.
 pub(super) struct Call {
     pub(super) lease_task: u64,
-    pub(super) namespace: String,
+    pub(super) contract: Arc<Contract>,
     pub(super) what: Do,
-    pub(super) timeout: Duration,
 }
 
 /// The number of calls that are made together, which follows what the store does in half of the time that a call may take.
@@ -73,7 +73,7 @@ impl Pace {
         self.took_ms = now_ms.saturating_sub(self.asked);
         self.swapped += replies.iter().filter(|reply| matches!(reply, Ok(Reply::Swapped(_)))).count() as u64;
         let is_away = |reply: &Result<Reply>| reply.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreUnreachable);
-        let is_slow = calls.iter().any(|call| u128::from(self.took_ms) > call.timeout.as_millis() / 2);
+        let is_slow = calls.iter().any(|call| u128::from(self.took_ms) > call.contract.call_timeout().as_millis() / 2);
         if is_slow || replies.iter().any(is_away) {
             self.together = (calls.len() / 2).max(1);
         } else if calls.len() == self.together {
@@ -85,7 +85,7 @@ impl Pace {
 
 /// Makes calls, and returns their replies in the same order.
 pub(super) fn make(calls: &[Call], connection: &Connection) -> Vec<Result<Reply>> {
-    let timeout = calls.iter().map(|call| call.timeout).min().unwrap_or_default();
+    let timeout = calls.iter().map(|call| call.contract.call_timeout()).min().unwrap_or_default();
     let is_repeatable = calls.iter().all(|call| matches!(call.what, Do::Release(_) | Do::Note(_)));
     connection.call_all(timeout, is_repeatable, calls.len(), |store| ask(calls, store))
 }
@@ -105,18 +105,19 @@ fn ask(calls: &[Call], store: &mut dyn Store) -> Vec<Result<Reply>> {
 impl Call {
     /// The call as one of several, if it can be: it reads one slot, or writes one that has a record.
     pub(super) fn ask(&self) -> Option<Ask<'_>> {
+        let name = &self.contract.namespace;
         match &self.what {
-            Do::Load(Which::One(node)) => Some(Ask::Load(&self.namespace, *node)),
-            Do::Swap(swap) | Do::Release(swap) if swap.key != Key::Meta && swap.old.is_some() => Some(Ask::Swap(&self.namespace, swap)),
+            Do::Load(Which::One(node)) => Some(Ask::Load(name, *node)),
+            Do::Swap(swap) | Do::Release(swap) if swap.key != Key::Meta && swap.old.is_some() => Some(Ask::Swap(name, swap)),
             _ => None,
         }
     }
 
     fn ask_alone(&self, store: &mut dyn Store) -> Result<Reply> {
         match &self.what {
-            Do::Load(which) => store.load(&self.namespace, which.clone()).map(Reply::Loaded),
-            Do::Swap(swap) | Do::Release(swap) => store.swap(&self.namespace, swap).map(Reply::Swapped),
-            Do::Note(overlap) => overlap.write(store, &self.namespace).map(|()| Reply::Noted),
+            Do::Load(which) => store.load(&self.contract.namespace, which.clone()).map(Reply::Loaded),
+            Do::Swap(swap) | Do::Release(swap) => store.swap(&self.contract.namespace, swap).map(Reply::Swapped),
+            Do::Note(overlap) => overlap.write(store, &self.contract.namespace).map(|()| Reply::Noted),
             Do::Rest(_) => unreachable!("a rest is no call"),
         }
     }

@@ -7,6 +7,7 @@ use crate::layout::Layout;
 use crate::policy::{Policies, Reaction};
 use crate::store::Address;
 use crate::time::show_duration;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The text after the layout where numbers are disposable, before the names of the given fields.
@@ -27,12 +28,12 @@ const LONGEST_CALL_MS: u64 = 5_000;
 pub struct Contract {
     pub(crate) address: Address,
     pub(crate) namespace: String,
-    pub(crate) terms: Terms,
+    pub(crate) terms: Arc<Terms>,
     pub(crate) policies: Policies,
     pub(crate) manual_clock: bool,
     pub(crate) detached: bool,
     /// The spec line, for people.
-    pub(crate) spec: String,
+    pub(crate) spec: Arc<str>,
 }
 
 /// `window` and `renew`, as far as they are given.
@@ -79,7 +80,7 @@ impl Contract {
             true if address.is_near() => UNBOUNDED_AHEAD_NEAR_MS,
             true => UNBOUNDED_AHEAD_MS,
         };
-        let terms = Terms {
+        let terms = Arc::new(Terms {
             layout: layout.clone(),
             purpose: purpose(layout, &fields, disposable),
             candidates: Candidates::new(fields),
@@ -91,11 +92,10 @@ impl Contract {
             lag_ticks: layout.ticks(policies.lag_ms),
             clock: address.has_clock(),
             manual_clock,
-            holder: String::new(),
             nodes: String::new(),
             line: String::new(),
-        };
-        Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: String::new() })
+        });
+        Ok(Contract { address, namespace, terms, policies, manual_clock, detached: false, spec: Arc::default() })
     }
 
     /// Returns how many ticks ahead of the clock this process's IDs may lie, where they need not: an unbounded `ahead`

@@ -13,7 +13,7 @@ pub(super) struct Process {
     pub(super) number: u64,
     pub(super) mark: Mark,
     /// Host and process, for people.
-    pub(super) holder: String,
+    pub(super) holder: Arc<str>,
     pub(super) home: Arc<dyn Home>,
     pub(super) environment: Box<dyn Environment>,
 }
@@ -47,7 +47,7 @@ impl Process {
         Process {
             number: mark.current(),
             mark,
-            holder: format!("{}:{}", host.to_string_lossy(), std::process::id()),
+            holder: format!("{}:{}", host.to_string_lossy(), std::process::id()).into(),
             home,
             environment: Box::new(System { begun: Instant::now() }),
         }

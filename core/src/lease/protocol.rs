@@ -59,6 +59,7 @@ use clocks::Survey;
 use draw::Look;
 use incarnation::Incarnation;
 use slot::{Extending, Held, Taking};
+use std::sync::Arc;
 
 /// The distance of a new incarnation's `since` ahead of the store's clock. The store writes the meta record only before `since`: a
 /// write that arrives later could follow on a loss after `since`.
@@ -73,7 +74,9 @@ const REMEMBERED: usize = 32;
 /// One lease, held or looked for: the *holder*.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Protocol {
-    terms: Terms,
+    terms: Arc<Terms>,
+    /// Host and process, for people.
+    name: Arc<str>,
     random: fastrand::Rng,
     state: State,
     /// Nothing is done before this.
@@ -82,10 +85,10 @@ pub(crate) struct Protocol {
     asked: u64,
     incarnation: Option<Incarnation>,
     /// The incarnation that this holder began, until it is found in the store.
-    begun: Option<Meta>,
+    begun: Option<Box<Meta>>,
     held: Option<Held>,
     /// A loss that nobody has taken notice of yet.
-    loss: Option<Loss>,
+    loss: Option<Box<Loss>>,
     /// The highest bound that was ever confirmed here.
     highest: u64,
     /// The node number that was given up last: another is preferred.
@@ -110,6 +113,7 @@ pub(crate) struct Protocol {
     renewals: u64,
 }
 
+/// Boxed, because a lease that is held has none of it for most of the time.
 #[cfg_attr(test, derive(Clone))]
 enum State {
     /// No slot is wanted.
@@ -117,26 +121,27 @@ enum State {
     /// Looks for a slot.
     Seek,
     /// Writes the meta record: begins an incarnation, or raises W or A.
-    Establish(Swap),
+    Establish(Arc<Swap>),
     /// Writes a slot's first record.
-    Take(Taking),
+    Take(Box<Taking>),
     /// Holds a slot that is to be extended at `due`.
     Hold { due: u64 },
     /// The store has no clock: holds this machine's against the bounds of others, page by page.
-    Survey(Survey),
+    Survey(Box<Survey>),
     /// Writes a later record.
-    Extend(Extending),
+    Extend(Box<Extending>),
     /// Reads a slot, because the outcome of a write is unknown, or another process wrote.
-    Confirm(Option<Taking>),
+    Confirm(Option<Box<Taking>>),
     /// Writes the last record.
-    Release(Swap),
+    Release(Arc<Swap>),
 }
 
 impl Protocol {
     /// A holder that looks for a slot.
-    pub(crate) fn new(terms: Terms, random: fastrand::Rng) -> Self {
+    pub(crate) fn new(terms: impl Into<Arc<Terms>>, name: impl Into<Arc<str>>, random: fastrand::Rng) -> Self {
         Protocol {
-            terms,
+            terms: terms.into(),
+            name: name.into(),
             random,
             state: State::Seek,
             rest_until: 0,
@@ -167,9 +172,8 @@ impl Protocol {
 
     /// The holder of a machine that was copied while it ran.
     #[cfg(all(test, not(loom)))]
-    pub(super) fn copy(&self, random: fastrand::Rng, holder: String) -> Self {
-        let terms = Terms { holder, ..self.terms.clone() };
-        Protocol { terms, random, ..self.clone() }
+    pub(super) fn copy(&self, random: fastrand::Rng, name: Arc<str>) -> Self {
+        Protocol { name, random, ..self.clone() }
     }
 
     /// Replaces the random source.
@@ -189,7 +193,7 @@ impl Protocol {
 
     /// Host and process, for people.
     pub(crate) fn name(&self) -> &str {
-        &self.terms.holder
+        &self.name
     }
 
     pub(crate) fn renewals(&self) -> u64 {
@@ -208,14 +212,14 @@ impl Protocol {
 
     /// The write that begins a namespace of which an operator says that no ID was ever issued in it.
     #[cfg(feature = "admin")]
-    pub(crate) fn beginning(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
+    pub(crate) fn beginning(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
         Protocol::first(terms, &Loaded { loses_writes: false, ..loaded.clone() })
     }
 
     /// The first write of a process that finds the namespace like this.
     #[cfg(feature = "admin")]
-    pub(crate) fn first(terms: Terms, loaded: &Loaded) -> Result<Option<Swap>> {
-        Protocol::new(terms, fastrand::Rng::new()).establish(loaded)
+    pub(crate) fn first(terms: Arc<Terms>, loaded: &Loaded) -> Result<Option<Swap>> {
+        Protocol::new(terms, "", fastrand::Rng::new()).establish(loaded)
     }
 
     /// Returns whether no slot is wanted.
@@ -243,10 +247,9 @@ impl Protocol {
 
     /// Makes the next renewal due now, because a caller waits for it.
     pub(crate) fn hurry(&mut self) {
-        if let State::Hold { due } = &mut self.state
-            && !self.terms.disposable
-        {
-            *due = 0;
+        match &mut self.state {
+            State::Hold { due } if !self.terms.disposable => *due = 0,
+            _ => {}
         }
     }
 
@@ -270,9 +273,9 @@ impl Protocol {
             token: held.grant.token,
             version: held.version + 1,
             bound: next.max(held.grant.first).saturating_sub(1),
-            holder: self.terms.holder.clone(),
+            holder: self.name.to_string(),
         };
-        self.state = State::Release(incarnation.swap(Key::Slot(held.grant.node), held.text, slot.to_string()));
+        self.state = State::Release(Arc::new(incarnation.swap(Key::Slot(held.grant.node), held.text, slot.to_string())));
     }
 
     /// The next step.
@@ -296,10 +299,10 @@ impl Protocol {
                 (None, Some(held)) => held.grant.node,
                 (None, None) => unreachable!("only what is held or being taken is confirmed"),
             })),
-            State::Establish(swap) => Do::Swap(swap.clone()),
-            State::Release(swap) => Do::Release(swap.clone()),
-            State::Take(taking) => Do::Swap(taking.swap.clone()),
-            State::Extend(extending) => Do::Swap(extending.swap.clone()),
+            State::Establish(swap) => Do::Swap(Arc::clone(swap)),
+            State::Release(swap) => Do::Release(Arc::clone(swap)),
+            State::Take(taking) => Do::Swap(Arc::clone(&taking.swap)),
+            State::Extend(extending) => Do::Swap(Arc::clone(&extending.swap)),
         }
     }
 
@@ -335,7 +338,7 @@ impl Protocol {
             State::Extend(extending) => {
                 if let Some(held) = &mut self.held {
                     held.sent.truncate(REMEMBERED - 1);
-                    held.sent.insert(0, (extending.bound, extending.swap.new));
+                    held.sent.insert(0, (extending.bound, extending.swap.new.clone()));
                 }
                 State::Confirm(None)
             }
@@ -351,7 +354,7 @@ impl Protocol {
             Ok(None) => {}
             Ok(Some(swap)) => {
                 // A slot that was being taken is forgotten: it belongs to the incarnation before.
-                self.state = State::Establish(swap);
+                self.state = State::Establish(Arc::new(swap));
                 return;
             }
             Err(error) => {
@@ -369,7 +372,7 @@ impl Protocol {
             State::Confirm(Some(taking)) => {
                 let found = loaded.slots.first().map(|(_, text)| text);
                 if found == Some(&taking.swap.new) && self.incarnation.as_ref().map(|i| &i.text) == taking.swap.meta.as_ref() {
-                    self.took(taking, now);
+                    self.took(*taking, now);
                 } else {
                     self.state = State::Seek;
                 }
@@ -384,7 +387,7 @@ impl Protocol {
                 self.state = State::Confirm(None);
                 Ok(())
             }
-            State::Survey(survey) => self.survey(survey, loaded, now),
+            State::Survey(survey) => self.survey(*survey, loaded, now),
             _ => self.choose(loaded, now),
         };
         if let Err(error) = result {
@@ -405,7 +408,7 @@ impl Protocol {
                     self.rest(now, BREATH_MS);
                 }
             }
-            (State::Take(taking), Swapped::Done) => self.took(taking, now),
+            (State::Take(taking), Swapped::Done) => self.took(*taking, now),
             (State::Take(_), Swapped::Differs) => {
                 self.state = State::Seek;
                 self.lost += 1;
@@ -418,7 +421,7 @@ impl Protocol {
                 let wait_ms = u64::try_from(taking.swap.earliest_ms.saturating_sub(store_ms)).unwrap_or(0);
                 self.out_of_time(store_ms, wait_ms.min(self.terms.renew_ms), now);
             }
-            (State::Extend(extending), Swapped::Done) => self.extended(extending.bound, extending.swap.new, now),
+            (State::Extend(extending), Swapped::Done) => self.extended(extending.bound, extending.swap.new.clone(), now),
             (State::Extend(_), Swapped::Differs) => {
                 self.state = State::Confirm(None);
                 self.rest(now, BREATH_MS);

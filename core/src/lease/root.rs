@@ -42,7 +42,7 @@ fn workers() -> Result<Arc<Workers>> {
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(crate) fn open(contract: &Contract, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
+pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
     // A child that is forked during the call continues with its own workers.
     loop {
         if let Some(shared) = visit::open(&workers()?, contract, wait)? {

@@ -20,7 +20,7 @@ pub(crate) struct SharedGenerator {
     pub(crate) generator: Generator,
     pub(crate) manual_clock: bool,
     /// The spec line with which it was opened first, for people.
-    spec: String,
+    spec: Arc<str>,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
     /// The number of open handles; a leased shared generator that fell to 0 is never used again.
@@ -31,7 +31,7 @@ pub(crate) struct SharedGenerator {
 
 /// The part that only a leased generator has.
 pub(crate) struct Leased {
-    pub(crate) contract: Contract,
+    pub(crate) contract: Arc<Contract>,
     /// The outcome of the worker's last attempt.
     pub(crate) status: ArcSwap<Status>,
     pub(super) home: Arc<dyn Home>,
@@ -93,7 +93,7 @@ pub struct Lease {
 }
 
 impl SharedGenerator {
-    pub(crate) fn new(generator: Generator, manual_clock: bool, spec: String, leased: Option<Leased>) -> Self {
+    pub(crate) fn new(generator: Generator, manual_clock: bool, spec: Arc<str>, leased: Option<Leased>) -> Self {
         SharedGenerator { generator, manual_clock, spec, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
     }
 
@@ -248,7 +248,7 @@ impl SharedGenerator {
 
     /// Returns the counts of this process; zeros where it has not used what it inherited.
     pub(crate) fn all_stats(&self) -> Stats {
-        let (generator, spec) = (&self.generator, self.spec.clone());
+        let (generator, spec) = (&self.generator, self.spec.to_string());
         let seconds = |ms: f64| ms / 1_000.0;
         let (now_ms, counts) = (generator.shown_ms(), generator.meters());
         let mut stats = Stats::new("snowflake", spec);
@@ -322,7 +322,7 @@ impl SharedGenerator {
     /// Copies the state as a forked child, or a copy of the machine, finds it in its memory.
     pub(super) fn copy(&self, home: &Arc<dyn Home>, clock: crate::clock::Clock, mark: fork::Mark) -> Self {
         let leased = self.leased.as_ref().map(|leased| Leased {
-            contract: leased.contract.clone(),
+            contract: Arc::clone(&leased.contract),
             status: ArcSwap::new(leased.status.load_full()),
             home: Arc::clone(home),
             task: leased.task.load(Relaxed).into(),
@@ -330,6 +330,6 @@ impl SharedGenerator {
         let generator = self.generator.copy(clock, mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
         let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
-        SharedGenerator { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: self.spec.clone() }
+        SharedGenerator { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: Arc::clone(&self.spec) }
     }
 }

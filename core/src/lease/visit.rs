@@ -45,10 +45,10 @@ impl Visit {
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
-    pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Self> {
+    pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Self> {
         workers.with(std::slice::from_ref(&contract.address), |worker, state| {
             let number = state.lease_task_for(contract, &workers.process);
-            Visit::new(workers, worker, state, number, Wish::Open(Box::new(contract.clone())), wait)
+            Visit::new(workers, worker, state, number, Wish::Open(Arc::clone(contract)), wait)
         })
     }
 
@@ -94,7 +94,7 @@ impl Visit {
     }
 
     /// Visits each lease task that nobody has open any more, until its number is released.
-    fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Contract)> {
+    fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Arc<Contract>)> {
         let mut visits = Vec::new();
         for worker in locked(&workers.map).values() {
             let mut state = worker.lock();
@@ -102,7 +102,7 @@ impl Visit {
                 .lease_tasks
                 .iter()
                 .filter(|lease_task| !lease_task.is_open())
-                .map(|lease_task| (lease_task.number, lease_task.contract.clone()))
+                .map(|lease_task| (lease_task.number, Arc::clone(&lease_task.contract)))
                 .collect();
             let visit = |(number, contract)| (Visit::new(workers, worker, &mut state, number, Wish::Leave, wait), contract);
             visits.extend(left.into_iter().map(visit));
@@ -272,7 +272,7 @@ fn is_held(reason: &Error) -> bool {
 ///
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
-pub(super) fn open(workers: &Arc<Workers>, contract: &Contract, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
+pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
     let patience = Patience::new(wait, contract.open_patience());
     loop {
         match Visit::open(workers, contract, wait)?.answer(&patience, contract)? {
@@ -340,7 +340,7 @@ pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
     Visit::leave_all(workers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
 }
 
-fn contract_of(shared: &SharedGenerator) -> &Contract {
+fn contract_of(shared: &SharedGenerator) -> &Arc<Contract> {
     &shared.leased.as_ref().expect("only a leased number has a worker").contract
 }
 

@@ -196,7 +196,7 @@ impl State {
     }
 
     /// The lease task of a lease that a spec may share, or a new one.
-    pub(super) fn lease_task_for(&mut self, contract: &Contract, process: &Process) -> u64 {
+    pub(super) fn lease_task_for(&mut self, contract: &Arc<Contract>, process: &Process) -> u64 {
         match self.lease_tasks.serving(contract) {
             Some(lease_task) => lease_task.number,
             None => self.add(contract, process, None),
@@ -207,9 +207,9 @@ impl State {
         self.lease_tasks.get(number).expect("a lease task stays while somebody looks at it")
     }
 
-    pub(super) fn add(&mut self, contract: &Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> u64 {
+    pub(super) fn add(&mut self, contract: &Arc<Contract>, process: &Process, shared: Option<Arc<SharedGenerator>>) -> u64 {
         let number = self.number();
-        let lease_task = LeaseTask::new(number, contract.clone(), process, shared);
+        let lease_task = LeaseTask::new(number, Arc::clone(contract), process, shared);
         self.lease_tasks.add(lease_task, process.environment.mono_ms()).number
     }
 
@@ -275,8 +275,7 @@ impl State {
                 }
                 Step::Rest(until) => self.lease_tasks.call(number, until.max(now_ms + 1)),
                 Step::Ask(what) => {
-                    let (namespace, timeout) = (lease_task.contract.namespace.clone(), lease_task.contract.call_timeout());
-                    let call = Call { lease_task: number, namespace, what, timeout };
+                    let call = Call { lease_task: number, contract: Arc::clone(&lease_task.contract), what };
                     if !calls.is_empty() && (call.ask().is_none() || calls.len() >= company) {
                         // It is made next: a step that is repeated is the same.
                         self.lease_tasks.call(number, turn.due);

@@ -13,13 +13,14 @@ use crate::preset::{self, STANDARD};
 use crate::store::Address;
 use crate::text::{is_number, shown_number};
 use crate::time;
+use std::sync::Arc;
 
 /// The source of a generator's node number.
 pub enum Source {
     /// Given in the spec.
     Fixed(u64),
     /// Leased from a store.
-    Leased(Box<Contract>),
+    Leased(Arc<Contract>),
 }
 
 /// A spec understood: everything that `open` needs, checked.
@@ -112,7 +113,7 @@ impl Spec {
             Some(name) => {
                 return Err(spec_error(format!("layout={} has no fields: a preset is named by the first word alone", shown(name))));
             }
-            None => Layout::parse(preset.layout)?,
+            None => Layout::parse(preset.name)?,
         };
         Ok(match self.value("epoch")? {
             Some(epoch) => (layout.with_epoch(time::parse_epoch(&epoch)?), preset),
@@ -202,9 +203,10 @@ impl Spec {
         let fields = self.given(layout)?.into_iter().zip(layout.node_fields()).map(|(value, field)| (value, field.bits())).collect();
         let mut contract = Contract::new(address, namespace, layout, fields, disposable, times, policies, manual_clock)?;
         // A variable is named as it was given: what it holds may be a secret.
-        contract.terms.nodes = nodes_command(&self.shown("store"), &contract.namespace);
-        contract.terms.line = self.without(&["store", "namespace"]).to_string();
-        Ok(Source::Leased(Box::new(Contract { detached, spec: self.to_string(), ..contract })))
+        let terms = Arc::make_mut(&mut contract.terms);
+        terms.nodes = nodes_command(&self.shown("store"), &contract.namespace);
+        terms.line = self.without(&["store", "namespace"]).to_string();
+        Ok(Source::Leased(Arc::new(Contract { detached, spec: self.to_string().into(), ..contract })))
     }
 
     fn fixed(&self, layout: &Layout) -> Result<Source> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The purpose of a waiting call.
 pub(in crate::lease) enum Wish {
     /// A handle.
-    Open(Box<Contract>),
+    Open(Arc<Contract>),
     /// That the shared generator's lease has room.
     Room(Arc<SharedGenerator>),
     /// That the number was given up for another.

@@ -43,9 +43,9 @@ impl LeaseTask {
             Stage::Leaving => Stage::Leaving,
         };
         LeaseTask {
-            contract: self.contract.clone(),
+            contract: Arc::clone(&self.contract),
             note: self.note.clone(),
-            protocol: self.protocol.copy(process.environment.random(), process.holder.clone()),
+            protocol: self.protocol.copy(process.environment.random(), Arc::clone(&process.holder)),
             stage,
             left_by: Weak::new(),
             visits: 0,

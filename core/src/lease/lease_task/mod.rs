@@ -48,7 +48,7 @@ const LOOK_MS: u64 = 1_000;
 pub(super) struct LeaseTask {
     /// The number by which calls find it: no other task of the worker has had it. Not the node number.
     pub(super) number: u64,
-    pub(super) contract: Contract,
+    pub(super) contract: Arc<Contract>,
     protocol: Protocol,
     stage: Stage,
     /// The shared generator whose number is being released: a caller that closed it and comes back finds this lease task by it.
@@ -117,19 +117,17 @@ pub(super) enum Step {
 }
 
 impl LeaseTask {
-    pub(super) fn new(number: u64, contract: Contract, process: &Process, shared: Option<Arc<SharedGenerator>>) -> Self {
+    pub(super) fn new(number: u64, contract: Arc<Contract>, process: &Process, shared: Option<Arc<SharedGenerator>>) -> Self {
         if let Some(leased) = shared.as_ref().and_then(|shared| shared.leased.as_ref()) {
             leased.task.store(number, Relaxed);
         }
-        let mut terms = contract.terms.clone();
-        terms.holder = process.holder.clone();
         if let Some(inherited) = shared.as_ref().filter(|shared| !shared.generator.same_process()) {
             inherited.begin_anew();
         }
         LeaseTask {
             number,
+            protocol: Protocol::new(Arc::clone(&contract.terms), Arc::clone(&process.holder), process.environment.random()),
             contract,
-            protocol: Protocol::new(terms, process.environment.random()),
             stage: shared.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
             visits: 0,
@@ -412,8 +410,8 @@ impl LeaseTask {
                 let (generator, owner) = Generator::leased(layout.clone(), self.contract.policies, clock, lease, seen, process.mark);
                 let status = ArcSwap::from_pointee(Status { left: grant.left, trouble: None, counts: self.counts });
                 let home = Arc::clone(&process.home);
-                let leased = Leased { contract: self.contract.clone(), status, home, task: self.number.into() };
-                let shared = Arc::new(SharedGenerator::new(generator, manual, self.contract.spec.clone(), Some(leased)));
+                let leased = Leased { contract: Arc::clone(&self.contract), status, home, task: self.number.into() };
+                let shared = Arc::new(SharedGenerator::new(generator, manual, Arc::clone(&self.contract.spec), Some(leased)));
                 stats::register(Arc::downgrade(&shared) as _);
                 (shared, owner, true)
             }

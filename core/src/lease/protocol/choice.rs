@@ -111,7 +111,7 @@ impl Protocol {
     fn take(&mut self, node: u64, records: &Records<'_>, now: Now) -> Result<()> {
         self.watch = None;
         let taking = self.taking(node, records.slots.get(&node).map(|(slot, text)| (slot, text.as_str())), now)?;
-        self.state = State::Take(taking);
+        self.state = State::Take(Box::new(taking));
         Ok(())
     }
 

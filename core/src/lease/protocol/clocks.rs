@@ -62,7 +62,7 @@ impl Protocol {
         } else {
             survey = Survey::default();
         }
-        self.state = State::Survey(survey);
+        self.state = State::Survey(Box::new(survey));
         Ok(false)
     }
 
@@ -71,10 +71,10 @@ impl Protocol {
         let acquitted = self.acquits(&mut survey, loaded, now);
         // A page that leads back would never end.
         if let Some(next) = loaded.next.filter(|next| !acquitted && *next > survey.next) {
-            self.state = State::Survey(Survey { next, ..survey });
+            self.state = State::Survey(Box::new(Survey { next, ..survey }));
             return Ok(());
         }
-        self.state = State::Survey(Survey::default());
+        self.state = State::Survey(Box::default());
         if acquitted || self.judge(&survey, now)? {
             self.clear = Some((now.tick, now.mono_ms));
             self.state = if self.held.is_some() { self.extension(now) } else { State::Seek };

@@ -86,7 +86,7 @@ impl Protocol {
         let meta = Meta { nonce, server: loaded.server.clone(), since_ms, window_ms, allowance_ms, layout: self.terms.purpose.clone() };
         let latest_ms = if since_ms == 0 { i64::MAX } else { since_ms };
         let swap = Swap::of_meta(loaded.server.clone(), loaded.meta.clone(), meta.to_string(), latest_ms);
-        self.begun = Some(meta);
+        self.begun = Some(Box::new(meta));
         swap
     }
 
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_bound_ends_with_its_tick() {
         let terms = Terms::of_a_test("time:31@1h node:2 sequence:4 epoch:2025-01-01", false);
-        let protocol = Protocol::new(terms, fastrand::Rng::with_seed(1));
+        let protocol = Protocol::new(terms, "test:1", fastrand::Rng::with_seed(1));
         let (epoch_ms, hour_ms) = (1_735_689_600_000, 3_600_000);
         // The first and the last stamp of tick 5.
         assert_eq!([5 << 4, (5 << 4) + 15].map(|bound| protocol.end_ms(bound)), [epoch_ms + 6 * hour_ms; 2]);

@@ -73,7 +73,7 @@ impl Protocol {
         // The next process's IDs may begin earlier, by its lag and its clock's error.
         let early = self.terms.lag_ticks + layout.ticks(CLOCK_ERROR_MS as u64);
         let from = grant.first.max(held.stood.saturating_sub(early) << layout.sequence().bits());
-        self.loss = Some(Loss { node: grant.node, token: grant.token, by, from, orderly });
+        self.loss = Some(Box::new(Loss { node: grant.node, token: grant.token, by, from, orderly }));
         self.avoided = Some(grant.node).filter(|_| self.terms.candidates.count() > 1);
     }
 
@@ -90,6 +90,6 @@ impl Protocol {
 
     /// The last loss, once.
     pub(crate) fn take_loss(&mut self) -> Option<Loss> {
-        self.loss.take()
+        self.loss.take().map(|loss| *loss)
     }
 }

@@ -32,12 +32,12 @@
 //! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
 
 use super::super::record::{CLOCK_ERROR_MS, Slot, Tenure};
-use super::clocks::Survey;
 use super::incarnation::changed;
 use super::{BEGINNING_MS, Grant, Now, PARTS, Protocol, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Key, Loaded, Swap};
 use crate::time::show_instant;
+use std::sync::Arc;
 
 /// The bound of a disposable number, which nobody uses again.
 const UNBOUNDED: u64 = i64::MAX as u64;
@@ -46,14 +46,14 @@ const FIRST_VERSIONS: u64 = 1 << 48;
 
 #[derive(Clone)]
 pub(super) struct Taking {
-    pub(super) swap: Swap,
+    pub(super) swap: Arc<Swap>,
     pub(super) key: u64,
     pub(super) grant: Grant,
 }
 
 #[derive(Clone)]
 pub(super) struct Extending {
-    pub(super) swap: Swap,
+    pub(super) swap: Arc<Swap>,
     pub(super) bound: u64,
 }
 
@@ -130,21 +130,19 @@ impl Protocol {
         let passed_ms = old.filter(|(slot, _)| slot.tenure == Tenure::Held).map_or(i64::MIN, |(slot, _)| self.end_ms(slot.bound));
         let token = self.random.u64(..);
         let version = version_after(old.map(|(slot, _)| slot), &mut self.random);
-        let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.terms.holder.clone() };
+        let record = Slot { tenure: Tenure::Held, token, version, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(Key::Slot(node), old.map(|(_, text)| text.to_owned()), record.to_string());
         // Nothing is confirmed before the floor: should this incarnation be lost too, an owner that goes
         // on from a record before both losses is not yet followed by anyone (see `extension`).
         swap.earliest_ms = cap_ms.max(passed_ms).max(incarnation.meta.begins_ms().unwrap_or(i64::MIN));
-        Ok(Taking { swap, key: node, grant: Grant { node, token, first, bound, left: None } })
+        Ok(Taking { swap: Arc::new(swap), key: node, grant: Grant { node, token, first, bound, left: None } })
     }
 
     /// Takes the next disposable number: one counter for all that have the same fields given.
     pub(super) fn count(&mut self, loaded: &Loaded, now: Now) -> Result<()> {
         let (key, candidates) = (self.terms.candidates.nth(0), self.terms.candidates.count());
-        let old = match loaded.slots.iter().find(|(node, _)| *node == key) {
-            None => None,
-            Some((_, text)) => Some((Slot::parse(key, text)?, text)),
-        };
+        let found = loaded.slots.iter().find(|(node, _)| *node == key);
+        let old = found.map(|(_, text)| Slot::parse(key, text).map(|slot| (slot, text))).transpose()?;
         let spent = old.as_ref().map_or(0, |(slot, _)| slot.bound);
         if spent >= candidates {
             let why = format!("all {candidates} disposable node numbers that the spec allows are spent");
@@ -156,27 +154,24 @@ impl Protocol {
         }
         let token = self.random.u64(..);
         let version = version_after(old.as_ref().map(|(slot, _)| slot), &mut self.random);
-        let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.terms.holder.clone() };
+        let record = Slot { tenure: Tenure::Count, token, version, bound: spent + 1, holder: self.name.to_string() };
         let swap = incarnation.swap(Key::Slot(key), old.map(|(_, text)| text.clone()), record.to_string());
         let first = now.tick.saturating_sub(self.terms.lag_ticks) << self.terms.layout.sequence().bits();
         let node = self.terms.candidates.nth(spent);
         let grant = Grant { node, token, first, bound: UNBOUNDED, left: Some(candidates - spent - 1) };
-        self.state = State::Take(Taking { swap, key, grant });
+        self.state = State::Take(Box::new(Taking { swap: Arc::new(swap), key, grant }));
         Ok(())
     }
 
     pub(super) fn took(&mut self, taking: Taking, now: Now) {
         let version = Slot::parse(taking.key, &taking.swap.new).expect("written by `taking`").version;
-        self.trouble = None;
-        self.watch = None;
-        self.avoided = None;
-        self.is_full = false;
+        (self.trouble, self.watch, self.avoided, self.is_full) = (None, None, None, false);
         (self.look, self.lost, self.clear) = (None, 0, None);
         self.highest = self.highest.max(taking.grant.bound);
         self.held = Some(Held {
             grant: taking.grant,
             version,
-            text: Some(taking.swap.new),
+            text: Some(taking.swap.new.clone()),
             shaken: false,
             margin_ms: 2 * CLOCK_ERROR_MS,
             sent: Vec::new(),
@@ -196,7 +191,7 @@ impl Protocol {
 
     /// Returns the step that comes before the bound is moved on.
     pub(super) fn renewal(&self, now: Now) -> State {
-        if self.clock_jumped(now) { State::Survey(Survey::default()) } else { self.extension(now) }
+        if self.clock_jumped(now) { State::Survey(Box::default()) } else { self.extension(now) }
     }
 
     /// The write that moves the bound on.
@@ -208,14 +203,14 @@ impl Protocol {
         let bound = (bound_tick << bits | self.terms.layout.sequence().max()).max(held.grant.bound);
         let cap_ms = if bound > held.grant.bound { self.cap_ms(bound_tick) } else { i64::MIN };
         let record =
-            Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.terms.holder.clone() };
+            Slot { tenure: Tenure::Held, token: held.grant.token, version: held.version + 1, bound, holder: self.name.to_string() };
         let mut swap = incarnation.swap(Key::Slot(held.grant.node), held.text.clone(), record.to_string());
         swap.earliest_ms = cap_ms;
         if held.shaken {
             let floor_ms = incarnation.meta.begins_ms().unwrap_or(i64::MAX);
             swap.latest_ms = self.end_ms(held.grant.bound).min(floor_ms) - held.margin_ms;
         }
-        State::Extend(Extending { swap, bound })
+        State::Extend(Box::new(Extending { swap: Arc::new(swap), bound }))
     }
 
     pub(super) fn extended(&mut self, bound: u64, text: String, now: Now) {
@@ -243,7 +238,7 @@ impl Protocol {
         let node = held.grant.node;
         let found = loaded.slots.iter().find(|(slot, _)| *slot == node).map(|(_, text)| text);
         if held.shaken {
-            let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.terms.holder, text));
+            let forgotten = loaded.time_ms.is_some() && found.is_none_or(|text| held.precedes(&self.name, text));
             if !forgotten {
                 self.state = self.lose(loaded, now);
                 return;
@@ -283,14 +278,14 @@ mod tests {
             let record = format!("1 {tenure} token=7 version={} bound=1 holder=x:1", u64::MAX - 1);
             let slots = (0..4).map(|node| (node, record.clone())).collect();
             let mut loaded = Loaded { time_ms: Some(1_735_689_600_000), slots, ..Loaded::default() };
-            let mut protocol = Protocol::new(terms, fastrand::Rng::with_seed(1));
+            let mut protocol = Protocol::new(terms, "test:1", fastrand::Rng::with_seed(1));
             for second in 0..10 {
                 let now = Now { tick: 1_000 * second, mono_ms: 1_000 * second, next: 0 };
                 match protocol.step(now) {
                     Do::Load(_) => protocol.done(Ok(Reply::Loaded(loaded.clone())), now),
                     Do::Swap(swap) => {
                         if swap.key == Key::Meta {
-                            loaded.meta = Some(swap.new);
+                            loaded.meta = Some(swap.new.clone());
                         }
                         protocol.done(Ok(Reply::Swapped(Swapped::Done)), now);
                     }

@@ -5,6 +5,7 @@ use super::super::overlap::Overlap;
 use crate::error::{login_hint, shell_word};
 use crate::layout::Layout;
 use crate::store::{Loaded, Swap, Swapped, Which};
+use std::sync::Arc;
 
 /// The terms of a lease.
 #[derive(Clone, Debug)]
@@ -26,8 +27,6 @@ pub(crate) struct Terms {
     pub(crate) clock: bool,
     /// True if the program sets the time: then no clock is compared with others.
     pub(crate) manual_clock: bool,
-    /// Host and process, for people.
-    pub(crate) holder: String,
     /// The command with which an operator looks at the namespace.
     pub(crate) nodes: String,
     /// The spec line without its store and namespace.
@@ -73,7 +72,6 @@ impl Terms {
             lag_ticks: 0,
             clock: true,
             manual_clock: false,
-            holder: "test:1".to_owned(),
             nodes: nodes_command("file:/a", "default"),
             line: "standard".to_owned(),
             layout,
@@ -96,12 +94,12 @@ pub(crate) struct Now {
 #[derive(Clone, Debug)]
 pub(crate) enum Do {
     Load(Which),
-    Swap(Swap),
+    Swap(Arc<Swap>),
     /// A write that may be sent twice: it gives the slot back.
     ///
     /// It compares the whole record, whose token and version no other record of the slot has. So the second one changes nothing
     /// where the first was done, and can free nobody else's number where another has taken it since.
-    Release(Swap),
+    Release(Arc<Swap>),
     /// A note for operators, beside the namespace.
     Note(Overlap),
     /// Nothing before this instant of the clock that only goes forward.

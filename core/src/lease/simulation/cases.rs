@@ -22,13 +22,13 @@ const MINUTES: u64 = 60_000;
 
 const POLITE: Policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
 
-fn contract(node: Option<u64>, bits: u32, policies: Policies) -> Contract {
+fn contract(node: Option<u64>, bits: u32, policies: Policies) -> Arc<Contract> {
     let layout = Layout::parse(&format!("time:41@1ms node:{bits} sequence:4 epoch:2025-01-01")).unwrap();
     let times = Times { window_ms: None, renew_ms: Some(RENEW_MS) };
     let address = Address::parse("memory").unwrap();
     let mut contract = Contract::new(address, "cases".to_owned(), &layout, vec![(node, bits)], false, times, policies, false).unwrap();
-    contract.terms.clock = true;
-    contract
+    Arc::make_mut(&mut contract.terms).clock = true;
+    Arc::new(contract)
 }
 
 /// A store and the time.
@@ -102,7 +102,7 @@ impl Lab {
     }
 
     /// A process with one handle.
-    fn open(&mut self, id: usize, contract: Contract) -> Program {
+    fn open(&mut self, id: usize, contract: Arc<Contract>) -> Program {
         let mut program = Program::new(id, contract, id as u64, 0);
         self.set_clocks(&program);
         program.open(Some(u64::MAX));
@@ -547,11 +547,11 @@ fn many(lab: &mut Lab) -> Program {
 #[test]
 fn a_call_that_fails_those_beside_it_keeps_no_other_lease_from_being_renewed() {
     fn unreadable(what: &Do) -> Option<Error> {
-        let is_it = matches!(what, Do::Load(Which::One(7)) | Do::Swap(Swap { key: Key::Slot(7), .. }));
+        let is_it = matches!(what, Do::Load(Which::One(7))) || matches!(what, Do::Swap(swap) if swap.key == Key::Slot(7));
         is_it.then(|| Error::new(ErrorKind::StoreCorrupt, "store=memory: the record is no text"))
     }
     fn locked(what: &Do) -> Option<Error> {
-        let is_it = matches!(what, Do::Swap(Swap { key: Key::Slot(7), .. }));
+        let is_it = matches!(what, Do::Swap(swap) if swap.key == Key::Slot(7));
         is_it.then(|| Error::new(ErrorKind::StoreUnreachable, "store=memory: the record is locked"))
     }
     for spoils in [unreadable, locked] {

@@ -20,7 +20,7 @@ fn terms(disposable: bool) -> Terms {
 }
 
 fn protocol(seed: u64, disposable: bool) -> Protocol {
-    Protocol::new(terms(disposable), fastrand::Rng::with_seed(seed))
+    Protocol::new(terms(disposable), "test:1", fastrand::Rng::with_seed(seed))
 }
 
 /// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
@@ -161,7 +161,7 @@ fn old_leases_of_others_keep_nobody_from_the_only_number_that_it_may_have() {
     let mut store = SimStore::new(Kind::Clockless, false);
     let one_of = |seed, node| {
         let terms = Terms { candidates: Candidates::new(vec![(Some(node), 2)]), clock: false, ..terms(false) };
-        Protocol::new(terms, fastrand::Rng::with_seed(seed))
+        Protocol::new(terms, "test:1", fastrand::Rng::with_seed(seed))
     };
     for node in [1, 2] {
         let mut ended = one_of(node, node);
@@ -179,7 +179,7 @@ fn after_a_loss_one_of_two_copies_goes_on() {
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
-    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".to_owned());
+    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".into());
     let saved = store.save();
     store.restore(saved, 0);
     drive(&mut first, &mut store, 20_000, 22_500);
@@ -211,7 +211,7 @@ fn nothing_is_taken_before_the_floor() {
     let mut store = SimStore::new(Kind::Lossy, false);
     let one = |seed| {
         let terms = Terms { candidates: Candidates::new(vec![(None, 1)]), allowance_ms: 10_000, ahead_ticks: 9_000, ..terms(false) };
-        Protocol::new(terms, fastrand::Rng::with_seed(seed))
+        Protocol::new(terms, "test:1", fastrand::Rng::with_seed(seed))
     };
     let (mut first, mut between) = (one(1), one(2));
     drive(&mut first, &mut store, 0, 20_000);
@@ -230,7 +230,7 @@ fn nothing_is_taken_before_the_floor() {
 }
 
 fn one_of(seed: u64, node: u64) -> Protocol {
-    Protocol::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, fastrand::Rng::with_seed(seed))
+    Protocol::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed))
 }
 
 /// A holder of one number, or of none.
@@ -312,7 +312,7 @@ fn an_incarnation_whose_floor_lies_below_what_was_confirmed_is_a_loss() {
 #[test]
 fn servers_that_take_turns_are_a_loss_each_time() {
     let mut store = SimStore::new(Kind::Lossy, false);
-    let wide = |seed| Protocol::new(Terms { window_ms: 10_000, ..terms(false) }, fastrand::Rng::with_seed(seed));
+    let wide = |seed| Protocol::new(Terms { window_ms: 10_000, ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed));
     let (mut first, mut second) = (wide(1), wide(2));
     drive(&mut first, &mut store, 0, 20_000);
     drive(&mut second, &mut store, 0, 20_000);
@@ -396,7 +396,7 @@ fn of_two_copies_whose_records_are_gone_one_goes_on() {
     drive(&mut first, &mut store, 0, 20_000);
     let held = first.grant().unwrap();
     // Not even the name tells them apart.
-    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".to_owned());
+    let mut copy = first.copy(fastrand::Rng::with_seed(2), "test:1".into());
     store.wipe();
     drive(&mut first, &mut store, 20_000, 22_000);
     drive(&mut copy, &mut store, 20_001, 22_001);
@@ -465,7 +465,7 @@ fn a_process_that_knows_of_a_longer_window_says_so() {
     let mut first = protocol(1, false);
     drive(&mut first, &mut store, 0, 12_000);
     let saved = store.save();
-    let mut long = Protocol::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, fastrand::Rng::with_seed(2));
+    let mut long = Protocol::new(Terms { window_ms: 60_000, allowance_ms: 9_000, ..terms(false) }, "test:1", fastrand::Rng::with_seed(2));
     drive(&mut long, &mut store, 12_000, 14_000);
     let longest = meta(&store);
     assert_eq!((longest.window_ms, longest.allowance_ms), (60_001, 9_000));

@@ -52,9 +52,9 @@ pub(super) struct Caller {
 pub(super) struct Program {
     /// Differs for every start.
     pub(super) id: usize,
-    pub(super) contract: Contract,
+    pub(super) contract: Arc<Contract>,
     /// A second lease of the process, which it opens now and then.
-    pub(super) also: Option<Contract>,
+    pub(super) also: Option<Arc<Contract>>,
     pub(super) seed: u64,
     clocks: Clocks,
     /// The error of its wall clock.
@@ -101,7 +101,7 @@ fn process(id: usize, seed: u64, clocks: &Clocks, workers: &Weak<Workers>) -> Pr
     Process {
         number: id as u64,
         mark: Mark::simulated(id as u64),
-        holder: format!("sim:{id}"),
+        holder: format!("sim:{id}").into(),
         home: Arc::new(Keep(workers.clone())),
         environment: Box::new(Simulated { clocks: clocks.clone(), seeds: seed.into() }),
     }
@@ -113,12 +113,12 @@ fn forever() -> Wait<'static> {
 }
 
 impl Program {
-    pub(super) fn new(id: usize, contract: Contract, seed: u64, offset_ms: i64) -> Self {
+    pub(super) fn new(id: usize, contract: impl Into<Arc<Contract>>, seed: u64, offset_ms: i64) -> Self {
         let clocks = Clocks::default();
         let workers = Arc::new_cyclic(|weak| Workers::new(process(id, seed, &clocks, weak)));
         Program {
             id,
-            contract,
+            contract: contract.into(),
             also: None,
             seed,
             clocks,
@@ -140,7 +140,7 @@ impl Program {
 
     /// A forked child: it has its parent's handles as they stand, and none of its threads. It draws what its parent drew.
     pub(super) fn fork(&self, id: usize) -> Self {
-        let child = Program::new(id, self.contract.clone(), self.seed, self.offset_ms);
+        let child = Program::new(id, Arc::clone(&self.contract), self.seed, self.offset_ms);
         child.clocks.set(self.clocks.mono_ms(), self.clocks.unix_ms());
         let mut copies = Copies::default();
         let handles = self.handles.iter().map(|shared| copies.of(&child.workers.process, shared)).collect();
@@ -178,7 +178,7 @@ impl Program {
             clocks,
             tokens: self.tokens.clone(),
             repeats: self.repeats.clone(),
-            ..Program::new(id, self.contract.clone(), self.seed, self.offset_ms)
+            ..Program::new(id, Arc::clone(&self.contract), self.seed, self.offset_ms)
         }
     }
 

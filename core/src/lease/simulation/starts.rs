@@ -96,7 +96,7 @@ impl Fleet {
 
     /// A process that has started, alone.
     fn start(&mut self, terms: Terms, seed: u64) -> Protocol {
-        let mut process = [Protocol::new(terms, fastrand::Rng::with_seed(seed))];
+        let mut process = [Protocol::new(terms, "test:1", fastrand::Rng::with_seed(seed))];
         assert_eq!(self.start_all(&mut process, 300).len(), 1, "{:?}", process[0].trouble());
         let [process] = process;
         process
@@ -113,7 +113,7 @@ fn granted(fleet: &[Protocol]) -> Vec<u64> {
 }
 
 fn fleet(terms: &Terms, count: u64) -> Vec<Protocol> {
-    (0..count).map(|seed| Protocol::new(terms.clone(), fastrand::Rng::with_seed(seed))).collect()
+    (0..count).map(|seed| Protocol::new(terms.clone(), "test:1", fastrand::Rng::with_seed(seed))).collect()
 }
 
 fn distinct(nodes: &[u64]) -> usize {
@@ -259,7 +259,7 @@ fn there_are_at_most_twice_as_many_records_as_numbers_held_at_once() {
     for _ in 0..4_000 {
         let together = [1, 1, 1, 2, 10][random.usize(..5)];
         seed += together;
-        let mut started: Vec<_> = (0..together).map(|n| Protocol::new(terms.clone(), fastrand::Rng::with_seed(seed + n))).collect();
+        let mut started: Vec<_> = (0..together).map(|n| Protocol::new(terms.clone(), "x:1", fastrand::Rng::with_seed(seed + n))).collect();
         assert_eq!(namespace.start_all(&mut started, 300).len() as u64, together);
         processes.append(&mut started);
         most = most.max(processes.len());
@@ -414,7 +414,7 @@ fn where_nobody_is_alive_a_start_watches_for_a_while_and_goes_on() {
 fn of_two_that_draw_the_same_one_has_it() {
     let terms = terms(vec![(None, 22)], Kind::Clocked);
     let mut namespace = Fleet::new(Kind::Clocked, Tenure::Free, [], 0);
-    let mut twins = vec![Protocol::new(terms.clone(), fastrand::Rng::with_seed(1)), Protocol::new(terms, fastrand::Rng::with_seed(1))];
+    let mut twins: Vec<_> = (0..2).map(|_| Protocol::new(terms.clone(), "test:1", fastrand::Rng::with_seed(1))).collect();
     let numbers = namespace.start_all(&mut twins, 30);
     assert_eq!((numbers.len(), distinct(&numbers)), (2, 2));
     assert_eq!(namespace.store.swap(&crate::store::Swap::of_meta(String::new(), None, String::new(), 0), 0), Swapped::Differs);

@@ -185,7 +185,7 @@ impl World {
     }
 
     /// Starts a process, in the place of another that crashed or beside the others.
-    fn start(&mut self, place: Option<usize>, contract: Contract, also: Option<Contract>, seed: u64, offset_ms: i64, in_ms: u64) {
+    fn start(&mut self, place: Option<usize>, contract: Arc<Contract>, also: Option<Arc<Contract>>, seed: u64, offset_ms: i64, in_ms: u64) {
         self.starts += 1;
         let mut program = Program::new(self.starts, contract, seed, offset_ms);
         program.also = also;
@@ -257,7 +257,7 @@ impl World {
     /// Sends calls on their way together. The connection may be cut in the middle: then those behind have no answer.
     fn send_all(&mut self, at: usize, thread: usize, calls: Vec<Call>) {
         let count = calls.len();
-        let asked: Vec<_> = calls.iter().map(|call| (call.what.clone(), call.timeout.as_millis() as u64)).collect();
+        let asked: Vec<_> = calls.iter().map(|call| (call.what.clone(), call.contract.call_timeout().as_millis() as u64)).collect();
         let cut = if count > 1 && !self.calm && self.random.u8(..6) == 0 { self.random.usize(..count) } else { count };
         let first = self.sequence + 1;
         self.sequence += count as u64;

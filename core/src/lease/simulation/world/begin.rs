@@ -43,11 +43,11 @@ impl World {
         let contract = |fields: Vec<(Option<u64>, u32)>, window_ms: u64| {
             let (address, times) = (Address::parse("memory").unwrap(), Times { window_ms: Some(window_ms), renew_ms: Some(renew_ms) });
             let mut contract = Contract::new(address, "sim".to_owned(), &layout, fields, disposable, times, policies, false).unwrap();
-            contract.terms.clock = kind != Kind::Clockless;
-            contract
+            Arc::make_mut(&mut contract.terms).clock = kind != Kind::Clockless;
+            Arc::new(contract)
         };
         let any: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
-        let terms = contract(any.clone(), window_ms).terms;
+        let terms = Arc::clone(&contract(any.clone(), window_ms).terms);
         // Where the meta record may be lost, the windows have to be the same.
         let mixed = matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
         let reach_ms = (layout.ticks(window_ms) + 1) * tick_ms + terms.allowance_ms + 1_000;
