@@ -112,6 +112,35 @@ mod timed {
         }
     }
 
+    #[cfg(any(feature = "redis", feature = "frazil-server"))]
+    impl Timed {
+        /// Reads what has come, without waiting.
+        ///
+        /// # Errors
+        /// `WouldBlock` where nothing has, and what the system says.
+        pub(in crate::store) fn read_at_once(&self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.at_once(|mut socket| socket.read(buffer))
+        }
+
+        /// Returns whether bytes have come that nobody has read.
+        pub(in crate::store) fn has_unread(&self) -> bool {
+            let byte = &mut [std::mem::MaybeUninit::uninit()];
+            // One system call in place of five.
+            #[cfg(unix)]
+            let peeked = self.socket.recv_with_flags(byte, libc::MSG_PEEK | libc::MSG_DONTWAIT);
+            #[cfg(not(unix))]
+            let peeked = self.at_once(|socket| socket.peek(byte));
+            peeked.is_ok_and(|count| count > 0)
+        }
+
+        fn at_once(&self, work: impl FnOnce(&Socket) -> io::Result<usize>) -> io::Result<usize> {
+            self.socket.set_nonblocking(true)?;
+            let done = work(&self.socket);
+            self.socket.set_nonblocking(false)?;
+            done
+        }
+    }
+
     impl Read for Timed {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.until_done(Socket::set_read_timeout, || (&self.socket).read(buffer))

@@ -6,6 +6,9 @@ use std::io::{Read, Write};
 pub(super) trait Stream: Read + Write + Send {
     fn timed(&mut self) -> &mut Timed;
 
+    /// Returns whether the other side has sent what nobody has read.
+    fn has_unread(&mut self) -> bool;
+
     /// Returns whether TLS is not yet agreed on.
     fn handshaking(&self) -> bool {
         false
@@ -15,6 +18,10 @@ pub(super) trait Stream: Read + Write + Send {
 impl Stream for Timed {
     fn timed(&mut self) -> &mut Timed {
         self
+    }
+
+    fn has_unread(&mut self) -> bool {
+        Timed::has_unread(self)
     }
 }
 
@@ -29,6 +36,7 @@ mod tls {
     use rustls::pki_types::pem::{Error as PemError, PemObject};
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
     use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+    use std::io::{self, BufRead, Read};
     use std::sync::Arc;
 
     impl Stream for StreamOwned<ClientConnection, Timed> {
@@ -36,8 +44,26 @@ mod tls {
             &mut self.sock
         }
 
+        /// Messages of TLS itself, such as a ticket for another session, are taken in: they are no replies.
+        fn has_unread(&mut self) -> bool {
+            while self.sock.has_unread()
+                && self.conn.read_tls(&mut AtOnce(&self.sock)).is_ok_and(|count| count > 0)
+                && self.conn.process_new_packets().is_ok()
+            {}
+            self.conn.reader().fill_buf().is_ok_and(|bytes| !bytes.is_empty())
+        }
+
         fn handshaking(&self) -> bool {
             self.conn.is_handshaking()
+        }
+    }
+
+    /// A socket that is read without waiting.
+    struct AtOnce<'a>(&'a Timed);
+
+    impl Read for AtOnce<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0.read_at_once(buffer)
         }
     }
 

@@ -1,5 +1,5 @@
--- Both scripts begin so: who answers, at what time, and what stands there.
--- KEYS: the meta record, the hash of the slots.
+-- Both scripts begin so: who answers, and at what time.
+-- KEYS: for each call the meta record, and the hash of the slots.
 local info = redis.call('INFO', 'replication')
 if not string.find(info, '\nrole:master\r', 1, true) then
   return redis.error_reply('READONLY not a primary')
@@ -18,7 +18,7 @@ local now_text = string.format('%.0f', now)
 
 -- The copy among the slots shows that both keys are of one piece: if either was removed alone, the
 -- namespace has no meta record, as after FLUSHALL.
-local meta = redis.call('GET', KEYS[1])
-if redis.call('HGET', KEYS[2], 'meta') ~= meta then
-  meta = false
+local function meta_of(key, slots)
+  local meta = redis.call('GET', key)
+  return redis.call('HGET', slots, 'meta') == meta and meta
 end

@@ -1,3 +1,4 @@
+local meta = meta_of(KEYS[1], KEYS[2])
 -- ARGV: the slots' numbers; or 'page', where it begins, and how many fields it has, more or less.
 local memory = redis.call('INFO', 'memory')
 local limit = string.match(memory, '\nmaxmemory:(%d+)') or ''

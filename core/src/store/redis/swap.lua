@@ -1,25 +1,37 @@
--- ARGV: server, meta record, field ('meta' or the slot's number), old record, new record, earliest, latest.
+-- ARGV: server; then for each two keys: meta record, field ('meta' or the slot's number), old record, new record, earliest, latest.
 -- A record that may be absent is '-', or '+' and its text.
 local function same(record, expected)
   return expected == (record and '+' .. record or '-')
 end
 
-local field, new = ARGV[3], ARGV[5]
-local record
-if field == 'meta' then
-  record = meta
-else
-  record = redis.call('HGET', KEYS[2], field)
+local function swap(key, slots, expected, field, old, new, earliest, latest)
+  local meta = meta_of(key, slots)
+  local record = meta
+  if field ~= 'meta' then
+    record = redis.call('HGET', slots, field)
+  end
+  if server ~= ARGV[1] or not same(meta, expected) or not same(record, old) then
+    return 'differs'
+  end
+  -- tonumber rounds what is above 2^53, but never to a time that a clock shows.
+  if now < tonumber(earliest) or now >= tonumber(latest) then
+    return now_text
+  end
+  redis.call('HSET', slots, field, new)
+  if field == 'meta' then
+    redis.call('SET', key, new)
+  end
+  return 'done'
 end
-if server ~= ARGV[1] or not same(meta, ARGV[2]) or not same(record, ARGV[4]) then
-  return 'differs'
+
+-- A swap that is refused leaves the others as they are.
+local answers = {}
+for n = 1, #KEYS / 2 do
+  local at = 6 * n - 5
+  local made, answer = pcall(swap, KEYS[2 * n - 1], KEYS[2 * n], unpack(ARGV, at + 1, at + 6))
+  if not made and type(answer) ~= 'table' then
+    answer = redis.error_reply(answer)
+  end
+  answers[n] = answer
 end
--- tonumber rounds what is above 2^53, but never to a time that a clock shows.
-if now < tonumber(ARGV[6]) or now >= tonumber(ARGV[7]) then
-  return now_text
-end
-redis.call('HSET', KEYS[2], field, new)
-if field == 'meta' then
-  redis.call('SET', KEYS[1], new)
-end
-return 'done'
+return answers

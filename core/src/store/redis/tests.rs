@@ -1,6 +1,7 @@
 //! Without a server: addresses and refusals. With `FRAZIL_TEST_REDIS`: the suite of all stores. With
 //! `redis-server` installed: what a server may do to a client, each on a private one. One file, because most cases need that server.
 
+use super::super::Key;
 use super::*;
 use ::redis::Commands;
 use std::io::{Read, Write};
@@ -185,6 +186,42 @@ fn slow_reply() {
     let url = impostor(&[b'$'; 1000], Duration::from_millis(20));
     refused(connect(&url, Duration::from_millis(300)), ErrorKind::StoreUnreachable, &["127.0.0.1:", "within 300ms"]);
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+/// A reply too many, at once or a moment later: nobody knows which of them belongs to which command.
+#[test]
+fn replies_that_nobody_asked_for() {
+    const LOADED: &str = "*7\r\n$1\r\ns\r\n$1\r\n5\r\n$1\r\n0\r\n$10\r\nnoeviction\r\n$-1\r\n*0\r\n$1\r\n0\r\n";
+    for is_late in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("redis://{}", listener.local_addr().unwrap());
+        let (arrived, has_arrived) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nloading:0\r\n";
+            let mut buffer = [0; 1 << 16];
+            assert!(stream.read(&mut buffer).unwrap() > 0);
+            write!(stream, "${}\r\n{info}\r\n", info.len()).unwrap();
+            assert!(stream.read(&mut buffer).unwrap() > 0);
+            if is_late {
+                stream.write_all(LOADED.as_bytes()).unwrap();
+                thread::sleep(Duration::from_millis(200));
+                stream.write_all(LOADED.as_bytes()).unwrap();
+            } else {
+                stream.write_all(LOADED.repeat(2).as_bytes()).unwrap();
+            }
+            arrived.send(()).unwrap();
+            // What is asked after it has no answer.
+            while stream.read(&mut buffer).is_ok_and(|count| count > 0) {}
+        });
+        let mut store = connect(&url, Duration::from_secs(5)).unwrap();
+        if is_late {
+            assert_eq!(store.load("n", Which::One(1)).unwrap().time_ms, Some(5));
+            has_arrived.recv().unwrap();
+            thread::sleep(Duration::from_millis(50));
+        }
+        refused(store.load("n", Which::One(1)), ErrorKind::StoreUnsuitable, &["another server"]);
+    }
 }
 
 /// A server whose SCAN never comes to an end.
@@ -581,6 +618,18 @@ fn foreign_data() {
         refused(store.load(SPACE, Which::All), ErrorKind::StoreCorrupt, &["namespace", &server.port.to_string()]);
         server.tell("FLUSHALL");
     }
+    // In a script of several swaps it concerns its own namespace alone.
+    let identity = store.load(SPACE, Which::One(1)).unwrap().server;
+    for namespace in ["one", "two", "three"] {
+        assert_eq!(store.swap(namespace, &expect_swap(&identity, None, Key::Meta, None, "m")).unwrap(), Swapped::Done);
+    }
+    server.tell("DEL frazil:{two}:slots");
+    server.tell("SET frazil:{two}:slots x");
+    let swap = expect_swap(&identity, Some("m"), ONE, None, "new");
+    let made = store.ask_many(&["one", "two", "three"].map(|namespace| Ask::Swap(namespace, &swap)));
+    let [one, two, three] = <[_; 3]>::try_from(made).unwrap();
+    assert_eq!((one.unwrap(), three.unwrap()), (Answer::Swapped(Swapped::Done), Answer::Swapped(Swapped::Done)));
+    refused(two, ErrorKind::StoreCorrupt, &["another type"]);
     let mut admin = server.admin();
     let () = admin.hset("frazil:{tests}:slots", 7, b"\xff\xfe").unwrap();
     refused(store.load(SPACE, Which::One(7)), ErrorKind::StoreCorrupt, &["node number 7", "not text"]);

@@ -13,8 +13,12 @@ use super::refusal;
 use crate::error::{Error, ErrorKind, Result};
 use ::redis::{Cmd, ConnectionAddr};
 use rustls::StreamOwned;
+use std::borrow::Borrow;
 use std::io::{BufReader, Write};
 use std::time::Duration;
+
+/// The bytes of commands that are sent at once.
+const PACKET: usize = 64 << 10;
 
 /// A connection. After a failure it is of no use: a late reply must not answer the next request.
 pub(super) struct Wire {
@@ -90,7 +94,7 @@ impl Wire {
     /// # Errors
     /// `STORE_UNREACHABLE`, and `STORE_UNSUITABLE` for what is no reply of Redis.
     pub(super) fn call(&mut self, command: &Cmd, room: usize) -> Result<Reply> {
-        let (mut replies, end) = self.call_many(std::slice::from_ref(command), room);
+        let (mut replies, end) = self.call_many(1, &mut std::iter::once(command), room);
         end.map(|()| replies.pop().expect("each command has a reply, or there is an error"))
     }
 
@@ -98,33 +102,59 @@ impl Wire {
     ///
     /// # Errors
     /// Those of [`call`](Wire::call), beside the replies that came before.
-    pub(super) fn call_many(&mut self, commands: &[Cmd], room: usize) -> (Vec<Reply>, Result<()>) {
-        let mut replies = Vec::with_capacity(commands.len());
-        let end = self.exchange(commands, room, &mut replies);
+    pub(super) fn call_many<C: Borrow<Cmd>>(
+        &mut self,
+        count: usize,
+        commands: &mut dyn Iterator<Item = C>,
+        room: usize,
+    ) -> (Vec<Reply>, Result<()>) {
+        let mut replies = Vec::with_capacity(count);
+        let end = self.exchange(count, commands, room, &mut replies);
         (replies, end)
     }
 
-    fn exchange(&mut self, commands: &[Cmd], room: usize, replies: &mut Vec<Reply>) -> Result<()> {
+    fn exchange<C: Borrow<Cmd>>(
+        &mut self,
+        count: usize,
+        commands: &mut dyn Iterator<Item = C>,
+        room: usize,
+        replies: &mut Vec<Reply>,
+    ) -> Result<()> {
         let Some(mut stream) = self.stream.take() else {
             let why = format!("store={}: this connection failed before, another must be made", self.address);
             return Err(Error::new(ErrorKind::StoreUnreachable, why));
         };
-        // What came unasked would be taken for the reply.
-        if !stream.buffer().is_empty() {
+        // It would be taken for the reply. A server that is full says so unasked, to whoever has just connected.
+        if self.answered && has_surplus(&mut stream) {
             return Err(refusal::not_redis(&self.address, "a command"));
         }
         let writer = stream.get_mut();
         let mut bytes = Vec::new();
-        commands.iter().for_each(|command| command.write_packed_command(&mut bytes));
-        let sent = writer.write_all(&bytes).and_then(|()| writer.flush());
+        let send = || {
+            for command in commands {
+                command.borrow().write_packed_command(&mut bytes);
+                if bytes.len() >= PACKET {
+                    writer.write_all(&bytes)?;
+                    bytes.clear();
+                }
+            }
+            writer.write_all(&bytes)?;
+            writer.flush()
+        };
+        let sent = send();
         let mut read = || {
-            while replies.len() < commands.len() {
+            while replies.len() < count {
                 replies.push(resp::read(&mut stream, room)?);
                 self.answered = true;
             }
             Ok(())
         };
         let broken = match sent.map_err(Broken::Io).and_then(|()| read()) {
+            Ok(()) if has_surplus(&mut stream) => {
+                // Nobody knows which of them is the one too many.
+                replies.clear();
+                return Err(refusal::not_redis(&self.address, "a command"));
+            }
             Ok(()) => {
                 self.stream = Some(stream);
                 return Ok(());
@@ -149,4 +179,9 @@ impl Wire {
         };
         Err(refusal(&self.address, self.timeout, &broken))
     }
+}
+
+/// Returns whether there are more replies than commands.
+fn has_surplus(stream: &mut BufReader<Box<dyn Stream>>) -> bool {
+    !stream.buffer().is_empty() || stream.get_mut().has_unread()
 }
