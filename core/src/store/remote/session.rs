@@ -74,8 +74,11 @@ impl Session {
             self.texts(reply)
         };
         let answers = questions.iter().map(&mut answer).collect();
-        self.whole = failed.is_none();
-        answers
+        match failed.map_or_else(|| self.end(), |_| Ok(())) {
+            Ok(()) => answers,
+            // Nobody knows which of them is the one too many.
+            Err(failure) => vec![Err(failure); questions.len()],
+        }
     }
 
     pub(super) fn ask(&mut self, question: &Question, deadline: Deadline) -> Result<Vec<String>, Failure> {
@@ -117,14 +120,31 @@ impl Session {
     fn send(&mut self, words: &[String], deadline: Deadline) -> Result<Reply, Failure> {
         self.write(&[words], deadline)?;
         let reply = self.read()?;
-        self.whole = true;
+        self.end()?;
         Ok(reply)
     }
 
+    /// Ends the questions under way, which all have an answer.
+    fn end(&mut self) -> Result<(), Failure> {
+        if self.has_surplus() {
+            return Err(no_server());
+        }
+        self.whole = true;
+        Ok(())
+    }
+
+    /// Returns whether there are more answers than questions.
+    fn has_surplus(&mut self) -> bool {
+        !self.stream.buffer().is_empty() || self.stream.get_mut().has_unread()
+    }
+
     fn write(&mut self, commands: &[impl AsRef<[String]>], deadline: Deadline) -> Result<(), Failure> {
-        self.whole = false;
-        // It would be taken for the answer.
-        if !self.stream.buffer().is_empty() {
+        // The answer to an earlier question may still come.
+        if !std::mem::replace(&mut self.whole, false) {
+            return Err(away("this connection failed before, another must be made"));
+        }
+        // It would be taken for the answer. A server that is full says so unasked, to whoever has just connected.
+        if self.answered && self.has_surplus() {
             return Err(no_server());
         }
         let mut bytes = Vec::new();

@@ -13,6 +13,7 @@ use crate::store::Key;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -145,6 +146,25 @@ fn what_a_server_answers() {
     assert_eq!(store.swap("shop", &late).unwrap(), Swapped::OutOfTime(9));
     assert_eq!(store.swap("shop", &swap(Some(""), Key::Meta, Some(""), "x")).unwrap(), Swapped::Done);
     assert_eq!(store.swap("shop", &swap(Some("m"), Key::Meta, Some("m"), "x")).unwrap(), Swapped::Differs);
+}
+
+/// The answer to a question of before may still come, and would be taken for the next one's.
+#[test]
+fn a_broken_session_is_asked_nothing_more() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let place = server(move |_| match count.fetch_add(1, Ordering::SeqCst) {
+        1 => says("?"),
+        _ => texts(&EMPTY),
+    });
+    let url = format!("frazil://{place}");
+    let (hosts, deadline) = (Hosts::parse(&url, PORT).unwrap(), Deadline::of_call(TIMEOUT));
+    let mut session = Session::open(&hosts, &Tls::read(&hosts).unwrap(), &place, deadline).unwrap();
+    let question = || Asked::Load("shop".to_owned(), Which::One(1), 0);
+    let answers = session.ask_many(&[question(), question()], deadline);
+    assert!(answers[0].is_ok() && answers[1].is_err() && !session.is_whole());
+    assert_eq!(session.ask(&question(), deadline).unwrap_err().0, ErrorKind::StoreUnreachable);
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
 
 #[test]
@@ -324,7 +344,7 @@ fn a_refusal_is_one_short_line_without_the_token() {
     assert!(told.len() < 1500 && !told.contains('\u{1b}'), "{told}");
 }
 
-/// Bytes after an answer are not the next one; and nobody needs a text of half a gigabyte.
+/// Bytes after an answer are one too many, and nobody knows which belongs to which question; and nobody needs a text of half a gigabyte.
 #[test]
 fn answers_that_go_on() {
     let twice = server(|_| {
@@ -332,8 +352,10 @@ fn answers_that_go_on() {
         Deed::Reply(reply.repeat(2))
     });
     let mut store = connect(&format!("frazil://{twice}"), TIMEOUT).unwrap();
-    store.load("twice", Which::All).unwrap();
     refused(store.load("twice", Which::All), ErrorKind::StoreUnsuitable, &["--resp"]);
+    let answers = store.ask_many(&[Ask::Load("twice", 1), Ask::Load("twice", 2)]);
+    assert_eq!(answers.len(), 2);
+    answers.into_iter().for_each(|answer| drop(refused(answer, ErrorKind::StoreUnsuitable, &["--resp"])));
     let endless = server(|_| says("*1\r\n$500000000"));
     refused(load_from(&format!("frazil://{endless}")), ErrorKind::StoreUnsuitable, &["--resp"]);
 }
