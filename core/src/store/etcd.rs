@@ -41,6 +41,8 @@ struct Etcd {
     /// The ID of the cluster that answered last.
     cluster: String,
     history: History,
+    /// The most operations of a transaction: [`MOST_RANGES`], until the server refuses as many.
+    most: usize,
 }
 
 /// # Errors
@@ -52,11 +54,11 @@ pub(super) fn connect(url: &str, timeout: Duration) -> Result<Box<dyn Store>> {
         return Err(hosts.wrong("etcd has no databases: expected nothing, or ?ca=FILE, after the host"));
     }
     // A key of a namespace that cannot be: a member without a majority has no answer.
-    let (gateway, answer) = Gateway::open(hosts, TRANSACTION, &reading(vec![range("/frazil/?")]), deadline)?;
+    let (gateway, answer) = Gateway::open(hosts, TRANSACTION, &reading(&[range("/frazil/?")]), deadline)?;
     let (cluster, revision) = header(&gateway, &answer)?;
     let history = History::of(gateway.address(), &cluster);
     history.reached(revision);
-    Ok(Box::new(Etcd { gateway, timeout, cluster, history }))
+    Ok(Box::new(Etcd { gateway, timeout, cluster, history, most: MOST_RANGES }))
 }
 
 impl Etcd {
@@ -81,19 +83,29 @@ impl Etcd {
 
     /// Reads ranges at one revision, also more than one transaction may have.
     fn read(&mut self, namespace: &str, mut ranges: Vec<Value>) -> Result<(String, Vec<(String, String)>)> {
-        let mut more = ranges.split_off(ranges.len().min(MOST_RANGES));
-        let (server, answer) = self.ask(namespace, &reading(ranges))?;
-        let revision = answer.header.revision.as_ref().map(|revision| revision.0.clone());
-        let mut records = self.records(answer.responses)?;
-        if !more.is_empty() {
-            more.iter_mut().for_each(|range| range["revision"] = json!(revision));
-            let (other, answer) = self.ask(namespace, &reading(more))?;
-            if other != server {
-                return Err(self.gateway.wrong(ErrorKind::StoreUnreachable, "another cluster answers from now on"));
-            }
+        let (mut server, mut records) = (None, Vec::new());
+        while !ranges.is_empty() {
+            let count = ranges.len().min(self.most);
+            let (from, answer) = match self.ask(namespace, &reading(&ranges[..count])) {
+                Err(error) if count > 1 && gateway::is_too_many(&error) => {
+                    self.most = count / 2;
+                    continue;
+                }
+                asked => asked?,
+            };
+            ranges.drain(..count);
+            let revision = answer.header.revision.as_ref().map(|revision| revision.0.clone());
             records.extend(self.records(answer.responses)?);
+            match &server {
+                None => ranges.iter_mut().for_each(|range| range["revision"] = json!(revision)),
+                Some(server) if *server != from => {
+                    return Err(self.gateway.wrong(ErrorKind::StoreUnreachable, "another cluster answers from now on"));
+                }
+                Some(_) => {}
+            }
+            server = Some(from);
         }
-        Ok((server, records))
+        Ok((server.unwrap_or_default(), records))
     }
 
     fn loaded(&self, namespace: &str, which: &Which, server: String, records: Vec<(String, String)>) -> Result<Loaded> {
@@ -140,15 +152,17 @@ impl Etcd {
         let fit: Vec<_> = asks.iter().map(fits).collect();
         let part = |(ask, fits): (&Ask<'_>, &bool)| match *ask {
             _ if !fits => json!({ "success": [] }),
-            Ask::Load(namespace, node) => reading(vec![range(&key(namespace, Key::Meta)), range(&key(namespace, Key::Slot(node)))]),
+            Ask::Load(namespace, node) => reading(&[range(&key(namespace, Key::Meta)), range(&key(namespace, Key::Slot(node)))]),
             Ask::Swap(namespace, swap) => writing(namespace, swap),
         };
         let parts: Vec<_> = asks.iter().zip(&fit).map(|asked| json!({ "request_txn": part(asked) })).collect();
         let (cluster, answer) = self.ask_until(deadline, asks[0].namespace(), &json!({ "success": parts }))?;
-        let mut parts = answer.responses.into_iter().flat_map(|responses| responses.0);
-        let answer = |(ask, fits): (&Ask<'_>, bool)| {
-            let part = parts.next().and_then(|part| part.response_txn);
-            let part = part.ok_or_else(|| self.unreadable("a transaction has too few parts"))?;
+        let parts = answer.responses.map_or_else(Vec::new, |responses| responses.0);
+        if parts.len() != asks.len() {
+            return Err(self.unreadable(&format!("a transaction of {} parts has {} answers", asks.len(), parts.len())));
+        }
+        let answer = |((ask, fits), part): ((&Ask<'_>, bool), Response)| {
+            let part = part.response_txn.ok_or_else(|| self.unreadable("a part of a transaction has no answer"))?;
             Ok(match *ask {
                 Ask::Load(namespace, node) => {
                     Answered::Loaded(self.loaded(namespace, &Which::One(node), cluster.clone(), self.records(part.responses)?)?)
@@ -157,7 +171,7 @@ impl Etcd {
                 Ask::Swap(_, swap) => Answered::Swapped(self.swapped(part.succeeded, &cluster, swap)?),
             })
         };
-        Ok(asks.iter().zip(fit).map(answer).collect())
+        Ok(asks.iter().zip(fit).zip(parts).map(answer).collect())
     }
 
     /// Returns whether a swap is one of this cluster's.
@@ -218,9 +232,11 @@ impl Store for Etcd {
             // A transaction puts no key twice.
             let is_new = |ask: &&Ask<'_>| matches!(ask, Ask::Load(..)) || keys.insert(key(ask.namespace(), ask.key()));
             let left = &asks[answers.len()..];
-            let count = left.iter().take(AT_ONCE).take_while(is_new).count();
+            // What is in the transactions of a transaction counts, too.
+            let count = left.iter().take((self.most / 2).max(1)).take_while(is_new).count();
             match self.transact(deadline, &left[..count]) {
                 Ok(made) => answers.extend(made),
+                Err(error) if count > 1 && gateway::is_too_many(&error) => self.most = count,
                 Err(error) => answers.resize(asks.len(), Err(error)),
             }
         }
@@ -235,7 +251,7 @@ impl Store for Etcd {
     #[cfg(feature = "list")]
     fn namespaces(&mut self) -> Result<Vec<String>> {
         let all = json!({ "key": base64("/frazil/"), "range_end": base64("/frazil0"), "keys_only": true });
-        let (_, answer) = self.ask("default", &reading(vec![all]))?;
+        let (_, answer) = self.ask("default", &reading(&[all]))?;
         let keys = self.records(answer.responses)?.into_iter();
         let name = |key: &str| key.strip_prefix("/frazil/")?.strip_suffix("/meta").map(str::to_owned);
         Ok(keys.filter_map(|(key, _)| name(&key)).collect())
@@ -278,12 +294,9 @@ fn range(key: &str) -> Value {
 /// The ranges that a transaction may have by a server's default (`--max-txn-ops`).
 const MOST_RANGES: usize = 128;
 
-/// The transactions in a transaction: what is in them counts, too.
-const AT_ONCE: usize = MOST_RANGES / 2;
-
 /// Several ranges in one transaction are read at one revision.
-fn reading(ranges: Vec<Value>) -> Value {
-    let success: Vec<_> = ranges.into_iter().map(|range| json!({ "request_range": range })).collect();
+fn reading(ranges: &[Value]) -> Value {
+    let success: Vec<_> = ranges.iter().map(|range| json!({ "request_range": range })).collect();
     json!({ "success": success })
 }
 

@@ -14,6 +14,9 @@ use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConf
 /// An error, or what another server has in place of an answer.
 const LONGEST_REFUSAL: u64 = 64 << 10;
 
+/// A part of what etcd says of a transaction that has more operations than its `--max-txn-ops`.
+const TOO_MANY: &str = "too many operations";
+
 const NO_ANSWER: &str = "no answer in time";
 const LOGIN: &str = "/v3/auth/authenticate";
 
@@ -134,6 +137,11 @@ impl Member {
     }
 }
 
+/// Returns whether the server refuses a transaction unread, because of its `--max-txn-ops`.
+pub(super) fn is_too_many(error: &Error) -> bool {
+    error.kind() == ErrorKind::StoreUnsuitable && error.to_string().contains(TOO_MANY)
+}
+
 /// The HTTP client: no proxy from the environment, no redirects, and errors read from the body.
 fn agent(hosts: &Hosts) -> Result<Agent> {
     let (mut roots, mut certificate, mut key) = (RootCerts::PlatformVerifier, None, None);
@@ -242,7 +250,7 @@ fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
         _ if has("authentication failed") || has("user name is empty") || has("auth store is old") => ErrorKind::StoreAuth,
         _ if has("database space exceeded") => ErrorKind::StoreReadonly,
         _ if has("corrupt cluster") => ErrorKind::StoreCorrupt,
-        _ if has("request is too large") || has("too many operations") => ErrorKind::StoreUnsuitable,
+        _ if has("request is too large") || has(TOO_MANY) => ErrorKind::StoreUnsuitable,
         5 | 12 if !has("learner") => return not_etcd(status, &text),
         // Out of time, of a resource, of a leader.
         4 | 8 | 14 => BUSY,
@@ -250,6 +258,7 @@ fn refused(status: u16, answer: Answer, body: &str) -> Refusal {
     };
     let advice = match kind {
         ErrorKind::StoreReadonly => ": compact and defragment it, or raise --quota-backend-bytes; then `etcdctl alarm disarm`",
+        ErrorKind::StoreUnsuitable if has(TOO_MANY) => ": start it with --max-txn-ops=128, which is its default",
         ErrorKind::StoreAuth if code == 7 => ": the user needs a role with `readwrite --prefix /frazil/`",
         ErrorKind::StoreAuth if has("user name is empty") => ": write etcd://user:password@host",
         _ => "",

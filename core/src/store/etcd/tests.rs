@@ -92,6 +92,36 @@ fn a_namespace_larger_than_grpc_messages() {
     assert_eq!(store.load(&namespace, Which::All).unwrap().slots.len(), 6000);
 }
 
+/// A server that takes fewer operations in a transaction than is usual.
+#[test]
+#[ignore = "needs etcd: tests/servers runs it"]
+fn the_suite_with_small_transactions() {
+    struct Private(std::process::Child, std::path::PathBuf);
+    impl Drop for Private {
+        fn drop(&mut self) {
+            drop((self.0.kill(), self.0.wait(), std::fs::remove_dir_all(&self.1)));
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("frazil-etcd-{}", std::process::id()));
+    let place = || format!("127.0.0.1:{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+    let (clients, peers) = (place(), place());
+    let child = std::process::Command::new("etcd")
+        .args(["--name=small", "--max-txn-ops=20", &format!("--data-dir={}", folder.display())])
+        .args(["listen-client-urls", "advertise-client-urls"].map(|option| format!("--{option}=http://{clients}")))
+        .args(["listen-peer-urls", "initial-advertise-peer-urls"].map(|option| format!("--{option}=http://{peers}")))
+        .arg(format!("--initial-cluster=small=http://{peers}"))
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let _private = Private(child, folder);
+    let (url, begun) = (format!("etcd://{clients}"), Instant::now());
+    while connect(&url, Duration::from_secs(1)).is_err() && begun.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    suite::run(&|| connect(&url, PATIENCE).unwrap());
+}
+
 #[test]
 fn keys() {
     assert_eq!(key("a", Key::Slot(7)), "/frazil/a/slot/00000000000000000007");
@@ -177,6 +207,20 @@ fn a_history_that_goes_back() {
     assert_eq!(store.swap("n", &a_swap("1")).unwrap_err().kind(), ErrorKind::StoreChanged);
 }
 
+/// An answer too many, or too few: nobody knows which of them belongs to which call.
+#[test]
+fn parts_that_nobody_asked_for() {
+    for parts in [1, 3] {
+        let part = vec![r#"{"response_txn":{"succeeded":true}}"#; parts].join(",");
+        let (first, many) = (at("1", 10, ""), at("1", 11, &format!(r#","responses":[{part}]"#)));
+        let mut store = connect(&fake(&[LOGIN, (200, &first), (200, &many)]), PATIENCE).unwrap();
+        let (swap, asks) = (Swap { key: Key::Slot(1), ..a_swap("1") }, ["a", "b"]);
+        let answers = store.ask_many(&asks.map(|namespace| Ask::Swap(namespace, &swap)));
+        assert_eq!(answers.len(), 2);
+        assert!(answers.iter().all(|answer| answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::StoreCorrupt)), "{answers:?}");
+    }
+}
+
 #[test]
 fn another_cluster() {
     let answers = [
@@ -250,7 +294,7 @@ fn a_hundred_thousand_slots() {
     let mut store = connect(&server(), Duration::from_secs(120)).unwrap();
     let deadline = Deadline::of_call(Duration::from_secs(300));
     let hosts = Hosts::parse(&server(), 2379).unwrap();
-    let (mut gateway, _) = Gateway::open(hosts, TRANSACTION, &reading(vec![range("/frazil/?")]), deadline).unwrap();
+    let (mut gateway, _) = Gateway::open(hosts, TRANSACTION, &reading(&[range("/frazil/?")]), deadline).unwrap();
     let text = base64(&"x".repeat(150));
     for first in (0..100_000u64).step_by(100) {
         let put = |node| json!({ "request_put": { "key": base64(&key(&namespace, Key::Slot(node))), "value": text } });
