@@ -183,16 +183,22 @@ impl Link {
         })
     }
 
-    /// The place whose number stands in a column.
+    /// Puts an answer into the place whose number stands in a column.
     ///
     /// # Errors
-    /// `STORE_CORRUPT` where there is no such place.
-    pub(super) fn place<'a, T>(&self, row: &[Option<String>], column: usize, places: &'a mut [T]) -> Result<&'a mut T> {
+    /// `STORE_CORRUPT` where there is no such place, or it has an answer.
+    pub(super) fn put<T>(&self, row: &[Option<String>], column: usize, places: &mut [Option<T>], answer: T) -> Result<()> {
         let number = self.number(row, column)?;
-        usize::try_from(number).ok().and_then(|number| places.get_mut(number)).ok_or_else(|| {
-            let why = format!("the store {} gave an answer to a call {number} that was not made", self.login.endpoint);
-            Error::new(ErrorKind::StoreCorrupt, why)
-        })
+        let what = match usize::try_from(number).ok().and_then(|number| places.get_mut(number)) {
+            Some(place @ None) => {
+                *place = Some(answer);
+                return Ok(());
+            }
+            Some(Some(_)) => "was answered before",
+            None => "was not made",
+        };
+        let why = format!("the store {} gave an answer to a call {number} that {what}", self.login.endpoint);
+        Err(Error::new(ErrorKind::StoreCorrupt, why))
     }
 
     /// `STORE_READONLY`, for a replica.

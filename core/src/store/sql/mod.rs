@@ -58,9 +58,14 @@ trait Texts: Send {
     /// is waited for longer than `for_locks`.
     fn swap(&self, namespace: &str, swap: &Swap, patience: Duration, for_locks: Duration) -> String;
 
-    /// The last rows, one for each swap: its number, and what the last row of a swap alone says; or `skipped` where another session holds a
-    /// lock, or a row is missing.
+    /// The last row or rows, of which [`rows`](Texts::rows) makes one for each swap.
     fn swap_many(&self, swaps: &[(&str, &Swap)], patience: Duration, for_locks: Duration) -> String;
+
+    /// One row for each of many swaps: its number, and what the last row of a swap alone says; or `skipped` where another session holds a
+    /// lock, or a row is missing.
+    fn rows(&self, rows: Vec<Values>) -> Vec<Values> {
+        rows
+    }
 }
 
 struct Sql {
@@ -109,13 +114,12 @@ impl Sql {
     fn swap_together(&mut self, swaps: &[(&str, &Swap)]) -> Result<Vec<Option<Answer>>> {
         let mut answers = vec![None; swaps.len()];
         let text = self.texts.swap_many(swaps, self.link.patience(), self.link.patience_for_locks());
-        for row in self.link.ask(&text)? {
-            let answer = self.link.place(&row, 0, &mut answers)?;
-            if self.link.text(&row, 1)? != "skipped" {
-                *answer = Some(Answer::Swapped(self.swapped(&row[1..])?));
-            }
+        for row in self.texts.rows(self.link.ask(&text)?) {
+            let is_skipped = self.link.text(&row, 1)? == "skipped";
+            let answer = if is_skipped { None } else { Some(Answer::Swapped(self.swapped(&row[1..])?)) };
+            self.link.put(&row, 0, &mut answers, answer)?;
         }
-        Ok(answers)
+        Ok(answers.into_iter().map(Option::flatten).collect())
     }
 
     fn load_together(&mut self, slots: &[(&str, u64)]) -> Result<Vec<Option<Answer>>> {
@@ -123,7 +127,7 @@ impl Sql {
         let rows = self.link.ask(&texts.join("; "))?;
         let mut answers = vec![None; slots.len()];
         for rows in rows.chunk_by(|one, next| one.get(4) == next.get(4)) {
-            *self.link.place(&rows[0], 4, &mut answers)? = Some(Answer::Loaded(self.loaded(rows)?));
+            self.link.put(&rows[0], 4, &mut answers, Answer::Loaded(self.loaded(rows)?))?;
         }
         Ok(answers)
     }

@@ -13,7 +13,7 @@
 //! A server whose settings let it forget acknowledged writes when its machine crashes is refused: `innodb_flush_log_at_trx_commit`
 //! other than 1 or 3, `sync_binlog` other than 1 where the binary log is on (after a crash the log decides what was committed).
 
-use super::link::Link;
+use super::link::{Link, Values};
 use super::{META, Texts, hex, rows, slot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Swap, Which};
@@ -131,17 +131,26 @@ impl Texts for Mysql {
         transaction(&format!("{locks} {} SELECT @frazil_says, @frazil_ms", self.compare(namespace, swap)), for_locks)
     }
 
-    /// The locks of all, in one order, and then each swap as if it were alone: the first comparison makes the snapshot.
+    /// The locks of all, in one order, and then each swap as if it were alone: the first comparison makes the snapshot. What they say is
+    /// sent in one row, after the commit: a client that stands still must not keep the server from it, nor others from the rows.
     fn swap_many(&self, swaps: &[(&str, &Swap)], _patience: Duration, for_locks: Duration) -> String {
         let metas: BTreeSet<_> = swaps.iter().map(|(namespace, _)| text(namespace)).collect();
         let slots: BTreeSet<_> = swaps.iter().map(|(namespace, swap)| (text(namespace), slot(swap.key))).collect();
         let metas = metas.iter().map(|name| shared(name));
         let locks: String = metas.chain(slots.iter().map(|(name, slot)| exclusive(name, *slot))).collect();
         let swap = |(n, (namespace, swap)): (usize, &(&str, &Swap))| {
-            format!("{} SELECT {n}, @frazil_says, @frazil_ms", self.compare(namespace, swap))
+            let compare = self.compare(namespace, swap);
+            format!("{compare} SET @frazil_all = CONCAT(@frazil_all, '{n} ', @frazil_says, ' ', @frazil_ms, ',')")
         };
         let swaps: Vec<_> = swaps.iter().enumerate().map(swap).collect();
-        transaction(&format!("{locks} {}", swaps.join("; ")), for_locks)
+        let work = transaction(&format!("{locks} SET @frazil_all = ''; {}", swaps.join("; ")), for_locks);
+        format!("{work}; SELECT @frazil_all")
+    }
+
+    fn rows(&self, rows: Vec<Values>) -> Vec<Values> {
+        let all = rows.into_iter().next_back().and_then(|row| row.into_iter().next()?).unwrap_or_default();
+        let row = |one: &str| one.split(' ').map(|word| Some(word.to_owned())).collect();
+        all.split_terminator(',').map(row).collect()
     }
 }
 

@@ -2,6 +2,8 @@
 //! file, because all of it needs a server that the environment names.
 
 use super::super::{Key, Store, Swap, Swapped, Which, suite};
+#[cfg(target_os = "linux")]
+use super::Texts;
 use super::link::Link;
 use super::{connect, refusal, url};
 use crate::error::{Error, ErrorKind};
@@ -295,6 +297,8 @@ fn more_on_postgresql() {
 fn more_on_mariadb() {
     let url = server("FRAZIL_TEST_MARIADB");
     more(&url, || Link::connect(url::mysql(&url).unwrap(), 60 * SECOND).unwrap());
+    #[cfg(target_os = "linux")]
+    a_client_that_stands_still_keeps_no_locks(&url);
 }
 
 fn more(url: &str, link: impl Fn() -> Link) {
@@ -305,6 +309,73 @@ fn more(url: &str, link: impl Fn() -> Link) {
     change_that_was_waited_for(url, &link);
     late_after_waiting(url, link());
     lost_connection(link(), link());
+}
+
+/// A way to a server on which few bytes fit, and on which nothing comes back while it is shut.
+#[cfg(target_os = "linux")]
+fn narrow_way(url: &str, is_shut: &'static AtomicBool) -> String {
+    use std::io::copy;
+    use std::os::fd::AsRawFd;
+
+    let (rest, path) = url.rsplit_once('/').unwrap();
+    let (login, target) = rest.rsplit_once('@').unwrap();
+    let target: std::net::SocketAddr = target.parse().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (client, _) = listener.accept().unwrap();
+        let way = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        way.set_recv_buffer_size(2_048).unwrap();
+        // As over Ethernet: the loopback interface's segments are 64 KiB, and so the server's buffer would have room for thousands of answers.
+        let segment: libc::c_int = 536;
+        // SAFETY: an integer, and its length.
+        let set = unsafe { libc::setsockopt(way.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, (&raw const segment).cast(), 4) };
+        assert_eq!(set, 0);
+        way.connect(&target.into()).unwrap();
+        let mut server = std::net::TcpStream::from(way);
+        let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        thread::spawn(move || copy(&mut from, &mut to));
+        let mut buffer = [0; 512];
+        loop {
+            while is_shut.load(Ordering::SeqCst) {
+                thread::sleep(SECOND / 100);
+            }
+            match std::io::Read::read(&mut server, &mut buffer) {
+                Ok(count @ 1..) => std::io::Write::write_all(&mut &client, &buffer[..count]).unwrap(),
+                _ => return,
+            }
+        }
+    });
+    format!("{login}@{place}/{path}")
+}
+
+/// The buffers of a client that is paused have room for what the server sends before its commit.
+#[cfg(target_os = "linux")]
+fn a_client_that_stands_still_keeps_no_locks(url: &str) {
+    static IS_SHUT: AtomicBool = AtomicBool::new(false);
+    const SWAPS: u64 = 250;
+    let (mut store, name, server) = namespace(url, "paused");
+    let make = |old: Option<&str>, new: &str| (0..SWAPS).map(|node| swap(&server, Some("0"), Key::Slot(node + 10), old, new)).collect();
+    let (first, then): (Vec<_>, Vec<_>) = (make(None, "old"), make(Some("old"), "new"));
+    first.iter().for_each(|swap| assert_eq!(store.swap(&name, swap).unwrap(), Swapped::Done));
+    let mut link = Link::connect(url::mysql(&narrow_way(url, &IS_SHUT)).unwrap(), 60 * SECOND).unwrap();
+    let texts = super::mysql::prepare(&mut link).unwrap();
+    let asked: Vec<_> = then.iter().map(|swap| (name.as_str(), swap)).collect();
+    IS_SHUT.store(true, Ordering::SeqCst);
+    thread::scope(|scope| {
+        let paused = scope.spawn(|| {
+            link.start();
+            link.ask(&texts.swap_many(&asked, 30 * SECOND, 10 * SECOND)).unwrap()
+        });
+        let (begun, mut is_written) = (Instant::now(), false);
+        while !is_written && begun.elapsed() < 20 * SECOND {
+            is_written = store.load(&name, Which::One(10)).unwrap().slots == [(10, "new".to_owned())];
+            thread::sleep(SECOND / 50);
+        }
+        IS_SHUT.store(false, Ordering::SeqCst);
+        assert!(is_written, "the server waits for its client, and so does whoever wants these rows");
+        assert!(!paused.join().unwrap().is_empty());
+    });
 }
 
 fn refused_logins(url: &str) {
