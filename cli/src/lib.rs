@@ -24,6 +24,7 @@ mod status;
 mod tests;
 
 use clap::Parser;
+use frazil::{Error, ErrorKind};
 use input::Input;
 use interrupt::Interrupt;
 use line::{Command, Line, Nodes, Segment, Sql};
@@ -174,16 +175,39 @@ fn decode(arguments: &arguments::Decode, screen: &mut Screen<'_>) -> Outcome {
     decoder.filter(&mut Input::new(input.lock()), screen)
 }
 
+/// Begins namespaces, each alone: one that is refused keeps no other from it.
+fn begin_all(store: &str, names: &[String], line: &str, json: bool, screen: &mut Screen<'_>) -> Outcome {
+    let mut status = DONE;
+    for name in names {
+        let mut namespace = nodes::Namespace::connect(store, name, true)?;
+        let told = match namespace.begin(line) {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                screen.tell_error(&error)?;
+                status = FAILED;
+                continue;
+            }
+            told => told?,
+        };
+        let listing = namespace.list()?;
+        screen.print(&if json { format!("{:#}\n", listing.json()) } else { format!("{told}{listing}") })?;
+    }
+    Ok(status)
+}
+
 fn nodes(arguments: &Nodes, screen: &mut Screen<'_>) -> Outcome {
     let Nodes { store, namespace, json, accept, begin, all, watch } = arguments;
     if *all {
         return nodes::Namespaces::of(store)?.print(*json, screen).map(|()| DONE);
     }
-    let mut namespace = nodes::Namespace::connect(store, namespace, *accept || begin.is_some())?;
-    let told = match begin {
-        Some(line) => Some(namespace.begin(line)?),
-        None => accept.then(|| namespace.accept()).transpose()?,
+    if let Some(line) = begin {
+        return begin_all(store, namespace, line, *json, screen);
+    }
+    let [name] = namespace.as_slice() else {
+        let why = format!("--namespace={} names several, which only --begin takes: name one", namespace.join(","));
+        return Err(Error::new(ErrorKind::Spec, why).into());
     };
+    let mut namespace = nodes::Namespace::connect(store, name, *accept)?;
+    let told = accept.then(|| namespace.accept()).transpose()?;
     let interrupt = watch.then(Interrupt::listen);
     loop {
         let listing = namespace.list()?;

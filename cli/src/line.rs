@@ -50,9 +50,9 @@ pub(super) struct Nodes {
     /// frazil://..., or env:NAME, the variable that holds it
     #[arg(verbatim_doc_comment)]
     pub(super) store: String,
-    /// The namespace, as in a spec
-    #[arg(long, default_value = DEFAULT_NAMESPACE)]
-    pub(super) namespace: String,
+    /// The namespace, as in a spec; --begin takes several: a,b,c
+    #[arg(long, default_value = DEFAULT_NAMESPACE, value_delimiter = ',')]
+    pub(super) namespace: Vec<String>,
     /// List the namespaces and tags of the store instead; Redis goes through all of its keys for that (SCAN)
     #[arg(long, conflicts_with_all = ["namespace", "watch", "accept", "begin"])]
     pub(super) all: bool,
@@ -69,9 +69,10 @@ pub(super) struct Nodes {
     /// ZooKeeper), on a machine whose clock is right.
     #[arg(long, verbatim_doc_comment)]
     pub(super) accept: bool,
-    /// Begin the namespace for programs that open this spec line (without its store and namespace), before any of
-    /// them starts: no ID of it was ever issued, so the first start waits for nothing. Else a store that may lose
-    /// writes, such as Redis, has it wait for about a minute. One that was begun before is refused.
+    /// Begin the namespaces for programs that open this spec line (without its store and namespace), before any of
+    /// them starts: no ID of them was ever issued, so the first start waits for nothing. Else a store that may lose
+    /// writes, such as Redis, has it wait for about a minute. One that was begun before is refused, and the others
+    /// are begun.
     #[arg(long, value_name = "SPEC", verbatim_doc_comment, conflicts_with = "accept")]
     pub(super) begin: Option<String>,
 }

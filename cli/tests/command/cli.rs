@@ -157,6 +157,28 @@ fn a_namespace_is_begun_once_before_anybody_starts() {
 }
 
 #[test]
+fn namespaces_are_begun_together_and_one_that_was_begun_holds_up_no_other() {
+    let folder = Folder::new("begin-all");
+    let store = folder.store();
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let begin = |names: &str| frazil(&["nodes", &store, "--namespace", names, "--begin", "standard"]);
+    let (status, out, err) = begin("orders,users");
+    assert_eq!((status, err.as_str()), (0, ""));
+    assert_eq!(out.matches("begun: ").count(), 2, "{out}");
+    assert!(out.contains("namespace    orders") && out.contains("namespace    users"), "{out}");
+    let (status, out, err) = begin("users,carts,orders");
+    assert!(status == 1 && out.contains("namespace    carts") && out.matches("begun: ").count() == 1, "{out}");
+    assert!(err.matches("frazil: CONFLICT: ").count() == 2 && err.contains("users") && err.contains("orders"), "{err}");
+    for name in ["orders", "users", "carts"] {
+        assert!(json(&[&store, "--namespace", name])["meta"].is_object(), "{name}");
+    }
+    for rest in [["--accept"], ["--json"]] {
+        let (status, _, err) = frazil(&[&["nodes", &store, "--namespace", "orders,users"][..], &rest].concat());
+        assert!(status == 1 && err.contains("SPEC") && err.contains("orders,users names several"), "{err}");
+    }
+}
+
+#[test]
 fn a_store_is_accepted_and_processes_go_on_above_the_floor() {
     let folder = Folder::new("accept");
     let store = folder.store();
