@@ -25,13 +25,13 @@ pub(crate) struct Connection {
 
 /// The purpose of a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum For<'a> {
+pub(super) enum For<'a> {
     Lease,
     Tag(&'a str),
 }
 
 /// A connection, and how the last call went.
-struct Link<C: ?Sized> {
+pub(super) struct Link<C: ?Sized> {
     connection: Option<Box<C>>,
     /// True if it stays after a busy answer. A server's is made anew: another one may have less to do.
     stays: bool,
@@ -57,8 +57,7 @@ impl<C: ?Sized> Default for Link<C> {
 impl<C: ?Sized> Link<C> {
     /// # Errors
     /// Why nothing is asked now.
-    fn refuse(&mut self, who: For) -> Result<()> {
-        let now = Instant::now();
+    pub(super) fn refuse(&mut self, who: For, now: Instant) -> Result<()> {
         for down in [&mut self.lease_down, &mut self.tags_down] {
             down.take_if(|(until, _)| *until <= now);
         }
@@ -85,10 +84,10 @@ impl<C: ?Sized> Link<C> {
         connect: impl FnOnce() -> Result<Box<C>>,
         work: impl FnOnce(&mut C) -> Result<T>,
     ) -> Result<T> {
-        self.refuse(who)?;
         let begun = Instant::now();
+        self.refuse(who, begun)?;
         let result = self.attempt(connect, work);
-        self.judge(who, timeout, begun, result)
+        self.judge(who, timeout, begun, Instant::now(), result)
     }
 
     /// A call for a lease that may be made twice: where the connection at hand has ended since it was used last, over a new one, in
@@ -99,14 +98,14 @@ impl<C: ?Sized> Link<C> {
         connect: impl Fn(Duration) -> Result<Box<C>>,
         work: impl Fn(&mut C, Duration) -> Result<T>,
     ) -> Result<T> {
-        self.refuse(For::Lease)?;
         let (begun, was_open) = (Instant::now(), self.connection.is_some());
+        self.refuse(For::Lease, begun)?;
         let mut result = self.attempt(|| connect(timeout), |connection| work(connection, timeout));
         let left = timeout.saturating_sub(begun.elapsed());
         if was_open && self.connection.is_none() && !left.is_zero() {
             result = self.attempt(|| connect(left), |connection| work(connection, left));
         }
-        self.judge(For::Lease, timeout, begun, result)
+        self.judge(For::Lease, timeout, begun, Instant::now(), result)
     }
 
     /// Works with the connection, which is kept where it is still of use.
@@ -130,7 +129,8 @@ impl<C: ?Sized> Link<C> {
     /// Remembers how a call went. For a lease a store that gives no answer is asked again, as a busy one, before it counts as away. A server
     /// that a crowd keeps from answering is asked [`MOST_SILENCES`] times, with longer pauses; a host that lets nobody in for the time of
     /// one call.
-    fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, result: Result<T>) -> Result<T> {
+    pub(super) fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, now: Instant, result: Result<T>) -> Result<T> {
+        let took = now - begun;
         let is_lease = who == For::Lease;
         match result {
             Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(&error) => {
@@ -139,12 +139,12 @@ impl<C: ?Sized> Link<C> {
                     *calls = calls.saturating_add(1);
                     // A call connects in half of its time, or fails: one that took longer found a server that lets clients in. (SQL's
                     // connects as long as there is time, for a database's queue is full sooner.)
-                    let is_slow = begun.elapsed() > timeout / 2;
-                    if *calls < MOST_SILENCES && (is_slow || since.elapsed() < timeout) {
-                        return Err(error.retry_in(if is_slow { begun.elapsed() } else { FIRST_PAUSE }));
+                    let is_slow = took > timeout / 2;
+                    if *calls < MOST_SILENCES && (is_slow || now - *since < timeout) {
+                        return Err(error.retry_in(if is_slow { took } else { FIRST_PAUSE }));
                     }
                 }
-                self.note(who, Instant::now() + timeout / 4, &error);
+                self.note(who, now + timeout / 4, &error);
                 Err(error)
             }
             result => {

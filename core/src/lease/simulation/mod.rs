@@ -10,12 +10,15 @@
 //! `cases` and `directed` are events step by step, of whole processes and of the protocol alone; `starts` counts what starts cost in
 //! large namespaces.
 //!
+//! `fleet` is what 100,000 processes do to one store.
+//!
 //! `FRAZIL_SEEDS=200000` runs more, `FRAZIL_SEED=17` one with its log.
 #![cfg(not(loom))]
 
 mod cases;
 mod clocks;
 mod directed;
+mod fleet;
 mod program;
 mod starts;
 mod store;

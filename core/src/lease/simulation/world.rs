@@ -5,6 +5,8 @@ mod begin;
 mod faults;
 mod judge;
 
+pub(super) use judge::overlaps;
+
 use super::super::calls::Call;
 use super::super::contract::{Contract, Times};
 use super::super::protocol::{Do, Reply};

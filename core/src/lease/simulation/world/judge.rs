@@ -2,6 +2,18 @@
 
 use super::*;
 
+/// The stamps of a lease: its node number, the first and the last one, the process and the lease's token.
+type Span = (u64, u64, u64, usize, u64);
+
+/// The leases of a node number that have a stamp in common, in pairs.
+pub(in super::super) fn overlaps(spans: &Spans) -> impl Iterator<Item = (Span, Span)> {
+    let mut spans: Vec<Span> =
+        spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
+    spans.sort_unstable();
+    let pairs: Vec<_> = spans.iter().copied().zip(spans.iter().skip(1).copied()).collect();
+    pairs.into_iter().filter(|((node, _, last, ..), (other, from, ..))| node == other && from <= last)
+}
+
 impl World {
     /// Nothing goes wrong any more, and all clocks are right again, more or less.
     pub(super) fn calm(&mut self) {
@@ -34,18 +46,12 @@ impl World {
 
     /// No two leases of a node number have a stamp in common.
     pub(super) fn no_duplicate(&self) -> Result<(), String> {
-        let mut spans: Vec<_> =
-            self.spans.iter().map(|((node, token, process), (first, last))| (*node, *first, *last, *process, *token)).collect();
-        spans.sort_unstable();
-        for (span, next) in spans.iter().zip(spans.iter().skip(1)) {
-            let ((node, first, last, process, token), (other, from, to, rival, theirs)) = (span, next);
-            if node == other && from <= last {
-                return Err(format!(
-                    "duplicate on node {node}: p{process} under {token:016x} mints {first}..={last}, p{rival} under {theirs:016x} {from}..={to}"
-                ));
-            }
-        }
-        Ok(())
+        overlaps(&self.spans).next().map_or(Ok(()), |(span, next)| {
+            let ((node, first, last, process, token), (_, from, to, rival, theirs)) = (span, next);
+            Err(format!(
+                "duplicate on node {node}: p{process} under {token:016x} mints {first}..={last}, p{rival} under {theirs:016x} {from}..={to}"
+            ))
+        })
     }
 
     /// After the calm whoever can have a lease has one and mints, and nobody asks the store all the time.

@@ -1,0 +1,102 @@
+//! A fleet on one store: up to 100,000 processes as they ship, each with its worker, protocol and generator, under what happens to fleets.
+//!
+//! It is a simulation by events. `station` is a server that serves requests in the order in which they come, each for the processor time that
+//! `bench/fleet/costs.py` has measured on the real one. `service` is the store, alone or with three replicas of frazil-server before it.
+//! `member` is a process, and `run` has the events: calls, time limits, outages and restarts. What decides in a process is the product:
+//! what it asks and when (`Worker::next`), what an answer means (`Worker::done`), and whether a failed call is repeated, and after which
+//! pause (`Link::judge`). The store is the one of the other simulations, which compares and writes records.
+//!
+//! Every ID is judged: all stamps of a node number between the first and the last of a lease count as issued, and no two leases may share
+//! one. A store that does not compare is the control: there the judge has to find duplicates.
+//!
+//! ```text
+//! FRAZIL_FLEET=100000 FRAZIL_FLEET_OUT=fleet.json cargo test --release -p frazil --lib fleet -- --nocapture
+//! ```
+//! prints the table of `docs/capacity.md`, and writes what the plot shows. Without the variables 500 processes run in seconds.
+
+mod member;
+mod outcome;
+mod run;
+mod service;
+mod station;
+
+use outcome::Outcome;
+use run::{Run, Trouble};
+use service::{Costs, Service};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Redis 7.
+const REDIS: Costs = Costs { connect_us: 98, load_us: 152, swap_us: 98, release_us: 76 };
+/// PostgreSQL 15, over connections that stay.
+const POSTGRESQL: Costs = Costs { connect_us: 6_100, load_us: 354, swap_us: 631, release_us: 613 };
+/// frazil-server.
+const REPLICA: Costs = Costs { connect_us: 354, load_us: 127, swap_us: 166, release_us: 178 };
+
+/// The processes that run without `FRAZIL_FLEET`.
+const FEW: usize = 500;
+const SECOND: u64 = 1_000;
+
+fn processes() -> usize {
+    super::number("FRAZIL_FLEET").map_or(FEW, |count| count as usize)
+}
+
+/// Stores that carry a large fleet: Redis, which has one thread, and a PostgreSQL of eight processors behind replicas of frazil-server.
+fn services() -> [(&'static str, fn() -> Service); 2] {
+    [("Redis", || Service::direct(REDIS, 1)), ("PostgreSQL, 3 frazil-server", || Service::behind(3, REPLICA, POSTGRESQL, 8))]
+}
+
+/// The scenarios, and how long each lasts (ms). Processes start within a minute, except where all start at once.
+fn scenarios() -> [(&'static str, Trouble, u64); 5] {
+    [
+        ("cold start within 60 s", Trouble::None, 120 * SECOND),
+        ("all at the same instant", Trouble::Together, 120 * SECOND),
+        ("rolling restart within 5 min", Trouble::Rolling { from: 90 * SECOND, over: 300 * SECOND }, 420 * SECOND),
+        ("store away for 30 s", Trouble::Away { from: 90 * SECOND, over: 30 * SECOND }, 210 * SECOND),
+        ("a third cut off for 60 s", Trouble::CutOff { from: 90 * SECOND, over: 60 * SECOND }, 240 * SECOND),
+    ]
+}
+
+/// Runs all scenarios, two at a time, and returns their outcomes in order.
+fn all(count: usize) -> Vec<Outcome> {
+    let cases: Vec<_> = services().into_iter().flat_map(|service| scenarios().map(|scenario| (service, scenario))).collect();
+    let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(((store, service), (name, trouble, end_ms))) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let run = Run::new(count, service(), *trouble, *end_ms);
+            let outcome = Outcome { name: format!("{store}: {name}"), ..run.run() };
+            println!("{} is done", outcome.name);
+            ends.lock().unwrap().push(outcome);
+        }
+    };
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(work))));
+    let mut ends = ends.into_inner().unwrap();
+    let place = |outcome: &Outcome| cases.iter().position(|((store, _), (name, ..))| outcome.name == format!("{store}: {name}"));
+    ends.sort_by_key(place);
+    ends
+}
+
+#[test]
+fn a_fleet_keeps_its_promises_through_what_happens_to_fleets() {
+    let count = processes();
+    let outcomes = all(count);
+    println!("{}", outcome::table(count, &outcomes));
+    if let Some(path) = std::env::var_os("FRAZIL_FLEET_OUT") {
+        std::fs::write(path, outcome::json(count, &outcomes)).expect("the file can be written");
+    }
+    for outcome in &outcomes {
+        let name = &outcome.name;
+        assert_eq!(outcome.duplicates, 0, "{name}");
+        assert!(outcome.issued > count as u64, "{name}: {} IDs", outcome.issued);
+        assert_eq!((outcome.failed_starts, outcome.unstarted), (0, 0), "{name}");
+    }
+}
+
+/// The judge finds what a store that compares nothing lets happen.
+#[test]
+fn a_store_that_compares_nothing_is_found_out() {
+    let mut service = Service::direct(REDIS, 1);
+    service.compares_nothing = true;
+    let outcome = Run::new(200, service, Trouble::Together, 30 * SECOND).run();
+    assert!(outcome.duplicates > 0, "{} IDs of {} leases", outcome.issued, outcome.leases);
+}

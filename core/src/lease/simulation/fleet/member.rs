@@ -1,0 +1,116 @@
+//! One process of a fleet, and how it reaches the store.
+
+use super::super::super::calls::Call;
+use super::super::super::connection::{For, Link};
+use super::super::super::contract::{Contract, Times};
+use super::super::super::protocol::Reply;
+use super::super::program::{Program, Thread};
+use crate::error::{Error, ErrorKind, Result};
+use crate::layout::Layout;
+use crate::policy::{Policies, Reaction, Start};
+use crate::store::Address;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Four million numbers: every process of a large fleet finds one.
+const LAYOUT: &str = "time:37@10ms node:22 sequence:4 epoch:2025-01-01";
+/// A process that could not start is started again, as by a supervisor.
+pub(super) const AGAIN_MS: u64 = 1_000;
+
+/// The calls that a process waits for.
+pub(super) struct Asked {
+    pub(super) request: u64,
+    pub(super) calls: Arc<Vec<Call>>,
+    begun: Instant,
+}
+
+pub(super) struct Member {
+    pub(super) program: Program,
+    link: Link<()>,
+    pub(super) is_connected: bool,
+    pub(super) asked: Option<Asked>,
+    /// The server that it asks, among several.
+    pub(super) door: usize,
+    /// The instant at which it began to start, while it has no number, and until when the present attempt waits.
+    pub(super) starting: Option<(u64, u64)>,
+    /// True once it is to end, and another one to start in its place.
+    pub(super) is_leaving: bool,
+}
+
+/// The lease of every process, with the times that servers have by default.
+pub(super) fn contract() -> Contract {
+    let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
+    let (address, layout) = (Address::parse("memory").expect("the memory"), Layout::parse(LAYOUT).expect("a good layout"));
+    let times = Times { window_ms: Some(60_000), renew_ms: Some(10_000) };
+    let mut contract =
+        Contract::new(address, "fleet".to_owned(), &layout, vec![(None, 22)], false, times, policies, false).expect("a good contract");
+    Arc::make_mut(&mut contract.terms).clock = true;
+    contract
+}
+
+/// The time for which a call waits: the clients of servers leave an eighth to the system, and connect in half of the rest.
+pub(super) fn patience_us(calls: &[Call], is_connected: bool) -> u64 {
+    let timeout = timeout(calls);
+    let left = timeout - timeout / 8;
+    (if is_connected { left } else { left / 2 }).as_micros() as u64
+}
+
+fn timeout(calls: &[Call]) -> Duration {
+    calls.iter().map(|call| call.contract.call_timeout()).min().unwrap_or_default()
+}
+
+pub(super) fn no_answer() -> Error {
+    Error::new(ErrorKind::StoreUnreachable, "no answer")
+}
+
+impl Member {
+    pub(super) fn new(program: Program, door: usize) -> Self {
+        Member { program, link: Link::default(), is_connected: false, asked: None, door, starting: None, is_leaving: false }
+    }
+
+    /// Begins to open a handle.
+    pub(super) fn open(&mut self, now_ms: u64) {
+        let until = now_ms + self.program.contract.open_patience().as_millis() as u64;
+        self.starting = Some((self.starting.map_or(now_ms, |(since, _)| since), until));
+        self.program.open(Some(until));
+    }
+
+    /// The worker's thread, while it is in no call.
+    pub(super) fn idle_thread(&mut self) -> Option<&Thread> {
+        self.program.start_threads();
+        self.program.threads.first().filter(|_| self.asked.is_none())
+    }
+
+    /// Begins calls.
+    ///
+    /// # Errors
+    /// Why the store is not asked now.
+    pub(super) fn ask(&mut self, request: u64, calls: Arc<Vec<Call>>, now: Instant) -> Result<()> {
+        self.asked = Some(Asked { request, calls, begun: now });
+        self.link.refuse(For::Lease, now)
+    }
+
+    /// Takes the outcome of the calls that it waits for: the replies, or why there are none.
+    pub(super) fn take(&mut self, outcome: Result<Vec<Reply>>, now: Instant) {
+        let Some(Asked { calls, begun, .. }) = self.asked.take() else { return };
+        self.is_connected = outcome.is_ok();
+        let judged = self.link.judge(For::Lease, timeout(&calls), begun, now, outcome);
+        self.deliver(&calls, judged);
+    }
+
+    /// Takes in that the store is not asked now.
+    pub(super) fn take_refusal(&mut self, error: Error) {
+        let Some(Asked { calls, .. }) = self.asked.take() else { return };
+        self.deliver(&calls, Err(error));
+    }
+
+    fn deliver(&mut self, calls: &[Call], outcome: Result<Vec<Reply>>) {
+        let replies = match outcome {
+            Ok(replies) => replies.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error); calls.len()],
+        };
+        let worker = Arc::clone(&self.program.threads[0].worker);
+        worker.done(calls, replies, self.program.process());
+        self.program.note_tokens();
+    }
+}
