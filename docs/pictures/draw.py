@@ -1,7 +1,7 @@
 """Draws the guide's pictures: docs/pictures/draw.py [--check]. They need no package, and the same script gives the same files.
 
 Each picture is a card with a background of its own, so that it can be read on a light and on a dark page. `shards.json` is what
-measure_shards.py has counted, and `demo.json` what record_demo.py has recorded.
+measure_shards.py has counted, `demo.json` what record_demo.py has recorded, and `fleet.json` what `bench/fleet/run.sh simulation` has.
 """
 
 import json
@@ -352,6 +352,30 @@ def shards():
     return p
 
 
+def fleet():
+    """The requests of a store in each second, through what happens to a fleet."""
+    counted = json.loads((HERE / "fleet.json").read_text())
+    stores = {}
+    for run in counted["runs"]:
+        store, what = run["name"].split(": ")
+        stores.setdefault(store, []).append((what, run["requests"]))
+    rows = max(len(runs) for runs in stores.values())
+    p = Picture(860, 84 + 112 * rows, f"Requests a second of the store of {counted['processes']:,} processes")
+    for column, (store, runs) in enumerate(stores.items()):
+        left = 24 + column * 420
+        p.text(left, 32, f"{store}, {counted['processes']:,} processes", "bold")
+        for row, (what, requests) in enumerate(runs):
+            bottom, longest, peak = 132 + row * 112, len(requests) - 1, max(requests)
+            p.text(left, bottom - 76, what, "small")
+            p.text(left + 390, bottom - 76, f"at most {peak:,} requests/s", "small dim", "end")
+            p.line([(left, bottom), (left + 390, bottom)])
+            p.line([(left + 390 * at / longest, bottom - 64 * count / peak) for at, count in enumerate(requests)], "issued")
+            p.text(left, bottom + 14, "0", "small dim")
+            p.text(left + 390, bottom + 14, f"{longest} s", "small dim", "end")
+    p.text(24, p.size[1] - 12, "Each curve has its own scale.", "small dim")
+    return p
+
+
 TYPING = """
 .good{fill:#1a7f37}
 @media (prefers-color-scheme:dark){.good{fill:#6cc072}}
@@ -385,7 +409,7 @@ def demo():
     return p
 
 
-PICTURES = [overview, demo, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards]
+PICTURES = [overview, demo, bits, window, crash, pause, fork, rollback, layouts, lifetime, shards, fleet]
 
 
 def main():
