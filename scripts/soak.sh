@@ -21,6 +21,8 @@ run env FRAZIL_CROWD=1000 python3 tests/servers all -- \
 step "The lease's protocol in its simulation, and bugs planted into it"
 run env FRAZIL_SEEDS=200000 cargo test --locked --release -p frazil --lib simulation
 run tests/mutants/run.py
+step "A fleet of a hundred thousand processes on one store, in simulated time"
+run bench/fleet/run.sh simulation
 step "loom"
 run env LOOM_MAX_PREEMPTIONS=5 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --locked --release -p frazil --lib loom
 step "Three languages at once"

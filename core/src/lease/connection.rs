@@ -130,7 +130,6 @@ impl<C: ?Sized> Link<C> {
     /// that a crowd keeps from answering is asked [`MOST_SILENCES`] times, with longer pauses; a host that lets nobody in for the time of
     /// one call.
     pub(super) fn judge<T>(&mut self, who: For, timeout: Duration, begun: Instant, now: Instant, result: Result<T>) -> Result<T> {
-        let took = now - begun;
         let is_lease = who == For::Lease;
         match result {
             Err(error) if error.kind() == ErrorKind::StoreUnreachable && !is_busy(&error) => {
@@ -139,9 +138,9 @@ impl<C: ?Sized> Link<C> {
                     *calls = calls.saturating_add(1);
                     // A call connects in half of its time, or fails: one that took longer found a server that lets clients in. (SQL's
                     // connects as long as there is time, for a database's queue is full sooner.)
-                    let is_slow = took > timeout / 2;
+                    let is_slow = now - begun > timeout / 2;
                     if *calls < MOST_SILENCES && (is_slow || now - *since < timeout) {
-                        return Err(error.retry_in(if is_slow { took } else { FIRST_PAUSE }));
+                        return Err(error.retry_in(if is_slow { now - begun } else { FIRST_PAUSE }));
                     }
                 }
                 self.note(who, now + timeout / 4, &error);

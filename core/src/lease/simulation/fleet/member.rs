@@ -37,11 +37,11 @@ pub(super) struct Member {
     pub(super) is_leaving: bool,
 }
 
-/// The lease of every process, with the times that servers have by default.
+/// The lease of every process: `window=80s renew=20s`, because one Redis does not renew 100,000 leases every 10 s.
 pub(super) fn contract() -> Contract {
     let policies = Policies { rollback: Reaction::Error, exhausted: Reaction::Error, start: Start::Zero, lag_ms: 0 };
     let (address, layout) = (Address::parse("memory").expect("the memory"), Layout::parse(LAYOUT).expect("a good layout"));
-    let times = Times { window_ms: Some(60_000), renew_ms: Some(10_000) };
+    let times = Times { window_ms: Some(80_000), renew_ms: Some(20_000) };
     let mut contract =
         Contract::new(address, "fleet".to_owned(), &layout, vec![(None, 22)], false, times, policies, false).expect("a good contract");
     Arc::make_mut(&mut contract.terms).clock = true;

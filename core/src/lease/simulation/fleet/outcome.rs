@@ -3,7 +3,6 @@
 use super::super::program::Spans;
 use super::super::world::overlaps;
 use super::service::Service;
-use std::fmt::Write as _;
 
 #[derive(Default)]
 pub(super) struct Outcome {
@@ -47,29 +46,23 @@ impl Outcome {
     }
 }
 
+/// A row of the table.
+pub(super) fn row(outcome: &Outcome) -> String {
+    let ((peak, part), mean, Outcome { name, failed_starts, issued, refused, duplicates, .. }) = (outcome.peak(), outcome.mean(), outcome);
+    let (median, longest, busiest) = (outcome.wait_s(50), outcome.wait_s(100), part * 100.0);
+    format!(
+        "| {name} | {mean} | {peak} | {busiest:.0} % | {median:.2} s | {longest:.1} s | {failed_starts} | {issued} | {refused} | {duplicates} |"
+    )
+}
+
 /// A Markdown table.
 pub(super) fn table(count: usize, outcomes: &[Outcome]) -> String {
-    let mut text = format!(
+    let rows: Vec<_> = outcomes.iter().map(row).collect();
+    format!(
         "{count} processes\n\n| what happens | requests/s, mean | peak | busiest second | a start, median | longest | failed starts | \
-         IDs issued | calls refused | duplicates |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n"
-    );
-    for outcome in outcomes {
-        let (peak, part) = outcome.peak();
-        let _ = writeln!(
-            text,
-            "| {} | {} | {peak} | {:.0} % | {:.2} s | {:.1} s | {} | {} | {} | {} |",
-            outcome.name,
-            outcome.mean(),
-            part * 100.0,
-            outcome.wait_s(50),
-            outcome.wait_s(100),
-            outcome.failed_starts,
-            outcome.issued,
-            outcome.refused,
-            outcome.duplicates
-        );
-    }
-    text
+         IDs issued | calls refused | duplicates |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n{}\n",
+        rows.join("\n")
+    )
 }
 
 /// The requests of each second, for the plot.

@@ -19,7 +19,7 @@ const WAY_US: u64 = 500;
 /// Processes that do not start at once start within this time.
 const START_MS: u64 = 60_000;
 /// The pause between two calls for IDs, and how many IDs each asks for.
-const ACT_US: u64 = 4_000_000;
+const ACT_US: u64 = 5_000_000;
 const IDS: u64 = 10;
 /// The time after which a frazil-server no longer passes a question on: three quarters of its client's.
 const WAITS_US: u64 = 3_750_000;
@@ -201,7 +201,7 @@ impl Run {
 
     /// Every third process is of the region.
     fn is_cut_off(&self, at: usize) -> bool {
-        at % 3 == 0 && matches!(self.trouble, Trouble::CutOff { .. }) && self.trouble.is_during(self.now_us)
+        at.is_multiple_of(3) && matches!(self.trouble, Trouble::CutOff { .. }) && self.trouble.is_during(self.now_us)
     }
 
     /// Lets the worker's thread do what is due, and the caller that opens look at it.
