@@ -191,7 +191,7 @@ pub use numbers::{Row, check_spec};
 pub use pending::Pending;
 #[cfg(feature = "lend")]
 #[doc(hidden)]
-pub use proxy::{Proxy, Question};
+pub use proxy::{Proxy, Question, busy};
 #[doc(hidden)]
 pub use range::id_range;
 #[doc(hidden)]

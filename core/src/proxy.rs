@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::segment::check_name;
 use crate::spec::{Spec, check_namespace, spec_error};
+pub use crate::store::message::busy;
 use crate::store::message::{self, Backing, FOLDER, Question as Asked};
 use crate::store::{Address, Store};
 use crc::{CRC_32_ISO_HDLC, Crc, NoTable};

@@ -1,6 +1,6 @@
 //! A store that is lent: processes with `store=frazil://` lease their node numbers from it.
 
-use frazil::{Error, ErrorKind, Proxy, Question, Result, Spec};
+use frazil::{Error, ErrorKind, Proxy, Question, Result, Spec, busy};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -50,14 +50,15 @@ impl Lent {
         let both = async { Some([share.acquire_owned().await.ok()?, Arc::clone(&self.places).acquire_owned().await.ok()?]) };
         let Ok(Some(_permits)) = timeout(limit, both).await else {
             let why = format!("{} questions were put to the store before, and it has not answered them in time", self.share);
-            return Err(Error::new(ErrorKind::StoreUnreachable, why));
+            return Err(busy(&why));
         };
         let place = Place { _permits, until: since + limit };
         let (lender, left) = (self.lender, limit.saturating_sub(since.elapsed()));
         let answer = tokio::task::spawn_blocking(move || lender.answer(&question, left)).await;
         let answer =
             answer.unwrap_or_else(|error| Err(Error::new(ErrorKind::Internal, format!("a question to the store failed: {error}"))));
-        Ok((answer?, place))
+        let is_busy = |error: &Error| error.kind() == ErrorKind::StoreUnreachable && error.retry_after().is_some();
+        Ok((answer.map_err(|error| if is_busy(&error) { busy(&error.to_string()) } else { error })?, place))
     }
 
     /// Returns the places of a namespace; kept while a question of it waits.

@@ -10,6 +10,8 @@
 //! MS is how long the sender waits. FLOOR is the highest HISTORY that it was told of the store. OLD and META are `-`, or `+` and the record. Times are Unix ms. SOURCE and HISTORY: [`Backing`].
 
 use super::super::{Key, Loaded, NODES_END, Swap, Swapped, Which};
+#[cfg(any(test, feature = "lend"))]
+use crate::error::{Error, ErrorKind};
 use std::time::Duration;
 
 /// The command before a question.
@@ -17,6 +19,15 @@ pub(crate) const COMMAND: &str = "FRAZIL.STORE";
 
 /// The refusal of words that are no question.
 pub(crate) const FORM: &str = "FRAZIL.STORE takes LOAD, SWAP or LIST, as frazil:// sends them";
+
+/// The beginning of a refusal's text where the store is there, and has too much to do: who asked may ask again soon.
+pub(crate) const BUSY: &str = "busy: ";
+
+/// The refusal of a question by a server, or a store, that has too much to do: who asked asks again, as long as its opener waits.
+#[cfg(any(test, feature = "lend"))]
+pub fn busy(why: &str) -> Error {
+    Error::new(ErrorKind::StoreUnreachable, format!("{BUSY}{why}")).retry_soon()
+}
 
 /// The prefix of a source that is the folder itself, and not only its name.
 pub(crate) const FOLDER: &str = "folder-";

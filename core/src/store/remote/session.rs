@@ -5,7 +5,7 @@ use super::super::limits::{ALL_RECORDS, too_large};
 use super::super::resp::{self, Broken, Reply};
 use super::super::socket::Deadline;
 use super::super::stream::Stream;
-use super::message::{COMMAND, FORM, Question};
+use super::message::{self, COMMAND, FORM, Question};
 use super::tls::{self, Tls};
 use crate::error::ErrorKind;
 use crate::secret::Secret;
@@ -223,6 +223,8 @@ fn refused(text: &str) -> Failure {
             let why = "it lends no stores: it is an older frazil-server, or none; name the host and port of a newer one's --resp";
             (ErrorKind::StoreUnsuitable, why.to_owned())
         }
+        // One of before does not say so, and counts as away after some attempts.
+        "STORE_UNREACHABLE" if why.starts_with(message::BUSY) => (BUSY, format!("its own store: {why}")),
         _ => match of_store() {
             Some(kind) => (*kind, format!("its own store: {why}")),
             None => (ErrorKind::StoreUnsuitable, format!("it refuses what a store is asked: {}", said(text))),
