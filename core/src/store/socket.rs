@@ -118,6 +118,7 @@ mod timed {
         ///
         /// # Errors
         /// `WouldBlock` where nothing has, and what the system says.
+        #[cfg(feature = "tls")]
         pub(in crate::store) fn read_at_once(&self, buffer: &mut [u8]) -> io::Result<usize> {
             self.at_once(|mut socket| socket.read(buffer))
         }
@@ -133,6 +134,7 @@ mod timed {
             peeked.is_ok_and(|count| count > 0)
         }
 
+        #[cfg(any(feature = "tls", not(unix)))]
         fn at_once(&self, work: impl FnOnce(&Socket) -> io::Result<usize>) -> io::Result<usize> {
             self.socket.set_nonblocking(true)?;
             let done = work(&self.socket);
