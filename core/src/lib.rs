@@ -105,7 +105,7 @@
 //! | `time`, `text` | durations and dates; IDs in decimal, base62, base32, hex |
 //! | `id`, `preset`, `layout` | an ID and its parts; how the bits are split |
 //! | `json` | an ID's parts as JSON, for the command line and the server |
-//! | `wait` | how long a call may wait, and what ends it sooner |
+//! | `wait`, `request` | how long a call may wait, and what ends it sooner; calls that wait, and their replies |
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
 //! | `generator` | the lock-free core: the next stamp, how far it may go in this tick (the *gate*), and the lease |
 //! | `append_map` | a map that a process adds to and never takes from |
@@ -152,6 +152,7 @@ mod preset;
 mod proxy;
 mod range;
 mod registry;
+mod request;
 mod secret;
 mod segment;
 mod snowflake;

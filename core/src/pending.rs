@@ -1,22 +1,19 @@
 //! Calls that wait without a thread of their own: one thread of the process looks at all of them.
 //!
-//! An event loop starts such a call and is told how it ended. Nothing is known of when a store answers, so the call is looked
-//! at again and again: soon, and less often the longer it takes; where it is known when the next ID is due, then.
+//! An event loop starts such a call and is told how it ended. The thread looks at the call when its request is answered, and when the next
+//! ID is due. Nothing is known of when numbers are prefetched: then it looks again and again, less often the longer it takes.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, PerProcess};
 use crate::sync::{AtomicBool, Condvar, Mutex, MutexGuard, Ordering};
 use crate::thread;
-use crate::wait::{Later, Polls, Wait};
+use crate::wait::{Polls, Wait};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
+use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// The first pause before a call of unknown duration is polled again; it doubles each time ...
-const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_millis(1) };
-/// ... up to this; a longer wait is looked at this often too, because the clock may be set.
-const LONGEST: Duration = Duration::from_millis(20);
 /// The time for which the thread waits for another call. Under loom no time passes: it leaves at once.
 const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_secs(1) };
 
@@ -35,18 +32,22 @@ const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_
 /// assert!(told.recv().unwrap()?.get() > 0);
 /// # Ok::<(), frazil::Error>(())
 /// ```
-pub struct Pending {
-    cancelled: Arc<AtomicBool>,
+pub struct Pending(Arc<Bell>);
+
+/// Has the thread look at a call.
+struct Bell {
+    calls: &'static Calls,
+    /// The process that the thread is of.
+    process: u64,
+    rung: AtomicBool,
+    cancelled: AtomicBool,
 }
 
 struct Call {
     at: Instant,
-    until: Option<Instant>,
-    /// The pause of a call of unknown duration.
-    soon: Duration,
-    cancelled: Arc<AtomicBool>,
+    bell: Arc<Bell>,
     /// `None` when it is over, and was told.
-    look: Box<dyn FnMut() -> Option<Later> + Send>,
+    look: Box<dyn FnMut() -> Option<Duration> + Send>,
 }
 
 /// The calls of a process.
@@ -93,7 +94,20 @@ impl Pending {
 
     /// Gives the call up; `done` is not told, unless that is under way.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.0.cancelled.store(true, Ordering::Release);
+        Arc::clone(&self.0).wake();
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        // A forked child has none of its parent's calls, and takes no lock that another thread may hold.
+        if fork::mark().is_still(self.process) {
+            // The thread has looked before this, and waits, or looks after it.
+            drop(self.calls.lock());
+            self.calls.work.notify_one();
+        }
     }
 }
 
@@ -108,7 +122,9 @@ impl Calls {
         mut call: impl FnMut(Wait<'_>) -> Result<T> + Send + 'static,
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<Pending> {
-        let (since, polls) = (Instant::now(), Polls::default());
+        let (rung, cancelled) = (AtomicBool::new(false), AtomicBool::new(false));
+        let bell = Arc::new(Bell { calls: self, process: fork::mark().current(), rung, cancelled });
+        let (since, polls) = (Instant::now(), Polls::new(Waker::from(Arc::clone(&bell))));
         let mut done = Some(done);
         let look = move || {
             let looked = catch_unwind(AssertUnwindSafe(|| call(Wait::polled(max_wait, since, &polls))));
@@ -122,11 +138,8 @@ impl Calls {
             }
             None
         };
-        let pending = Pending { cancelled: Arc::new(AtomicBool::new(false)) };
-        let (until, cancelled) = (since.checked_add(max_wait), Arc::clone(&pending.cancelled));
-        let call = Call { at: since, until, soon: FIRST, cancelled, look: Box::new(look) };
-        self.add(call)?;
-        Ok(pending)
+        self.add(Call { at: since, bell: Arc::clone(&bell), look: Box::new(look) })?;
+        Ok(Pending(bell))
     }
 
     fn add(&'static self, call: Call) -> Result<()> {
@@ -148,7 +161,8 @@ impl Calls {
         let mut idle_since = Instant::now();
         loop {
             let now = Instant::now();
-            let (due, rest): (Vec<_>, Vec<_>) = state.calls.drain(..).partition(|call| call.at <= now);
+            let (due, rest): (Vec<_>, Vec<_>) =
+                state.calls.drain(..).partition(|call| call.at <= now || call.bell.rung.load(Ordering::Acquire));
             state.calls = rest;
             if !due.is_empty() {
                 drop(state);
@@ -181,19 +195,12 @@ impl Calls {
 impl Call {
     /// The call, if it is not over.
     fn looked_at(mut self) -> Option<Self> {
-        if self.cancelled.load(Ordering::Acquire) {
+        // What rings from now on may be missed by this look.
+        self.bell.rung.store(false, Ordering::Release);
+        if self.bell.cancelled.load(Ordering::Acquire) {
             return None;
         }
-        let later = (self.look)()?;
-        let wait = match later {
-            Later::In(wanted) => wanted.min(LONGEST),
-            Later::Soon => self.soon,
-        };
-        if later == Later::Soon {
-            self.soon = (2 * self.soon).min(LONGEST);
-        }
-        self.at = Instant::now() + wait;
-        self.at = self.until.map_or(self.at, |until| self.at.min(until));
+        self.at = (self.look)().map(|later| Instant::now() + later)?;
         Some(self)
     }
 }
@@ -201,6 +208,7 @@ impl Call {
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
+    use crate::request::Requests;
     use loom::sync::mpsc::channel;
     use loom::thread;
 
@@ -225,12 +233,47 @@ mod loom_tests {
         });
     }
 
+    /// A task's lock, with the requests for what is there or not.
+    type Task = Arc<loom::sync::Mutex<(Requests<()>, Option<u32>)>>;
+
+    /// A call that leaves a request.
+    fn request(task: &Task) -> impl FnMut(Wait<'_>) -> Result<u32> + Send + use<> {
+        let task = Arc::clone(task);
+        move |wait| {
+            let (requests, won) = &mut *task.lock().unwrap();
+            if let Some(request) = wait.kept() {
+                requests.remove(request);
+            }
+            won.take().map(Ok).unwrap_or_else(|| {
+                wait.keep(requests.add((), wait.waker()));
+                Err(wait.park(FOR_EVER).unwrap_err())
+            })
+        }
+    }
+
+    fn answer(task: &Task) {
+        let (requests, won) = &mut *task.lock().unwrap();
+        *won = Some(7);
+        requests.answer(|()| Some(Ok(())));
+    }
+
+    #[test]
+    fn loom_a_call_is_told_when_its_request_is_answered() {
+        loom::model(|| {
+            let task = Task::new(loom::sync::Mutex::new((Requests::new(), None)));
+            let (tell, told) = channel();
+            let _pending = calls().start(FOR_EVER, request(&task), move |won| tell.send(won).expect("somebody listens"));
+            answer(&task);
+            assert_eq!(told.recv().unwrap().unwrap(), 7);
+        });
+    }
+
     #[test]
     fn loom_a_call_that_is_given_up_is_not_looked_at_for_ever() {
         loom::model(|| {
             let later = |wait: Wait<'_>| {
                 thread::yield_now();
-                wait.piece(Later::Soon)
+                wait.pause(FOR_EVER).map(drop)
             };
             let pending = calls().start(FOR_EVER, later, |_| panic!("it was never over")).unwrap();
             pending.cancel();

@@ -1,13 +1,19 @@
 //! Waits: their limit, and the events that end them sooner.
 
 use crate::error::{Error, ErrorKind, Result};
+use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// A call that waits looks this often whether it was ended, and whether the clock was set.
 const PIECE: Duration = Duration::from_millis(20);
+/// The first pause before a call that nothing wakes is polled again; it doubles each time.
+const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_millis(1) };
 
 /// The limit of a call's wait, and what ends it sooner. A `Duration` is one, which nothing ends but time, and the closing of
 /// the handle.
@@ -37,26 +43,26 @@ pub struct Wait<'a> {
 }
 
 /// The memory of a polled call between two polls.
-#[derive(Default)]
 pub(crate) struct Polls {
-    later: Cell<Option<Later>>,
-    phase: Cell<Option<Phase>>,
+    /// The time to the next poll.
+    later: Cell<Option<Duration>>,
+    /// The next pause of a call that nothing wakes.
+    pause: Cell<Duration>,
+    /// The beginning of the present phase: a call may have several waits one after another.
+    phase: Cell<Option<Instant>>,
+    /// A thing that the last poll has kept for the next one in the same phase.
+    kept: Cell<Option<Box<dyn Any + Send>>>,
+    /// Has the call polled at once.
+    waker: Waker,
 }
 
-/// The time of the next poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Later {
-    In(Duration),
-    /// Nobody knows.
-    Soon,
-}
+/// A thread that waits.
+struct Parked(Thread);
 
-/// One wait of a call, which may have several one after another.
-#[derive(Clone, Copy)]
-pub(crate) struct Phase {
-    pub(crate) since: Instant,
-    /// The thing that is waited for, and the count that it had when the call came.
-    found: Option<(u64, u64)>,
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
 }
 
 impl From<Duration> for Wait<'_> {
@@ -104,44 +110,43 @@ impl<'a> Wait<'a> {
         self.max.saturating_sub(self.elapsed())
     }
 
-    /// Returns whether the call looks once, and returns whatever it finds.
-    pub(crate) fn looks_once(&self) -> bool {
-        self.polls.is_some() || self.left().is_zero()
-    }
-
-    /// The wait that begins here, or goes on since an earlier look.
-    pub(crate) fn phase(&self) -> Phase {
+    /// Returns when the present phase began: now, or at an earlier poll.
+    pub(crate) fn phase(&self) -> Instant {
         self.phase_from(Instant::now())
     }
 
-    /// Returns the phase of a call at a known time.
-    pub(crate) fn phase_from(&self, now: Instant) -> Phase {
-        let phase = self.polls.and_then(|polls| polls.phase.get()).unwrap_or(Phase { since: now, found: None });
-        self.remember(phase);
-        phase
-    }
-
-    /// The count of what is waited for, when the call began to; and whether that is now.
-    pub(crate) fn first_found(&self, what: u64, count: u64) -> (u64, bool) {
-        let phase = self.phase();
-        match phase.found {
-            Some((before, count)) if before == what => (count, false),
-            _ => {
-                self.remember(Phase { found: Some((what, count)), ..phase });
-                (count, true)
-            }
-        }
-    }
-
-    fn remember(&self, phase: Phase) {
-        if let Some(polls) = self.polls {
-            polls.phase.set(Some(phase));
-        }
+    /// Returns the beginning of the phase of a call at a known time.
+    pub(crate) fn phase_from(&self, now: Instant) -> Instant {
+        let Some(polls) = self.polls else { return now };
+        let since = polls.phase.get().unwrap_or(now);
+        polls.phase.set(Some(since));
+        since
     }
 
     /// Ends the present phase, because its wait has brought what it was for. Returns when it began, for a polled call.
     pub(crate) fn end_phase(&self) -> Option<Instant> {
-        self.polls.and_then(|polls| polls.phase.take()).map(|phase| phase.since)
+        let polls = self.polls?;
+        polls.kept.take();
+        polls.phase.take()
+    }
+
+    /// Keeps something for the next poll of a polled call.
+    pub(crate) fn keep(&self, what: impl Any + Send) {
+        if let Some(polls) = self.polls {
+            polls.kept.set(Some(Box::new(what)));
+        }
+    }
+
+    /// Returns what an earlier poll has kept.
+    pub(crate) fn kept<T: Any>(&self) -> Option<T> {
+        self.polls?.kept.take()?.downcast().ok().map(|kept| *kept)
+    }
+
+    /// The count of what is waited for, when the call began to; and whether that is now.
+    pub(crate) fn first_found(&self, what: u64, count: u64) -> (u64, bool) {
+        let before = self.kept().filter(|(kept, _)| *kept == what);
+        self.keep(before.unwrap_or((what, count)));
+        before.map_or((count, true), |(_, count)| (count, false))
     }
 
     /// Returns whether the call is polled.
@@ -183,26 +188,49 @@ impl<'a> Wait<'a> {
         }
     }
 
-    /// Returns how long to wait now for what comes `later`; the caller looks again after that.
+    /// Returns what wakes the caller: it is to wake it once what it waits for is there.
+    pub(crate) fn waker(&self) -> Waker {
+        self.polls.map_or_else(|| Waker::from(Arc::new(Parked(std::thread::current()))), |polls| polls.waker.clone())
+    }
+
+    /// Waits until the caller is woken, or so long, or until it has to look whether the call was ended.
+    ///
+    /// # Errors
+    /// `WOULD_BLOCK` where the call itself comes back, at the latest after so long.
+    pub(crate) fn park(&self, longest: Duration) -> Result<()> {
+        std::thread::park_timeout(self.piece(longest)?);
+        Ok(())
+    }
+
+    /// Returns how long to wait now for what comes at the latest after so long; the caller looks again then.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the call itself comes back later.
-    pub(crate) fn piece(&self, later: Later) -> Result<Duration> {
-        if let Some(polls) = self.polls {
-            polls.later.set(Some(later));
-            return Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"));
-        }
-        let wanted = match later {
-            Later::In(wanted) => wanted,
-            Later::Soon => PIECE,
-        };
-        Ok(wanted.min(self.left()).min(PIECE))
+    pub(crate) fn piece(&self, longest: Duration) -> Result<Duration> {
+        let piece = longest.min(self.left()).min(PIECE);
+        let Some(polls) = self.polls else { return Ok(piece) };
+        polls.later.set(Some(piece));
+        Err(Error::new(ErrorKind::WouldBlock, "it is not over yet"))
+    }
+
+    /// Returns how long to wait now for what wakes no call.
+    ///
+    /// # Errors
+    /// As [`piece`](Wait::piece).
+    pub(crate) fn pause(&self, longest: Duration) -> Result<Duration> {
+        let pause = self.polls.map_or(PIECE, |polls| polls.pause.replace((2 * polls.pause.get()).min(PIECE)));
+        self.piece(longest.min(pause))
     }
 }
 
 impl Polls {
+    /// `waker` has the call polled at once.
+    pub(crate) fn new(waker: Waker) -> Self {
+        Polls { later: Cell::default(), pause: Cell::new(FIRST), phase: Cell::default(), kept: Cell::default(), waker }
+    }
+
     /// Returns when to poll the call again; `None` where it is over.
-    pub(crate) fn later(&self) -> Option<Later> {
+    pub(crate) fn later(&self) -> Option<Duration> {
         self.later.get()
     }
 }

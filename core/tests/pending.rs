@@ -1,4 +1,4 @@
-//! Calls that are looked at again and again, and the ends of handles: as the calls that block. On a file store whose locks a test holds.
+//! Calls that wait without a thread, and the ends of handles: as the calls that block. On a file store whose locks a test holds.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -245,6 +245,31 @@ impl Drop for Bomb {
     fn drop(&mut self) {
         panic!("on purpose");
     }
+}
+
+/// Answers and cancellations at the same moment: each call is told unless it was cancelled, and none keeps a handle.
+#[test]
+fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
+    let folder = Folder::new("cancelled");
+    let line = format!("layout='time:41@1ms node:1 sequence:12 epoch:2025-01-01' window=4s renew=1s {}", folder.store());
+    for round in 0..100 {
+        let spec = Spec::parse(&line).unwrap();
+        let calls: Vec<_> = (0..8)
+            .map(|_| {
+                let spec = spec.clone();
+                start(LONG, move |wait| Snowflake::open_spec(spec.clone(), wait)?.try_next_id(wait))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_micros(97 * round));
+        calls.iter().step_by(2).for_each(|(call, _)| call.cancel());
+        for (number, (_, call)) in calls.iter().enumerate().filter(|(number, _)| number % 2 == 1) {
+            let (result, _) = told(call);
+            assert!(result.is_ok(), "round {round}, call {number}: {result:?}");
+        }
+    }
+    // Both numbers are free again: what a call left is kept for 10 s.
+    let both = [(); 2].map(|()| Snowflake::open_spec(Spec::parse(&format!("{line} detached=true")).unwrap(), LONG).unwrap());
+    both.iter().for_each(|ids| drop(ids.next_id().unwrap()));
 }
 
 #[test]

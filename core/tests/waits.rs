@@ -245,7 +245,7 @@ fn a_panic_of_one_call_is_its_own() {
     assert_eq!(told(&goes_on).0, Ok(7));
 }
 
-/// A callback runs on the thread that polls all calls.
+/// A callback runs on the thread that looks at all calls.
 #[cfg(unix)]
 #[test]
 fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {

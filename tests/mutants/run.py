@@ -409,8 +409,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a call that was given up is looked at for ever",
-        "if self.cancelled.load(Ordering::Acquire) {",
-        "if self.cancelled.load(Ordering::Acquire) && self.soon > LONGEST {",
+        "if self.bell.cancelled.load(Ordering::Acquire) {",
+        "if self.bell.cancelled.load(Ordering::Acquire) && self.bell.process == 0 {",
         "loom_a_call_that_is_given_up",
     ),
     (
@@ -475,9 +475,21 @@ FOUND_BY_TESTS = [
     ),
     (
         "a lease is given up before the call that waits for it has seen it",
-        "is_coming && self.seekers > self.told",
-        "is_coming && self.seekers < self.told",
+        "is_coming && self.is_sought()",
+        "is_coming && self.requests.is_empty()",
         "cases::calls_that_renew_all_the_time",
+    ),
+    (
+        "a failure is told to none of the calls that wait",
+        "wish.seeks().then(|| Err(error.clone()))",
+        "(wish.seeks() && error.kind() == ErrorKind::Closed).then(|| Err(error.clone()))",
+        "cases::whoever_waits_is_told",
+    ),
+    (
+        "an answer wakes nobody",
+        "request.waker.wake_by_ref()",
+        "drop(request.waker.clone())",
+        "request::tests::a_request_is_answered_once",
     ),
 ]
 

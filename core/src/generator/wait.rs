@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::policy::Reaction;
 use crate::sync::Ordering;
 use crate::time::show_instant;
-use crate::wait::{Later, Wait};
+use crate::wait::Wait;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ impl Generator {
         }
         if let Reaction::Wait(limit) = refusal.reaction {
             let now = Instant::now();
-            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now).since);
+            let since = *waiting.since.get_or_insert_with(|| waiting.wait.phase_from(now));
             if now - since + wait <= Duration::from_millis(limit) {
                 let slept = self.sleep(wait, left, waiting.wait);
                 let is_polled = waiting.wait.is_polled();
@@ -121,7 +121,7 @@ impl Generator {
             "and this call may not wait so long"
         } else {
             wait.check()?;
-            std::thread::sleep(wait.piece(Later::In(due_in))?);
+            std::thread::sleep(wait.piece(due_in)?);
             return Ok(());
         };
         let why = format!("the next ID is due in {} ms, {why}", millis_up(due_in));

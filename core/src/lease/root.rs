@@ -89,12 +89,13 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
 /// # Errors
 /// `STORE_UNREACHABLE` where no thread can be started.
 pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
-    workers()?.with(stores, |worker, state| {
+    let made = workers()?.with(stores, true, |worker, state| {
         let number = state.number();
         let (task, made) = make(worker.waker(number));
         state.tasks.add(number, task);
         made
-    })
+    })?;
+    Ok(made.expect("a worker has begun"))
 }
 
 /// Returns this process's connections to stores.

@@ -62,12 +62,7 @@ impl Schedule {
         self.places.is_empty()
     }
 
-    /// In the order in which they were added.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &LeaseTask> {
-        self.places.iter().map(|place| &*place.task)
-    }
-
-    /// A change that makes a task due is followed by a [`call`](Schedule::call).
+    /// In the order in which they were added. A change that makes a task due is followed by a [`call`](Schedule::call).
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut LeaseTask> {
         self.places.iter_mut().map(|place| &mut *place.task)
     }

@@ -194,7 +194,7 @@ impl SharedGenerator {
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
         loop {
-            let (since, process) = (wait.phase().since, fork::mark().current());
+            let (since, process) = (wait.phase(), fork::mark().current());
             let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
             // A callback of the wait may have forked: the time that the parent waited is not this process's.
             if fork::mark().is_still(process) && (ensured.is_ok() || !wait.is_polled()) {

@@ -1,32 +1,23 @@
-//! A call that waits for a lease: it looks at a lease task whenever that has changed, until it is answered or its time is over.
+//! A call at a lease task: it finds its answer there, or leaves a [request](crate::request) and waits.
 //!
-//! A visit leaves nothing behind but flags, and a number that was found for it is kept for a moment: a caller that may not wait
-//! asks again, and finds it then. Handles call `open`, `ensure`, `close` and `renew`; a simulation makes the visits itself, and
-//! calls `look` where they would wait.
+//! A number that was found for a call that has gone is kept for a moment: a caller that may not wait asks again, and finds it then. Handles
+//! call `open`, `ensure`, `close` and `renew`; a simulation makes the visits itself, and calls `look` where they would wait.
 
 use super::contract::Contract;
-use super::lease_task::{Found, Wish};
+use super::lease_task::{Answer, LeaseTask, Wish};
 use super::shared::SharedGenerator;
 use super::worker::{State, Worker, locked};
 use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
-use crate::wait::{Later, Phase, Wait};
+use crate::wait::Wait;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The wait of an opener before the reason is logged.
 const UNEXPLAINED: Duration = Duration::from_secs(1);
 /// The pause before a caller returns to a store that has not answered yet.
 const SOON: Duration = Duration::from_millis(10);
-
-/// The outcome of a visit.
-pub(super) enum Answer {
-    Handle(Arc<SharedGenerator>),
-    Done,
-    /// The lease task has ended, or the process has forked and it is the parent's: the caller visits another one.
-    Gone,
-}
 
 /// One call at one lease task.
 pub(super) struct Visit {
@@ -34,192 +25,110 @@ pub(super) struct Visit {
     worker: Arc<Worker>,
     lease_task: u64,
     wish: Wish,
-    /// The lease task's count of results when the call came; for a renewal, its count of releases.
-    count: u64,
-    /// True if the call comes for the first time.
-    is_first: bool,
+    /// `None` for a call that may not wait.
+    request: Option<u64>,
+    /// The answer that such a call has found.
+    found: Option<Result<Answer>>,
 }
 
 impl Visit {
-    /// Visits the lease task that serves a contract, or a new one, for a handle.
+    /// Visits the lease task that a wish is for, and goes on with the visit of an earlier poll. Who wishes for a lease finds a new task if need
+    /// be, and others `None`: a forked child has not leased yet.
     ///
     /// # Errors
-    /// `STORE_UNREACHABLE` where the worker's thread cannot be started.
-    pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Self> {
-        workers.with(std::slice::from_ref(&contract.address), |worker, state| {
-            let number = state.lease_task_for(contract, &workers.process);
-            Visit::new(workers, worker, state, number, Wish::Open(Arc::clone(contract)), wait)
-        })
-    }
-
-    /// Visits the lease task of a shared generator, or a new one, for a lease with room.
-    ///
-    /// # Errors
-    /// As [`open`](Visit::open); `CLOSED`.
-    pub(super) fn room(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<Self> {
-        let contract = contract_of(shared);
-        workers.with(std::slice::from_ref(&contract.address), |worker, state| {
-            // Under the lock: whoever closes the shared generator comes here afterwards.
-            if shared.is_given_up() {
-                return Err(Error::closed());
-            }
-            let number = match state.lease_task_of(shared) {
-                Some(lease_task) => lease_task.number,
-                None => state.add(contract, &workers.process, Some(Arc::clone(shared))),
-            };
-            Ok(Visit::new(workers, worker, state, number, Wish::Room(Arc::clone(shared)), wait))
-        })?
-    }
-
-    /// Visits a lease task to give its lease up for another; `None` where this process has none: a forked child has not leased yet.
-    pub(super) fn renewal(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
-        workers.drop_spares();
-        workers.with_living(&contract_of(shared).address, |worker, state| {
-            let lease_task = state.lease_task_of(shared)?;
-            let number = lease_task.number;
-            let visit = Visit::new(workers, worker, state, number, Wish::Renewal, wait);
-            if visit.is_first {
-                state.lease_task(number).renew(workers.process.environment.mono_ms());
-            }
-            Some(visit)
-        })?
-    }
-
-    /// Visits the lease task of a shared generator without a handle, until its number is released; `None` where this process has none.
-    pub(super) fn leave(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Option<Self> {
-        workers.with_living(&contract_of(shared).address, |worker, state| {
-            let number = state.lease_tasks.of(shared)?.number;
-            Some(Visit::new(workers, worker, state, number, Wish::Leave, wait))
-        })?
-    }
-
-    /// Visits each lease task that nobody has open any more, until its number is released.
-    fn leave_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Vec<(Self, Arc<Contract>)> {
-        let mut visits = Vec::new();
-        for worker in locked(&workers.map).values() {
-            let mut state = worker.lock();
-            let left: Vec<_> = state
-                .lease_tasks
-                .iter()
-                .filter(|lease_task| !lease_task.is_open())
-                .map(|lease_task| (lease_task.number, Arc::clone(&lease_task.contract)))
-                .collect();
-            let visit = |(number, contract)| (Visit::new(workers, worker, &mut state, number, Wish::Leave, wait), contract);
-            visits.extend(left.into_iter().map(visit));
-            worker.stir(&mut state);
+    /// `STORE_UNREACHABLE` where the worker's thread cannot be started; `CLOSED`.
+    pub(super) fn new(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, wait: &Wait<'_>) -> Result<Option<Self>> {
+        if let Some(visit) = wait.kept().filter(|visit: &Visit| Arc::ptr_eq(&visit.workers, workers) && visit.wish.is(&wish)) {
+            return Ok(Some(visit));
         }
-        visits
+        if let Wish::Renewal(_) = wish {
+            workers.drop_spares();
+        }
+        let seeks = wish.seeks();
+        let visit = |worker: &Arc<Worker>, state: &mut State| {
+            let number = state.lease_task_for(&wish, contract, &workers.process)?;
+            Ok(number.map(|number| Visit::at(workers, worker, state, number, wish, wait)))
+        };
+        workers.with(std::slice::from_ref(&contract.address), seeks, visit)?.unwrap_or(Ok(None))
     }
 
-    fn new(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, lease_task: u64, wish: Wish, wait: &Wait<'_>) -> Self {
+    fn at(workers: &Arc<Workers>, worker: &Arc<Worker>, state: &mut State, number: u64, wish: Wish, wait: &Wait<'_>) -> Self {
         let now_ms = workers.process.environment.mono_ms();
-        let found = state.lease_task(lease_task);
-        found.enter(&wish, now_ms);
-        let now = if matches!(wish, Wish::Renewal) { found.releases() } else { found.results() };
-        state.lease_tasks.call(lease_task, now_ms);
-        let (count, is_first) = wait.first_found(lease_task, now);
-        Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task, wish, count, is_first }
+        let lease_task = state.lease_tasks.get(number).expect("it was just found");
+        lease_task.enter(&wish, now_ms);
+        let (request, found) = match wait.left().is_zero() {
+            true => (None, lease_task.look_once(&wish)),
+            false => (Some(lease_task.requests.add(wish.clone(), wait.waker())), None),
+        };
+        state.lease_tasks.call(number, now_ms);
+        Visit { workers: Arc::clone(workers), worker: Arc::clone(worker), lease_task: number, wish, found, request }
     }
 
-    /// One look, for a simulation.
-    #[cfg(all(test, not(loom)))]
-    pub(super) fn look(&self) -> Option<Result<Answer>> {
-        self.look_at(&mut self.worker.lock())
-    }
-
-    /// The only look of a call that may not wait: it also learns of a failure from before it came.
-    pub(super) fn look_once(&self) -> Option<Result<Answer>> {
+    /// Returns the answer, if there is one, which ends the visit.
+    pub(super) fn look(&mut self) -> Option<Result<Answer>> {
+        let Some(request) = self.request else { return self.found.take() };
         let mut state = self.worker.lock();
-        let untold = matches!(self.wish, Wish::Open(_)).then(|| state.lease_task(self.lease_task).take_untold()).flatten();
-        untold.map(Err).or_else(|| self.look_at(&mut state))
+        let lease_task = state.lease_tasks.get(self.lease_task).expect("a lease task stays while it has a request");
+        lease_task.look(&self.wish, request)
     }
 
-    fn look_at(&self, state: &mut State) -> Option<Result<Answer>> {
-        let lease_task = state.lease_task(self.lease_task);
-        match &self.wish {
-            Wish::Open(contract) => Some(lease_task.handle(contract, self.count)?.map(|found| match found {
-                Found::Handle(shared) => Answer::Handle(shared),
-                Found::Gone => Answer::Gone,
-            })),
-            Wish::Room(shared) if lease_task.is_leaving() && !shared.is_given_up() => Some(Ok(Answer::Gone)),
-            Wish::Room(_) => Some(lease_task.room(self.count)?.map(|()| Answer::Done)),
-            Wish::Renewal => Some(lease_task.renewal(self.count)?.map(|()| Answer::Done)),
-            Wish::Leave => lease_task.has_left().then_some(Ok(Answer::Done)),
+    /// Waits for the answer; or returns what it waits for, where that is known, once the patience is over.
+    ///
+    /// # Errors
+    /// That of the answer; the reason why the wait was ended.
+    fn wait(mut self, patience: &Patience<'_>) -> Result<std::result::Result<Answer, Option<Error>>> {
+        while !self.workers.are_a_parents() {
+            if let Some(answer) = self.look() {
+                return answer.map(Ok);
+            }
+            let left = patience.left();
+            if self.request.is_none() || left.is_zero() {
+                return Ok(Err(self.worker.lock().lease_tasks.get(self.lease_task).and_then(|lease_task| lease_task.reason())));
+            }
+            patience.wait.check()?;
+            self.tell(patience);
+            if let Err(later) = patience.wait.park(left) {
+                patience.wait.keep(self);
+                return Err(later);
+            }
         }
-    }
-
-    /// Looks until there is an answer, or until the patience is over.
-    fn answer(&self, patience: &Patience<'_>, contract: &Contract) -> Result<Answer> {
-        self.wait(patience)?.unwrap_or_else(|| Err(patience.over(contract, self.worker.lock().lease_task(self.lease_task).reason())))
+        Ok(Ok(None))
     }
 
     /// Waits until the number is given back, and no longer than the store may take.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the caller does not wait for that long.
-    fn until_left(&self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
+    fn until_left(self, contract: &Contract, wait: &Wait<'_>) -> Result<()> {
         let patience = Patience::new(wait, contract.call_timeout());
         match self.wait(&patience)? {
             // The store has not had its time.
-            None if patience.phase.since.elapsed() < patience.patience => Err(patience.over(contract, None)),
+            Err(_) if patience.since.elapsed() < patience.patience => Err(patience.over(contract, None)),
             _ => Ok(()),
         }
     }
 
-    /// Looks until there is an answer; `None` once the patience is over.
-    ///
-    /// # Errors
-    /// The reason why the wait was ended.
-    fn wait(&self, patience: &Patience<'_>) -> Result<Option<Result<Answer>>> {
-        if patience.wait.looks_once() {
-            let answer = self.look_once();
-            if answer.is_none() && !patience.left().is_zero() {
-                patience.wait.check()?;
-                self.tell(patience);
-                patience.wait.piece(Later::Soon)?;
-            }
-            return Ok(answer);
-        }
-        while !self.workers.are_a_parents() {
-            let mut state = self.worker.lock();
-            let answer = self.look_at(&mut state);
-            let left = patience.left();
-            if answer.is_some() || left.is_zero() {
-                return Ok(answer);
-            }
-            let piece = patience.wait.piece(Later::In(left))?;
-            drop(self.worker.wait(state, piece));
-            patience.wait.check()?;
-            self.tell(patience);
-        }
-        Ok(Some(Ok(Answer::Gone)))
-    }
-
     /// Logs what an opener waits for, once it has waited for a while.
     fn tell(&self, patience: &Patience<'_>) {
-        let Wish::Open(contract) = &self.wish else { return };
-        if patience.phase.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
+        if !matches!(self.wish, Wish::Open(_)) || patience.since.elapsed() < UNEXPLAINED || self.workers.are_a_parents() {
             return;
         }
-        let reason = self.worker.lock().lease_task(self.lease_task).notice();
-        if let Some(reason) = reason {
-            event::tell_here(Level::Warning, event::LEASE_WAITING, || {
-                let (store, namespace) = (contract.address.to_string(), contract.namespace.clone());
-                let text = format!("store={store} namespace={namespace}: waiting: {reason}");
-                (text, vec![("store", store), ("namespace", namespace), ("reason", reason)])
-            });
+        let told = self.worker.lock().lease_tasks.get(self.lease_task).and_then(LeaseTask::notice);
+        if let Some(told) = told {
+            event::tell_here(Level::Warning, event::LEASE_WAITING, || told);
         }
     }
 }
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        if self.workers.are_a_parents() {
-            return;
-        }
+        let Some(request) = self.request.filter(|_| !self.workers.are_a_parents()) else { return };
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
-        state.lease_task(self.lease_task).exit(&self.wish, now_ms);
+        // One whose request was answered may have ended.
+        if let Some(lease_task) = state.lease_tasks.get(self.lease_task) {
+            lease_task.exit(request, now_ms);
+        }
         state.lease_tasks.call(self.lease_task, now_ms);
         self.worker.stir(&mut state);
     }
@@ -228,25 +137,26 @@ impl Drop for Visit {
 /// The two limits of a visit: the caller's, and the time that the store is given.
 struct Patience<'a> {
     wait: &'a Wait<'a>,
-    phase: Phase,
+    since: Instant,
     patience: Duration,
 }
 
 impl<'a> Patience<'a> {
     /// `wait` is the caller's, `patience` what the store is given.
     fn new(wait: &'a Wait<'a>, patience: Duration) -> Self {
-        Patience { wait, phase: wait.phase(), patience }
+        Patience { wait, since: wait.phase(), patience }
     }
 
     fn left(&self) -> Duration {
-        self.patience.saturating_sub(self.phase.since.elapsed()).min(self.wait.left())
+        self.patience.saturating_sub(self.since.elapsed()).min(self.wait.left())
     }
 
     /// The error of a call whose patience is over; `reason` is what it waited for.
     fn over(&self, contract: &Contract, reason: Option<Error>) -> Error {
         let (address, is_short) = (&contract.address, self.wait.max() < self.patience);
         // Whose number it is was found. A caller that may not wait at all comes back for it.
-        if let Some(held) = reason.as_ref().filter(|reason| is_short && is_held(reason) && !self.wait.is_probe()) {
+        let is_held = |reason: &&Error| matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode);
+        if let Some(held) = reason.as_ref().filter(is_held).filter(|_| is_short && !self.wait.is_probe()) {
             let (namespace, ms) = (&contract.namespace, self.wait.max().as_millis());
             let why = format!("store={address} namespace={namespace}: {held}, and this call may wait {ms} ms");
             return Error::new(held.kind(), why).retry_in(held.retry_after().unwrap_or(SOON)).of_a_short_wait();
@@ -263,9 +173,13 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Returns whether a reason names a process that holds the number.
-fn is_held(reason: &Error) -> bool {
-    matches!(reason.kind(), ErrorKind::NodeInUse | ErrorKind::NoFreeNode)
+/// Waits for the answer to a wish; `None` where this process has no lease task that it would be for.
+///
+/// # Errors
+/// That of the answer; why there is none in time, or why the wait was ended.
+fn ask(workers: &Arc<Workers>, contract: &Arc<Contract>, wish: Wish, patience: &Patience<'_>) -> Result<Option<Answer>> {
+    let Some(visit) = Visit::new(workers, contract, wish, patience.wait)? else { return Ok(None) };
+    visit.wait(patience)?.map(Some).map_err(|reason| patience.over(contract, reason))
 }
 
 /// Opens a leased generator, or takes one more handle on it; `None` in a child that was forked meanwhile, which has workers of its own.
@@ -275,13 +189,13 @@ fn is_held(reason: &Error) -> bool {
 pub(super) fn open(workers: &Arc<Workers>, contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Option<Arc<SharedGenerator>>> {
     let patience = Patience::new(wait, contract.open_patience());
     loop {
-        match Visit::open(workers, contract, wait)?.answer(&patience, contract)? {
-            Answer::Handle(shared) => {
+        match ask(workers, contract, Wish::Open(Arc::clone(contract)), &patience)? {
+            Some(Some(shared)) => {
                 wait.end_phase();
                 return Ok(Some(shared));
             }
-            Answer::Done | Answer::Gone if workers.are_a_parents() => return Ok(None),
-            Answer::Done | Answer::Gone => {}
+            _ if workers.are_a_parents() => return Ok(None),
+            _ => {}
         }
     }
 }
@@ -298,12 +212,7 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
         true => 2 * contract.call_timeout() + Duration::from_millis(contract.terms.renew_ms),
         false => contract.open_patience(),
     };
-    let patience = Patience::new(wait, patience);
-    while let Answer::Gone = Visit::room(workers, shared, wait)?.answer(&patience, contract)? {
-        if workers.are_a_parents() {
-            return Ok(());
-        }
-    }
+    ask(workers, contract, Wish::Room(Arc::clone(shared)), &Patience::new(wait, patience))?;
     wait.end_phase();
     Ok(())
 }
@@ -316,7 +225,9 @@ pub(super) fn ensure(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait
 /// # Errors
 /// `WOULD_BLOCK` where the caller does not wait for that long.
 pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
-    Visit::leave(workers, shared, wait).map_or(Ok(()), |visit| visit.until_left(contract_of(shared), wait))
+    let contract = contract_of(shared);
+    let visit = Visit::new(workers, contract, Wish::Leave(Some(Arc::clone(shared))), wait)?;
+    visit.map_or(Ok(()), |visit| visit.until_left(contract, wait))
 }
 
 /// Gives the lease up for another.
@@ -326,7 +237,7 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 pub(super) fn renew(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
-    Visit::renewal(workers, shared, wait).map_or(Ok(()), |visit| visit.answer(&patience, contract).map(drop))
+    ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &patience).map(drop)
 }
 
 /// Closes every generator, and waits until the numbers are given back.
@@ -334,10 +245,16 @@ pub(super) fn renew(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 /// # Errors
 /// `WOULD_BLOCK` where a store has not been told yet.
 pub(super) fn close_all(workers: &Arc<Workers>, wait: &Wait<'_>) -> Result<()> {
-    workers.drop_spares();
-    workers.generators().iter().for_each(|shared| shared.retire());
+    let mut visits = Vec::new();
     // All are under way before the first is waited for; also those that were closed before, and are not given back yet.
-    Visit::leave_all(workers, wait).iter().try_for_each(|(visit, contract)| visit.until_left(contract, wait))
+    for worker in locked(&workers.map).values() {
+        let mut state = worker.lock();
+        let left: Vec<_> = state.lease_tasks.iter_mut().filter_map(LeaseTask::close).collect();
+        let visit = |(number, contract)| (Visit::at(workers, worker, &mut state, number, Wish::Leave(None), wait), contract);
+        visits.extend(left.into_iter().map(visit));
+        worker.stir(&mut state);
+    }
+    visits.into_iter().try_for_each(|(visit, contract)| visit.until_left(&contract, wait))
 }
 
 fn contract_of(shared: &SharedGenerator) -> &Arc<Contract> {

@@ -8,12 +8,12 @@
 use super::calls::{Call, Pace};
 use super::contract::Contract;
 use super::environment::Process;
-use super::lease_task::{LeaseTask, Step};
+use super::lease_task::{LeaseTask, Step, Wish};
 use super::protocol::{Do, Reply};
 use super::schedule::Schedule;
 use super::shared::SharedGenerator;
 use super::tasks::{Task, Tasks};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::Address;
 use crate::time::show_duration;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -29,8 +29,6 @@ const LONGEST_PARK: Duration = Duration::from_secs(3_600);
 pub(crate) struct Worker {
     pub(super) stores: Vec<Address>,
     state: Mutex<State>,
-    /// Notified when a lease task has changed, for the calls that wait.
-    changed: Condvar,
     /// Notified when there may be something to do, for the thread.
     work: Condvar,
 }
@@ -74,10 +72,6 @@ struct Ring {
 
 impl Wake for Ring {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.worker.lock();
         state.tasks.call(self.task);
         self.worker.stir(&mut state);
@@ -95,7 +89,7 @@ impl Worker {
         let lease_tasks = Schedule::default();
         let pace = Pace::new(stores[0].most_together());
         let state = State { lease_tasks, tasks, numbers: 0, pace, task_first: false, stirred: false, empty_since: now_ms };
-        Worker { stores, state: Mutex::new(state), changed: Condvar::new(), work: Condvar::new() }
+        Worker { stores, state: Mutex::new(state), work: Condvar::new() }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -114,19 +108,11 @@ impl Worker {
         self.work.notify_one();
     }
 
-    /// Waits until something has changed, or so long.
-    pub(super) fn wait<'a>(&self, state: MutexGuard<'a, State>, longest: Duration) -> MutexGuard<'a, State> {
-        self.changed.wait_timeout(state, longest).unwrap_or_else(PoisonError::into_inner).0
-    }
-
     /// Returns what the thread does now.
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
-        let next = state.next(process);
-        drop(state);
-        self.changed.notify_all();
-        next
+        state.next(process)
     }
 
     /// Takes the replies to calls: each is for the lease task of the call in its place.
@@ -144,8 +130,6 @@ impl Worker {
             }
             state.lease_tasks.call(call.lease_task, now_ms);
         }
-        drop(state);
-        self.changed.notify_all();
     }
 
     /// Does what is due.
@@ -185,29 +169,30 @@ impl Worker {
         let tasks = state.tasks.clear();
         drop(state);
         drop(tasks);
-        self.changed.notify_all();
     }
 }
 
 impl State {
-    /// The lease task that keeps a shared generator.
-    pub(super) fn lease_task_of(&mut self, shared: &Arc<SharedGenerator>) -> Option<&mut LeaseTask> {
-        self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared))
+    /// The lease task that a wish is for, or a new one for who takes a lease.
+    ///
+    /// # Errors
+    /// `CLOSED`.
+    pub(super) fn lease_task_for(&mut self, wish: &Wish, contract: &Arc<Contract>, process: &Process) -> Result<Option<u64>> {
+        let found = match wish {
+            // Under the lock: whoever closes the shared generator comes here afterwards.
+            Wish::Room(shared) if shared.is_given_up() => return Err(Error::closed()),
+            Wish::Room(shared) | Wish::Renewal(shared) => self.lease_tasks.of(shared).filter(|lease_task| lease_task.keeps(shared)),
+            Wish::Open(_) => self.lease_tasks.serving(contract),
+            Wish::Leave(shared) => shared.as_ref().and_then(|shared| self.lease_tasks.of(shared)),
+        };
+        Ok(match (found.map(|lease_task| lease_task.number), wish) {
+            (None, Wish::Open(_)) => Some(self.add(contract, process, None)),
+            (None, Wish::Room(shared)) => Some(self.add(contract, process, Some(Arc::clone(shared)))),
+            (found, _) => found,
+        })
     }
 
-    /// The lease task of a lease that a spec may share, or a new one.
-    pub(super) fn lease_task_for(&mut self, contract: &Arc<Contract>, process: &Process) -> u64 {
-        match self.lease_tasks.serving(contract) {
-            Some(lease_task) => lease_task.number,
-            None => self.add(contract, process, None),
-        }
-    }
-
-    pub(super) fn lease_task(&mut self, number: u64) -> &mut LeaseTask {
-        self.lease_tasks.get(number).expect("a lease task stays while somebody looks at it")
-    }
-
-    pub(super) fn add(&mut self, contract: &Arc<Contract>, process: &Process, shared: Option<Arc<SharedGenerator>>) -> u64 {
+    fn add(&mut self, contract: &Arc<Contract>, process: &Process, shared: Option<Arc<SharedGenerator>>) -> u64 {
         let number = self.number();
         let lease_task = LeaseTask::new(number, Arc::clone(contract), process, shared);
         self.lease_tasks.add(lease_task, process.environment.mono_ms()).number

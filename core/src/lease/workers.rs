@@ -12,7 +12,6 @@ use super::calls;
 use super::connection::Connection;
 use super::environment::Process;
 use super::lease_task::LeaseTask;
-use super::shared::SharedGenerator;
 use super::worker::{Next, State, Worker, locked};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::Address;
@@ -37,15 +36,21 @@ impl Workers {
         Workers { process, map: Mutex::default(), connections: Mutex::default() }
     }
 
-    /// Does something with the worker of a store, or of several, which is made for it. Before the worker's lock is free again, it
-    /// has a lease task or a task.
+    /// Does something with the worker of a store, or of several. Where there is none it `begins`, and has a lease task or a task before its lock
+    /// is free again; or there is nothing to do.
     ///
     /// # Errors
     /// `STORE_UNREACHABLE` where no thread can be started.
-    pub(super) fn with<T>(self: &Arc<Self>, stores: &[Address], work: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Result<T> {
+    pub(super) fn with<T>(
+        self: &Arc<Self>,
+        stores: &[Address],
+        begins: bool,
+        work: impl FnOnce(&Arc<Worker>, &mut State) -> T,
+    ) -> Result<Option<T>> {
         let mut map = locked(&self.map);
         let worker = match map.get(stores) {
             Some(worker) => Arc::clone(worker),
+            None if !begins => return Ok(None),
             None => {
                 let worker = Arc::new(Worker::new(stores.to_vec(), self.process.environment.mono_ms()));
                 self.staff(&worker)?;
@@ -57,18 +62,7 @@ impl Workers {
         drop(map);
         let result = work(&worker, &mut state);
         worker.stir(&mut state);
-        Ok(result)
-    }
-
-    /// Does something with the worker of a store, where there is one.
-    pub(super) fn with_living<T>(&self, address: &Address, work: impl FnOnce(&Arc<Worker>, &mut State) -> T) -> Option<T> {
-        let map = locked(&self.map);
-        let worker = Arc::clone(map.get(std::slice::from_ref(address))?);
-        let mut state = worker.lock();
-        drop(map);
-        let result = work(&worker, &mut state);
-        worker.stir(&mut state);
-        Some(result)
+        Ok(Some(result))
     }
 
     /// Gives up what is kept for callers who may come back: a copy of this machine would find the same.
@@ -79,14 +73,6 @@ impl Workers {
             dropped.into_iter().for_each(|number| state.lease_tasks.call(number, self.process.environment.mono_ms()));
             worker.stir(&mut state);
         }
-    }
-
-    /// All generators of this process that have a lease task.
-    pub(super) fn generators(&self) -> Vec<Arc<SharedGenerator>> {
-        let of = |worker: &Arc<Worker>| {
-            worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.shared().cloned()).collect::<Vec<_>>()
-        };
-        locked(&self.map).values().flat_map(of).collect()
     }
 
     /// Returns whether this process is a forked child of theirs: a caller's callback may have forked. Takes none of their locks, which may be

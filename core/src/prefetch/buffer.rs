@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::lease::Due;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
-use crate::wait::{Later, Wait};
+use crate::wait::Wait;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
 use std::sync::PoisonError;
@@ -302,7 +302,7 @@ impl Buffer {
         wait: &Wait<'_>,
         longest: Duration,
     ) -> Result<Option<MutexGuard<'a, State>>> {
-        let piece = wait.piece(Later::Soon)?.min(longest);
+        let piece = wait.pause(longest)?;
         state.waiting += 1;
         // Also while it is asked whether to go on: numbers are prepared for it.
         let waits = Waits(self);
@@ -317,23 +317,13 @@ impl Buffer {
     /// # Errors
     /// Why the wait was ended.
     pub(super) fn wait_until_full(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        let since = wait.phase().since;
         let (attempts, is_first) = wait.first_found(self.name, self.lock().attempts);
         if is_first {
             self.order(&mut self.lock());
         }
-        while !self.is_a_parents() {
-            let state = self.lock();
-            let left = patience.saturating_sub(since.elapsed()).min(wait.left());
-            let failed = state.attempts > attempts && state.lasting_failure().is_some();
-            if state.closed || state.is_full() || left.is_zero() || failed {
-                break;
-            }
-            let piece = wait.piece(Later::Soon)?.min(left);
-            drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
-            wait.check()?;
-        }
-        Ok(())
+        self.wait_until(wait, patience, |state| {
+            state.closed || state.is_full() || state.attempts > attempts && state.lasting_failure().is_some()
+        })
     }
 
     /// Waits until the thread does not prepare anything.
@@ -341,14 +331,19 @@ impl Buffer {
     /// # Errors
     /// Why the wait was ended.
     pub(super) fn wait_for_rest(&self, wait: &Wait<'_>, patience: Duration) -> Result<()> {
-        let since = wait.phase().since;
+        self.wait_until(wait, patience, |state| !state.busy)
+    }
+
+    /// Waits until the state is as it is to be, until the patience is over, or in a child that was forked meanwhile no longer.
+    fn wait_until(&self, wait: &Wait<'_>, patience: Duration, is_over: impl Fn(&State) -> bool) -> Result<()> {
+        let since = wait.phase();
         while !self.is_a_parents() {
             let state = self.lock();
             let left = patience.saturating_sub(since.elapsed()).min(wait.left());
-            if !state.busy || left.is_zero() {
+            if is_over(&state) || left.is_zero() {
                 break;
             }
-            let piece = wait.piece(Later::Soon)?.min(left);
+            let piece = wait.pause(left)?;
             drop(self.ready.wait_timeout(state, piece).unwrap_or_else(PoisonError::into_inner));
             wait.check()?;
         }

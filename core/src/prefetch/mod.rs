@@ -178,7 +178,7 @@ impl Prefetch {
             let (since, attempts) = *waiting.get_or_insert_with(|| {
                 let (attempts, is_first_look) = wait.first_found(buffer.name, state.attempts);
                 state.counts.hungry += u64::from(is_first_look && !wait.is_probe());
-                (wait.phase().since, attempts)
+                (wait.phase(), attempts)
             });
             if let Some(error) = state.lasting_failure().filter(|_| state.attempts > attempts) {
                 return Err(error.clone());
@@ -212,7 +212,7 @@ impl Prefetch {
     pub(crate) fn prepare(&self, wait: &Wait<'_>) -> Result<()> {
         let buffer = self.buffer()?;
         let patience = if self.purpose.patience().is_zero() { OPEN } else { self.purpose.patience() };
-        let since = wait.phase().since;
+        let since = wait.phase();
         buffer.wait_until_full(wait, patience)?;
         if buffer.is_a_parents() {
             return self.prepare(wait);

@@ -1,21 +1,25 @@
-//! The calls' view of a lease task.
+//! The calls' view of a lease task: what they wish for, and the answers.
 
-use super::{LeaseTask, Stage};
+use super::{KEPT_MS, LeaseTask, Stage};
 use crate::error::{Error, ErrorKind, Result};
+use crate::event;
 use crate::lease::contract::Contract;
 use crate::lease::shared::SharedGenerator;
+use crate::request::Requests;
+use std::mem::discriminant;
 use std::sync::Arc;
 
-/// The purpose of a waiting call.
+/// The purpose of a call.
+#[derive(Clone)]
 pub(in crate::lease) enum Wish {
     /// A handle.
     Open(Arc<Contract>),
     /// That the shared generator's lease has room.
     Room(Arc<SharedGenerator>),
     /// That the number was given up for another.
-    Renewal,
-    /// That the number was given back.
-    Leave,
+    Renewal(Arc<SharedGenerator>),
+    /// That the number was given back: this generator's, or of whatever keeps none.
+    Leave(Option<Arc<SharedGenerator>>),
 }
 
 impl Wish {
@@ -23,14 +27,20 @@ impl Wish {
     pub(in crate::lease) fn seeks(&self) -> bool {
         matches!(self, Wish::Open(_) | Wish::Room(_))
     }
+
+    /// Returns whether it is what an earlier poll of the same call wished for. Only who takes IDs of several generators has more than one wish of
+    /// a kind.
+    pub(in crate::lease) fn is(&self, other: &Wish) -> bool {
+        match (self, other) {
+            (Wish::Room(one), Wish::Room(other)) => Arc::ptr_eq(one, other),
+            _ => discriminant(self) == discriminant(other),
+        }
+    }
 }
 
-/// The answer to an opener.
-pub(in crate::lease) enum Found {
-    Handle(Arc<SharedGenerator>),
-    /// The last handle was closed meanwhile: another lease task has to be made.
-    Gone,
-}
+/// The answer to a call: a handle for an opener. `None` has any other try again: it has what it wished for, or the lease task has ended, or is
+/// the parent's.
+pub(in crate::lease) type Answer = Option<Arc<SharedGenerator>>;
 
 impl LeaseTask {
     pub(in crate::lease) fn keeps(&self, shared: &Arc<SharedGenerator>) -> bool {
@@ -55,47 +65,101 @@ impl LeaseTask {
 
     /// Returns whether all callers that looked for a number here know why there is none: the next one makes a new attempt.
     pub(super) fn has_told(&self) -> bool {
-        matches!(self.stage, Stage::Opening) && self.visits == 0 && !self.wanted && self.untold.is_none()
+        matches!(self.stage, Stage::Opening) && self.requests.is_empty() && !self.wanted && self.untold.is_none()
     }
 
     /// Returns whether it is kept for a caller that may come back.
-    fn is_kept(&self) -> bool {
-        self.visits == 0 && matches!(self.stage, Stage::Opening | Stage::Serving { spare: true, .. })
+    pub(super) fn is_kept(&self) -> bool {
+        self.requests.is_empty() && matches!(self.stage, Stage::Opening | Stage::Serving { spare: true, .. })
     }
 
     pub(in crate::lease) fn is_leaving(&self) -> bool {
         matches!(self.stage, Stage::Leaving)
     }
 
-    /// Returns whether nothing is left of it, and no call looks at it.
+    /// Returns whether nothing is left of it, and no call waits for it.
     pub(in crate::lease) fn is_over(&self) -> bool {
-        self.has_left() && self.visits == 0
+        self.has_left() && self.requests.is_empty()
     }
 
     /// A call comes.
     pub(in crate::lease) fn enter(&mut self, wish: &Wish, now_ms: u64) {
-        self.visits += 1;
-        self.seekers += usize::from(wish.seeks());
-        self.openers += usize::from(self.is_opened_by(wish));
         self.wanted |= wish.seeks();
-        self.visited_ms = now_ms;
+        self.unclaimed_until = now_ms + KEPT_MS;
+        if let Wish::Renewal(_) = wish {
+            self.renew(now_ms);
+        }
+    }
+
+    /// The only look of a call that may not wait: it also finds why opening failed before it came.
+    pub(in crate::lease) fn look_once(&mut self, wish: &Wish) -> Option<Result<Answer>> {
+        let untold = self.untold.take_if(|_| matches!(wish, Wish::Open(_)));
+        self.wanted &= untold.is_none();
+        untold.map(Err).or_else(|| self.find(wish))
+    }
+
+    /// The answer to the request of a call, which is over then.
+    pub(in crate::lease) fn look(&mut self, wish: &Wish, request: u64) -> Option<Result<Answer>> {
+        let answer = match self.requests.take(request) {
+            Some(Err(error)) => Err(error),
+            Some(Ok(())) => self.find(wish).unwrap_or(Ok(None)),
+            None => self.find(wish)?,
+        };
+        self.requests.remove(request);
+        Some(answer)
     }
 
     /// A call goes.
-    pub(in crate::lease) fn exit(&mut self, wish: &Wish, now_ms: u64) {
-        self.visits -= 1;
-        self.seekers -= usize::from(wish.seeks());
-        self.told = self.told.saturating_sub(usize::from(wish.seeks()));
-        self.openers -= usize::from(self.is_opened_by(wish));
-        self.visited_ms = now_ms;
+    pub(in crate::lease) fn exit(&mut self, request: u64, now_ms: u64) {
+        self.unclaimed_until = now_ms + KEPT_MS;
+        self.requests.remove(request);
     }
 
-    fn is_opened_by(&self, wish: &Wish) -> bool {
-        matches!(wish, Wish::Open(contract) if contract.describe() == self.contract.describe())
+    /// Answers the calls that wait, as far as there is a reply.
+    pub(super) fn serve(&mut self) {
+        self.answer(LeaseTask::reply);
+    }
+
+    pub(super) fn answer(&mut self, mut reply: impl FnMut(&mut Self, &Wish) -> Option<Result<()>>) {
+        let mut requests = std::mem::replace(&mut self.requests, Requests::new());
+        requests.answer(|wish| reply(self, wish));
+        self.requests = requests;
+    }
+
+    /// Tells a call to look again, or what it would find. An opener takes its handle itself.
+    fn reply(&mut self, wish: &Wish) -> Option<Result<()>> {
+        match (wish, &self.stage) {
+            (Wish::Open(_), Stage::Opening) => None,
+            (Wish::Open(_), Stage::Unleased(shared)) if !shared.generator.same_process() && !shared.is_given_up() => None,
+            (Wish::Open(_), _) => Some(Ok(())),
+            _ => Some(self.find(wish)?.map(drop)),
+        }
+    }
+
+    /// The answer to a wish as things stand.
+    fn find(&mut self, wish: &Wish) -> Option<Result<Answer>> {
+        match wish {
+            Wish::Open(contract) => self.handle(contract, self.is_being_opened()),
+            Wish::Room(shared) if self.is_leaving() && !shared.is_given_up() => Some(Ok(None)),
+            Wish::Room(_) => self.room(),
+            Wish::Renewal(_) => self.renewal(),
+            Wish::Leave(_) => self.has_left().then_some(Ok(None)),
+        }
+    }
+
+    /// Returns whether a call is about to take the first handle, with the policies that it has.
+    fn is_being_opened(&self) -> bool {
+        let is_opened_by = |wish: &Wish| matches!(wish, Wish::Open(asked) if asked.describe() == self.contract.describe());
+        matches!(self.stage, Stage::Serving { spare: true, .. }) && self.requests.hopeful().any(is_opened_by)
     }
 
     pub(super) fn is_wanted(&self) -> bool {
-        self.wanted || self.seekers > self.told
+        self.wanted || self.is_sought()
+    }
+
+    /// Returns whether calls wait for a lease, or have not seen yet that it is there.
+    fn is_sought(&self) -> bool {
+        self.requests.hopeful().any(Wish::seeks)
     }
 
     /// True if calls wait for the lease that is being taken, or have not seen yet that it is there.
@@ -104,21 +168,12 @@ impl LeaseTask {
             Stage::Serving { shared, .. } => shared.generator.has_room(),
             _ => self.protocol.is_asking(now_ms),
         };
-        is_coming && self.seekers > self.told
-    }
-
-    /// Returns the count of results, with which a call's later looks compare.
-    pub(in crate::lease) fn results(&self) -> u64 {
-        self.results
-    }
-
-    pub(in crate::lease) fn releases(&self) -> u64 {
-        self.releases
+        is_coming && self.is_sought()
     }
 
     /// Ends the lease at once; the store is told when the worker comes to it, and the next wish takes another. One that calls have waited for, and
     /// have not looked at yet, ends after that: else calls that renew could keep all others from an ID.
-    pub(in crate::lease) fn renew(&mut self, now_ms: u64) {
+    fn renew(&mut self, now_ms: u64) {
         if let Stage::Serving { shared, owner, .. } = &self.stage
             && !self.is_awaited(now_ms)
         {
@@ -130,31 +185,35 @@ impl LeaseTask {
         self.wanted = false;
     }
 
+    /// Closes the generator for all handles; returns the number and the contract, unless a call has it opened.
+    pub(in crate::lease) fn close(&mut self) -> Option<(u64, Arc<Contract>)> {
+        self.drop_spare();
+        if let Some(shared) = self.shared() {
+            shared.retire();
+        }
+        (!self.is_open()).then(|| (self.number, Arc::clone(&self.contract)))
+    }
+
     /// Gives up what is kept for a caller who may come back; returns its number where there is something to give up.
     pub(in crate::lease) fn drop_spare(&mut self) -> Option<u64> {
         self.unwanted |= self.is_kept();
         self.unwanted.then_some(self.number)
     }
 
-    /// Why opening failed before this call came: once.
-    pub(in crate::lease) fn take_untold(&mut self) -> Option<Error> {
-        self.untold.take().inspect(|_| self.wanted = false)
-    }
-
-    /// A handle for an opener that came at this count of `results`.
-    pub(in crate::lease) fn handle(&mut self, asked: &Contract, results: u64) -> Option<Result<Found>> {
+    /// A handle for an opener.
+    fn handle(&mut self, asked: &Contract, is_being_opened: bool) -> Option<Result<Answer>> {
         let (shared, spare) = match &mut self.stage {
-            Stage::Leaving => return Some(Ok(Found::Gone)),
+            Stage::Leaving => return Some(Ok(None)),
             Stage::Unleased(shared) if shared.generator.same_process() => (shared, None),
             Stage::Serving { shared, spare, .. } => (shared, Some(spare)),
-            Stage::Unleased(shared) if shared.is_given_up() => return Some(Ok(Found::Gone)),
-            Stage::Opening | Stage::Unleased(_) => return self.failure(results).map(Err),
+            Stage::Unleased(shared) if shared.is_given_up() => return Some(Ok(None)),
+            Stage::Opening | Stage::Unleased(_) => return None,
         };
         let (open, asked) = (self.contract.describe(), asked.describe());
-        if open != asked && spare == Some(&mut true) && self.openers == 0 {
+        if open != asked && spare == Some(&mut true) && !is_being_opened {
             // Nobody has it open, or is about to.
             self.unwanted = true;
-            return Some(Ok(Found::Gone));
+            return Some(Ok(None));
         }
         if open != asked {
             let node = shared.generator.lease.get().node;
@@ -162,25 +221,33 @@ impl LeaseTask {
             return Some(Err(Error::new(ErrorKind::Conflict, why)));
         }
         let taken = spare.is_some_and(std::mem::take) || shared.take_handle();
-        Some(Ok(if taken { Found::Handle(Arc::clone(shared)) } else { Found::Gone }))
+        Some(Ok(taken.then(|| Arc::clone(shared))))
     }
 
-    /// Returns whether the generator of this lease task has room, for a call that came at this count of `results`.
-    pub(in crate::lease) fn room(&self, results: u64) -> Option<Result<()>> {
+    /// Returns whether the generator of this lease task has room.
+    fn room(&self) -> Option<Result<Answer>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
             Stage::Unleased(shared) | Stage::Serving { shared, .. } if shared.is_given_up() => Some(Err(Error::closed())),
-            Stage::Serving { shared, .. } if shared.generator.has_room() => Some(Ok(())),
-            Stage::Unleased(_) | Stage::Serving { .. } => self.failure(results).map(Err),
+            Stage::Serving { shared, .. } => shared.generator.has_room().then_some(Ok(None)),
+            Stage::Unleased(_) => None,
         }
     }
 
-    /// Returns whether the lease was given up, for a call that came at this count of `releases`.
-    pub(in crate::lease) fn renewal(&self, releases: u64) -> Option<Result<()>> {
+    /// Returns whether nothing is being given up.
+    fn renewal(&self) -> Option<Result<Answer>> {
         match &self.stage {
             Stage::Leaving | Stage::Opening => Some(Err(Error::closed())),
-            Stage::Unleased(_) | Stage::Serving { .. } => (self.releases > releases || !(self.renewed || self.releasing)).then_some(Ok(())),
+            Stage::Unleased(_) | Stage::Serving { .. } => (!self.renewed && !self.releasing).then_some(Ok(None)),
         }
+    }
+
+    /// Reports a failure to the calls that wait for a lease, or keeps it for the next opener.
+    pub(super) fn fail(&mut self, error: Error) {
+        self.serve();
+        self.answer(|_, wish| wish.seeks().then(|| Err(error.clone())));
+        self.wanted = false;
+        self.untold = (self.requests.is_empty() && matches!(self.stage, Stage::Opening)).then_some(error);
     }
 
     /// Returns whether the number is released, and nothing is left to note.
@@ -194,15 +261,9 @@ impl LeaseTask {
     }
 
     /// Returns the reason once: for people who look at a program that does not start.
-    pub(in crate::lease) fn notice(&mut self) -> Option<String> {
-        if self.noticed {
-            return None;
-        }
-        self.reason().inspect(|_| self.noticed = true).map(|reason| reason.to_string())
-    }
-
-    /// Returns the last failure, if it came after this count of `results`.
-    fn failure(&self, results: u64) -> Option<Error> {
-        self.failure.as_ref().filter(|(at, _)| *at > results).map(|(_, error)| error.clone())
+    pub(in crate::lease) fn notice(&mut self) -> Option<event::Parts> {
+        let reason = self.reason().filter(|_| !self.noticed)?.to_string();
+        self.noticed = true;
+        Some(self.named((format!("waiting: {reason}"), vec![("reason", reason)])))
     }
 }

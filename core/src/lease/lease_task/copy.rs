@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::lease::environment::Process;
 use crate::lease::protocol::Grant;
 use crate::lease::shared::SharedGenerator;
+use crate::request::Requests;
 use std::sync::{Arc, Weak};
 
 impl LeaseTask {
@@ -48,11 +49,7 @@ impl LeaseTask {
             protocol: self.protocol.copy(process.environment.random(), Arc::clone(&process.holder)),
             stage,
             left_by: Weak::new(),
-            visits: 0,
-            seekers: 0,
-            told: 0,
-            openers: 0,
-            failure: None,
+            requests: Requests::new(),
             reason: None,
             untold: None,
             late: None,

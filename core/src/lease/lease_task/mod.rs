@@ -2,8 +2,8 @@
 //!
 //! A lease task is where the [`Protocol`], the generator (a [`SharedGenerator`]) and the callers meet. It is no thread: the worker's
 //! thread makes its steps ([`LeaseTask::next`], [`LeaseTask::done`]) under the worker's lock, and nothing here waits. Callers leave a
-//! wish (`callers.rs`), look at the lease task whenever it has changed, and go when they have waited for long enough. A wish is a flag
-//! or a count, so it costs nothing however many calls there are.
+//! [request](crate::request), which each step answers as soon as it can (`callers.rs`). A caller that may not wait leaves a wish, which is a
+//! flag: it costs nothing however many such calls there are.
 //!
 //! *Unwanted* is a lease task that nobody came back for, or that stands in the way of other policies. *Spare* is a first handle that
 //! nobody has fetched yet. `loss.rs` handles a lease that was lost.
@@ -21,7 +21,7 @@ mod callers;
 mod copy;
 mod loss;
 
-pub(super) use callers::{Found, Wish};
+pub(super) use callers::{Answer, Wish};
 
 use super::calls::Company;
 use super::connection::is_busy;
@@ -34,6 +34,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::event::{self, Level};
 use crate::generator::{self, Generator, Owner};
+use crate::request::Requests;
 use crate::stats;
 use crate::time::{show_duration, show_instant};
 use arc_swap::ArcSwap;
@@ -53,26 +54,16 @@ pub(super) struct LeaseTask {
     stage: Stage,
     /// The shared generator whose number is being released: a caller that closed it and comes back finds this lease task by it.
     left_by: Weak<SharedGenerator>,
-    /// The number of calls that look at this lease task; it stays until they are gone.
-    visits: usize,
-    /// The number of them that wait for a lease with room.
-    seekers: usize,
-    /// The number of seekers for which a failure is ready: they find it when they look.
-    told: usize,
-    /// The number of them that would open it with the policies that it has.
-    openers: usize,
-    /// The time at which the last one came or went, on the worker's clock.
-    visited_ms: u64,
-    /// True if a call that could not wait wanted a lease with room, and the worker has come to no result since.
+    /// The calls that wait for it; it stays until they have gone.
+    pub(super) requests: Requests<Wish>,
+    /// The time until which it is kept for a caller that may not wait and comes back.
+    unclaimed_until: u64,
+    /// True if a call wanted a lease with room, and the worker has come to no result since.
     wanted: bool,
     /// True if it is to be given up, because no caller has it open, and one would with other policies.
     unwanted: bool,
     /// True if the lease is to be given up for another.
     renewed: bool,
-    /// The number of results that the worker has come to: a call learns only of failures after it began.
-    results: u64,
-    /// The number of leases that were given up and released.
-    releases: u64,
     /// True until the release of a lease that was given up is over.
     releasing: bool,
     counts: LeaseCounts,
@@ -80,8 +71,6 @@ pub(super) struct LeaseTask {
     note: Option<(Overlap, u64)>,
     /// True once the reason for the wait was reported.
     noticed: bool,
-    /// Why the last attempt failed, and which of the `results` that was.
-    failure: Option<(u64, Error)>,
     /// The reason for which callers wait, where it is known: a busy store, the time at which a grant begins.
     reason: Option<Error>,
     /// Why opening failed, for the next opener: no caller was there to learn of it.
@@ -130,19 +119,13 @@ impl LeaseTask {
             contract,
             stage: shared.map_or(Stage::Opening, Stage::Unleased),
             left_by: Weak::new(),
-            visits: 0,
-            seekers: 0,
-            told: 0,
-            openers: 0,
+            requests: Requests::new(),
+            unclaimed_until: 0,
+            wanted: false,
             unwanted: false,
-            failure: None,
             reason: None,
             noticed: false,
-            visited_ms: 0,
-            wanted: false,
             renewed: false,
-            results: 0,
-            releases: 0,
             releasing: false,
             counts: LeaseCounts::default(),
             note: None,
@@ -167,11 +150,14 @@ impl LeaseTask {
             self.protocol.done(Err(Error::new(ErrorKind::Internal, "its worker has ended")), nothing);
         }
         self.stage = Stage::Leaving;
+        self.serve();
     }
 
     /// Returns the next call of the store, or the time of the next step; a caller that comes or goes makes that due earlier.
     pub(super) fn next(&mut self, process: &Process) -> Step {
-        match (self.step(process), &self.note) {
+        let step = self.step(process);
+        self.serve();
+        match (step, &self.note) {
             (Step::Rest(until), Some((_, due))) => Step::Rest(until.min(*due)),
             (step, _) => step,
         }
@@ -185,7 +171,6 @@ impl LeaseTask {
             return Step::Ask(Do::Note(overlap.clone()));
         }
         if self.is_idle() {
-            self.results += 1;
             return Step::Rest(self.kept_until());
         }
         let now = match self.now(process) {
@@ -244,6 +229,7 @@ impl LeaseTask {
             self.report(self.late.as_ref(), process);
         }
         self.settle(now, process);
+        self.serve();
     }
 
     /// Does what callers have asked for since the last step.
@@ -265,7 +251,8 @@ impl LeaseTask {
         }
         if self.releasing && self.protocol.is_idle() {
             self.releasing = false;
-            self.releases += 1;
+            // Also to calls that came while it was under way, and ask for another.
+            self.answer(|_, wish| matches!(wish, Wish::Renewal(_)).then_some(Ok(())));
         }
         match &self.stage {
             Stage::Unleased(_) if self.is_wanted() => self.protocol.seek(),
@@ -294,7 +281,7 @@ impl LeaseTask {
         match &self.stage {
             // A disposable number is spent, whether it is used or not.
             Stage::Serving { spare: true, .. } if self.contract.terms.disposable => u64::MAX,
-            Stage::Opening | Stage::Serving { spare: true, .. } if self.visits == 0 => self.visited_ms + KEPT_MS,
+            _ if self.is_kept() => self.unclaimed_until,
             _ => u64::MAX,
         }
     }
@@ -377,17 +364,8 @@ impl LeaseTask {
             // A store that many use at once is waited for, as long as the caller may.
             Some(error) if is_busy(&error) => self.reason = Some(error),
             Some(error) => self.fail(error),
-            None => self.results += 1,
+            None => {}
         }
-    }
-
-    /// Reports a failure to the calls that wait, or keeps it for the next opener.
-    fn fail(&mut self, error: Error) {
-        self.results += 1;
-        self.wanted = false;
-        self.told = self.seekers;
-        self.untold = (self.visits == 0 && matches!(self.stage, Stage::Opening)).then(|| error.clone());
-        self.failure = Some((self.results, error));
     }
 
     /// Has the generator mint under a grant; the first one makes the generator.
@@ -423,7 +401,7 @@ impl LeaseTask {
             (format!("node number {node} is leased{text}"), fields.collect())
         });
         self.stage = Stage::Serving { shared, owner, token: grant.token, spare };
-        (self.wanted, self.told, self.reason, self.noticed) = (false, 0, None, false);
+        (self.wanted, self.reason, self.noticed) = (false, None, false);
     }
 
     /// Why the last attempt failed, and where.
@@ -455,12 +433,14 @@ impl LeaseTask {
 
     /// Logs an event; its text begins with the store and the namespace.
     fn tell(&self, level: Level, name: &'static str, make: impl FnOnce(&Self) -> event::Parts) {
-        event::tell(level, name, || {
-            let (text, fields) = make(self);
-            let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
-            let text = format!("store={store} namespace={namespace}: {text}");
-            (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
-        });
+        event::tell(level, name, || self.named(make(self)));
+    }
+
+    /// Begins an event's text with the store and the namespace.
+    fn named(&self, (text, fields): event::Parts) -> event::Parts {
+        let (store, namespace) = (self.contract.address.to_string(), self.contract.namespace.clone());
+        let text = format!("store={store} namespace={namespace}: {text}");
+        (text, [vec![("store", store), ("namespace", namespace)], fields].concat())
     }
 
     /// The last instant whose IDs a bound covers; a disposable number has none.

@@ -609,6 +609,34 @@ fn the_leases_of_a_worker_that_broke_are_used_no_more() {
     assert!(mint(&mut program).is_err(), "nobody extends it, and another process may have it when its bound has passed");
 }
 
+#[test]
+fn a_worker_that_broke_has_answered_whoever_waited() {
+    let mut lab = Lab::new();
+    lab.store.reachable = false;
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    program.open(Some(u64::MAX));
+    program.start_threads();
+    program.threads[0].worker.abandon();
+    program.look(lab.at);
+    assert!(!program.is_opening(), "it goes on to a worker that lives");
+}
+
+#[test]
+fn an_answer_that_nobody_took_keeps_no_number() {
+    let mut lab = Lab::new();
+    let mut program = Program::new(1, contract(None, 4, POLITE), 1, 0);
+    lab.set_clocks(&program);
+    program.open(Some(u64::MAX));
+    program.open(Some(u64::MAX));
+    lab.drive(&mut program, 100);
+    assert_eq!(program.grants().len(), 1, "both have their answer");
+    // They are cancelled before they look; the number is kept for who may come back.
+    program.close_all();
+    lab.drive(&mut program, 15_000);
+    assert!(program.grants().is_empty() && program.threads.is_empty());
+}
+
 /// Two processes with number 3, of which the first has minted beside the second: its record was removed.
 fn twice(lab: &mut Lab) -> (Program, Program) {
     let mut program = lab.open(1, contract(Some(3), 4, POLITE));

@@ -3,9 +3,10 @@
 use super::super::calls::Call;
 use super::super::contract::Contract;
 use super::super::environment::Process;
+use super::super::lease_task::{Answer, Wish};
 use super::super::protocol::{Grant, Reply};
 use super::super::shared::{Home, SharedGenerator};
-use super::super::visit::{self, Answer, Visit};
+use super::super::visit::{self, Visit};
 use super::super::worker::{Worker, locked};
 use super::super::workers::Workers;
 use super::{Clocks, Simulated};
@@ -150,7 +151,7 @@ impl Program {
     /// A copy of the running machine: both mint the same up to the bound. What they draw and write later is taken to differ.
     pub(super) fn copy(&mut self, id: usize) -> Self {
         for lease_task in self.threads.iter().flat_map(|thread| {
-            thread.worker.lock().lease_tasks.iter().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>()
+            thread.worker.lock().lease_tasks.iter_mut().map(|lease_task| (lease_task.in_use(), lease_task.grant())).collect::<Vec<_>>()
         }) {
             let in_use = lease_task.0.and_then(|(serial, token)| {
                 Some((token, self.handles.iter().find(|shared| shared.generator.lease.get().serial() == serial)?))
@@ -211,8 +212,8 @@ impl Program {
         match until {
             None => drop(self.try_open()),
             Some(until) => {
-                let visit = Visit::open(&self.workers, &self.contract, &forever()).expect("threads can be started");
-                self.callers.push(Caller { visit, until });
+                let contract = Arc::clone(&self.contract);
+                self.callers.push(self.open_with(&contract, until));
             }
         }
     }
@@ -220,8 +221,20 @@ impl Program {
     /// A thread opens the second lease.
     pub(super) fn open_also(&mut self, until: u64) {
         let Some(contract) = &self.also else { return };
-        let visit = Visit::open(&self.workers, contract, &forever()).expect("threads can be started");
-        self.callers.push(Caller { visit, until });
+        self.callers.push(self.open_with(contract, until));
+    }
+
+    fn open_with(&self, contract: &Arc<Contract>, until: u64) -> Caller {
+        let visit = self.visit(contract, Wish::Open(Arc::clone(contract))).expect("threads can be started");
+        Caller { visit: visit.expect("an opener has a lease task"), until }
+    }
+
+    fn visit(&self, contract: &Arc<Contract>, wish: Wish) -> Result<Option<Visit>> {
+        Visit::new(&self.workers, contract, wish, &forever())
+    }
+
+    fn visit_of(&self, shared: &Arc<SharedGenerator>, wish: impl FnOnce(Arc<SharedGenerator>) -> Wish) -> Result<Option<Visit>> {
+        self.visit(&shared.leased.as_ref().expect("it is leased").contract, wish(Arc::clone(shared)))
     }
 
     /// Closes the second lease.
@@ -249,24 +262,25 @@ impl Program {
 
     /// A call comes to the worker to see that a shared generator has room.
     pub(super) fn room(&self, shared: &Arc<SharedGenerator>) -> Result<()> {
-        Visit::room(&self.workers, shared, &forever()).map(drop)
+        self.visit_of(shared, Wish::Room).map(drop)
     }
 
     /// A thread gives the number up for another.
     pub(super) fn renew(&mut self, at: usize, until: u64) {
         let Some(shared) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::renewal(&self.workers, shared, &forever()).map(|visit| Caller { visit, until }));
+        let visit = self.visit_of(shared, Wish::Renewal).expect("it takes no lease");
+        self.callers.extend(visit.map(|visit| Caller { visit, until }));
     }
 
     /// A thread waits for room.
     pub(super) fn ensure(&mut self, at: usize, until: u64) {
         let Some(shared) = self.handles.get(at) else { return };
-        self.callers.extend(Visit::room(&self.workers, shared, &forever()).ok().map(|visit| Caller { visit, until }));
+        self.callers.extend(self.visit_of(shared, Wish::Room).ok().flatten().map(|visit| Caller { visit, until }));
     }
 
     /// Everyone who waits has a look; whose time is over goes.
     pub(super) fn look(&mut self, now: u64) {
-        for caller in std::mem::take(&mut self.callers) {
+        for mut caller in std::mem::take(&mut self.callers) {
             match caller.visit.look() {
                 None if caller.until > now => self.callers.push(caller),
                 answer => self.take(answer),
@@ -276,9 +290,9 @@ impl Program {
 
     fn take(&mut self, answer: Option<Result<Answer>>) {
         match answer {
-            Some(Ok(Answer::Handle(shared))) => self.handles.push(shared),
+            Some(Ok(Some(shared))) => self.handles.push(shared),
             Some(Err(error)) => assert_ne!(error.kind(), ErrorKind::Internal, "{error}"),
-            Some(Ok(Answer::Done | Answer::Gone)) | None => {}
+            Some(Ok(None)) | None => {}
         }
     }
 
@@ -325,7 +339,7 @@ impl Program {
     /// Remembers which lease was made for which grant.
     pub(super) fn note_tokens(&mut self) {
         for thread in &self.threads {
-            self.tokens.extend(thread.worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.in_use()));
+            self.tokens.extend(thread.worker.lock().lease_tasks.iter_mut().filter_map(|lease_task| lease_task.in_use()));
         }
     }
 
@@ -362,14 +376,15 @@ impl Program {
     }
 
     pub(super) fn grants(&self) -> Vec<Grant> {
-        let of = |thread: &Thread| thread.worker.lock().lease_tasks.iter().filter_map(|lease_task| lease_task.grant()).collect::<Vec<_>>();
+        let of =
+            |thread: &Thread| thread.worker.lock().lease_tasks.iter_mut().filter_map(|lease_task| lease_task.grant()).collect::<Vec<_>>();
         self.threads.iter().flat_map(of).collect()
     }
 
     /// Returns whether one of its leases is of the incarnation that this record names.
     pub(super) fn knows(&self, meta: Option<&String>) -> bool {
         let knows = |thread: &Thread| {
-            thread.worker.lock().lease_tasks.iter().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta)
+            thread.worker.lock().lease_tasks.iter_mut().any(|lease_task| lease_task.grant().is_some() && lease_task.incarnation() == meta)
         };
         self.threads.iter().any(knows)
     }
@@ -381,13 +396,13 @@ impl Program {
     pub(super) fn trouble(&self) -> Option<Error> {
         self.threads
             .iter()
-            .find_map(|thread| thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.last_trouble().cloned()))
+            .find_map(|thread| thread.worker.lock().lease_tasks.iter_mut().find_map(|lease_task| lease_task.last_trouble().cloned()))
     }
 
     /// The reason that waiting callers are given.
     pub(super) fn reason(&self) -> Option<String> {
         self.threads.iter().find_map(|thread| {
-            thread.worker.lock().lease_tasks.iter().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string())
+            thread.worker.lock().lease_tasks.iter_mut().find_map(|lease_task| lease_task.reason()).map(|reason| reason.to_string())
         })
     }
 

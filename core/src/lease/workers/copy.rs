@@ -16,10 +16,10 @@ impl Workers {
         let workers = Workers::new(process);
         for (stores, worker) in locked(&self.map).iter() {
             let copied = Worker::new(stores.clone(), workers.process.environment.mono_ms());
-            let (from, mut to) = (worker.lock(), copied.lock());
-            let copy = |lease_task: &LeaseTask| lease_task.copy(&workers.process, &mut |shared| shared_of(&workers.process, shared));
+            let (mut from, mut to) = (worker.lock(), copied.lock());
+            let copy = |lease_task: &mut LeaseTask| lease_task.copy(&workers.process, &mut |shared| shared_of(&workers.process, shared));
             let now_ms = workers.process.environment.mono_ms();
-            for copied in from.lease_tasks.iter().map(copy) {
+            for copied in from.lease_tasks.iter_mut().map(copy) {
                 to.lease_tasks.add(copied, now_ms);
             }
             to.numbers = from.numbers;

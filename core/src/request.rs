@@ -1,0 +1,244 @@
+//! Requests: the calls that wait for a task, and their replies.
+//!
+//! A call that cannot be answered at once leaves a request with the task that can answer it. The request stands in the task's list, under
+//! the lock of the task's worker, until its caller has gone. It is answered once, and its caller is woken then, and by nothing else. The
+//! reply is that the caller should look again, or why that is of no use.
+//!
+//! | State | Who changes it | To |
+//! |---|---|---|
+//! | none | the caller [`add`](Requests::add)s it, and looks | waiting |
+//! | waiting | the task [`answer`](Requests::answer)s it, and wakes the caller | answered |
+//! | waiting | the caller [`remove`](Requests::remove)s it: its limit, its interrupt, its closed handle | gone |
+//! | answered | the caller [`take`](Requests::take)s the reply, and what it wanted | gone |
+//!
+//! - **One lock decides.** The task changes under it, and a caller that goes must leave the list under it. So there is no second arbiter,
+//!   such as a compare-and-swap in each request, and no moment at which a request is in one state here and in another there. A caller whose
+//!   limit ends looks once more: it takes what is there, and what comes later stays with the task, for the next caller.
+//! - **A reply holds nothing.** What was won stays with the task until a caller takes it, on its own thread: a caller that has gone, or that a
+//!   forked child does not have, owns nothing that would have to be given back.
+//! - **None is dropped unanswered.** A task stays as long as it has requests; a worker that breaks answers those of its tasks.
+//! - **Who may not wait leaves no request.** A limit of 0 looks at the task, and leaves a wish there that costs no memory.
+//! - **No callback runs under the lock.** A [`Waker`] unparks a thread, or tells the timer's thread to look at an event loop's call; neither
+//!   runs the caller's code, waits, or takes the worker's lock.
+//! - **A caller also looks every 20 ms** whether its wait was ended or the clock was set, which no task notices.
+//! - **A forked child has none of its parent's requests.** Whatever its thread waited for is looked up again among its own workers. It
+//!   neither takes the lock of its parent's worker, which another thread may hold, nor leaves that list: nobody in the child reads it.
+
+use crate::error::Result;
+use std::task::Waker;
+
+/// The requests of a task, in the order in which they came. `W` says what is wished for.
+pub(crate) struct Requests<W> {
+    list: Vec<Request<W>>,
+    /// The number of the last one.
+    last: u64,
+}
+
+struct Request<W> {
+    number: u64,
+    wish: W,
+    waker: Waker,
+    /// `None` while it waits.
+    reply: Option<Result<()>>,
+}
+
+impl<W> Requests<W> {
+    pub(crate) fn new() -> Self {
+        Requests { list: Vec::new(), last: 0 }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Adds a request; returns the number by which its caller finds it.
+    pub(crate) fn add(&mut self, wish: W, waker: Waker) -> u64 {
+        self.last += 1;
+        self.list.push(Request { number: self.last, wish, waker, reply: None });
+        self.last
+    }
+
+    /// The wishes of those that were not answered with an error: they wait, or have not looked yet for what they waited for.
+    pub(crate) fn hopeful(&self) -> impl Iterator<Item = &W> {
+        self.list.iter().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
+    }
+
+    /// Answers those that wait, as far as there is a reply, and wakes their callers.
+    pub(crate) fn answer(&mut self, mut reply: impl FnMut(&W) -> Option<Result<()>>) {
+        for request in &mut self.list {
+            if request.reply.is_none() {
+                request.reply = reply(&request.wish);
+                request.reply.iter().for_each(|_| request.waker.wake_by_ref());
+            }
+        }
+    }
+
+    /// Takes the reply to a request, if there is one, and ends the request.
+    pub(crate) fn take(&mut self, number: u64) -> Option<Result<()>> {
+        let at = self.at(number)?;
+        let reply = self.list[at].reply.take()?;
+        self.list.remove(at);
+        Some(reply)
+    }
+
+    /// Removes the request of a caller that goes; nothing where it has gone already.
+    pub(crate) fn remove(&mut self, number: u64) {
+        self.at(number).map(|at| self.list.remove(at));
+    }
+
+    fn at(&self, number: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&number, |request| request.number).ok()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::error::{Error, ErrorKind};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_request_is_answered_once_and_wakes_its_caller_once() {
+        let (one, other) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
+        let woken = || [&one, &other].map(|woken| woken.0.load(Ordering::Relaxed));
+        let mut requests = Requests::new();
+        let first = requests.add("one", Waker::from(Arc::clone(&one)));
+        let second = requests.add("other", Waker::from(Arc::clone(&other)));
+        requests.answer(|wish| (*wish == "other").then_some(Ok(())));
+        assert_eq!((woken(), requests.take(first)), ([0, 1], None));
+        requests.answer(|_| Some(Err(Error::new(ErrorKind::Internal, "a failure"))));
+        assert_eq!(woken(), [1, 1]);
+        assert_eq!(requests.hopeful().collect::<Vec<_>>(), [&"other"], "who was told of a failure hopes for nothing");
+        assert_eq!(requests.take(second), Some(Ok(())), "the first reply stays");
+        assert!(requests.take(first).unwrap().is_err());
+        assert!(requests.is_empty() && requests.take(first).is_none());
+    }
+
+    #[test]
+    fn a_caller_that_goes_leaves_nothing() {
+        let mut requests = Requests::new();
+        let request = requests.add((), Waker::noop().clone());
+        requests.remove(request);
+        assert!(requests.is_empty());
+        let next = requests.add((), Waker::noop().clone());
+        requests.remove(request);
+        assert!(next != request && !requests.is_empty(), "it is another's");
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::{Arc, Condvar, Mutex};
+    use loom::thread;
+    use std::task::Wake;
+
+    /// A task that wins a thing, and its requests.
+    struct Task {
+        requests: Requests<()>,
+        won: Option<u32>,
+    }
+
+    fn task() -> Arc<Mutex<Task>> {
+        Arc::new(Mutex::new(Task { requests: Requests::new(), won: None }))
+    }
+
+    /// A thread that waits. It may be woken under a lock, which loom's own `unpark` does not model.
+    #[derive(Default)]
+    struct Parked {
+        woken: Mutex<bool>,
+        work: Condvar,
+    }
+
+    struct Unpark(Arc<Parked>);
+
+    impl Wake for Unpark {
+        fn wake(self: std::sync::Arc<Self>) {
+            *self.0.woken.lock().unwrap() = true;
+            self.0.work.notify_one();
+        }
+    }
+
+    impl Parked {
+        fn waker(this: &Arc<Self>) -> Waker {
+            Waker::from(std::sync::Arc::new(Unpark(Arc::clone(this))))
+        }
+
+        fn park(&self) {
+            let mut woken = self.woken.lock().unwrap();
+            while !*woken {
+                woken = self.work.wait(woken).unwrap();
+            }
+            *woken = false;
+        }
+    }
+
+    /// A worker's thread that wins something.
+    fn worker(task: &Arc<Mutex<Task>>) -> thread::JoinHandle<()> {
+        let task = Arc::clone(task);
+        thread::spawn(move || {
+            let mut task = task.lock().unwrap();
+            task.won = Some(7);
+            task.requests.answer(|()| Some(Ok(())));
+        })
+    }
+
+    /// A call: it looks, asks, and waits until it is answered.
+    fn call(task: &Mutex<Task>) -> u32 {
+        let parked = Arc::new(Parked::default());
+        let mut locked = task.lock().unwrap();
+        if let Some(won) = locked.won.take() {
+            return won;
+        }
+        let request = locked.requests.add((), Parked::waker(&parked));
+        drop(locked);
+        loop {
+            parked.park();
+            let mut locked = task.lock().unwrap();
+            if locked.requests.take(request).is_some() {
+                return locked.won.take().expect("nobody else takes it");
+            }
+        }
+    }
+
+    #[test]
+    fn loom_a_request_is_answered_whenever_it_comes() {
+        loom::model(|| {
+            let task = task();
+            let worker = worker(&task);
+            assert_eq!(call(&task), 7);
+            worker.join().unwrap();
+            assert!(task.lock().unwrap().requests.is_empty());
+        });
+    }
+
+    #[test]
+    fn loom_what_comes_after_a_limit_has_ended_is_the_next_callers() {
+        loom::model(|| {
+            let task = task();
+            let request = task.lock().unwrap().requests.add((), Waker::noop().clone());
+            let worker = worker(&task);
+            // The limit of the first one ends: it looks once more, and goes.
+            let mut locked = task.lock().unwrap();
+            let first = locked.requests.take(request).and_then(|_| locked.won.take());
+            locked.requests.remove(request);
+            drop(locked);
+            let second = first.is_none().then(|| call(&task));
+            worker.join().unwrap();
+            assert_eq!(first.xor(second), Some(7));
+            let task = task.lock().unwrap();
+            assert!(task.requests.is_empty() && task.won.is_none());
+        });
+    }
+}
