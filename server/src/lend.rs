@@ -48,7 +48,8 @@ impl Lent {
         let since = Instant::now();
         let share = self.share_of(question.namespace());
         let both = async { Some([share.acquire_owned().await.ok()?, Arc::clone(&self.places).acquire_owned().await.ok()?]) };
-        let Ok(Some(_permits)) = timeout(limit, both).await else {
+        // Half of the time is the store's: one that has hardly any left would lose its connections, and nobody would be answered.
+        let Ok(Some(_permits)) = timeout(limit / 2, both).await else {
             let why = format!("{} questions were put to the store before, and it has not answered them in time", self.share);
             return Err(busy(&why));
         };
