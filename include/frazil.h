@@ -103,7 +103,7 @@ enum {
     FRAZIL_CLOCK_SKEW = 207,
     /* No node number was given, and no store to lease one from. */
     FRAZIL_NODE_MISSING = 301,
-    /* The given node number is leased by another generator. */
+    /* The given node number is held by another generator. */
     FRAZIL_NODE_IN_USE = 302,
     /* Every node number of the store is leased. */
     FRAZIL_NO_FREE_NODE = 303,
@@ -861,7 +861,8 @@ frazil_status frazil_close_all(int64_t max_wait_ms);
  *
  * FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
  * FRAZIL_BEFORE_EPOCH, FRAZIL_CLOCK_NOT_SET and FRAZIL_WOULD_BLOCK under a manual clock,
- * FRAZIL_FORKED in a child of the process that opened a number given without a store, FRAZIL_CLOSED;
+ * FRAZIL_FORKED in a child of the process that opened a number given without a store,
+ * FRAZIL_NODE_IN_USE where another process has that number, FRAZIL_CLOSED;
  * FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
  */
 FRAZIL_NODISCARD

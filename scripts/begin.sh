@@ -61,6 +61,7 @@ timed() { # FILE NAME COMMAND...
     shift 2
     # Whoever interrupts the step waits for what the command says to that.
     trap : TERM
+    FRAZIL_GUARD_SCOPE=$said
     SECONDS=0
     "$@"
     times > "$said.cpu"
@@ -186,3 +187,5 @@ fi
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/frazil-XXXXXX")
 chmod 1777 "$scratch"
 export TMPDIR=$scratch
+# Suites that go on beside each other have the same fixed node numbers.
+export FRAZIL_GUARD_SCOPE=$scratch

@@ -1,5 +1,6 @@
 """Whatever ends a run of the tests, their servers, processes and folders end too; and which tests go on side by side."""
 
+import os
 import re
 import signal
 
@@ -7,6 +8,8 @@ import pytest
 
 
 def pytest_configure():
+    # What runs beside this process may have the same fixed node numbers.
+    os.environ["FRAZIL_GUARD_SCOPE"] = f"pytest-{os.getpid()}"
     # As Ctrl-C does, also where a shell has started the run in the background and lets it ignore that.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

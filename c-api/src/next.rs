@@ -12,7 +12,8 @@ use std::time::Duration;
 ///
 /// FRAZIL_CLOCK_BACK and FRAZIL_EXHAUSTED as the policies say, FRAZIL_LAYOUT_EXPIRED,
 /// FRAZIL_BEFORE_EPOCH, FRAZIL_CLOCK_NOT_SET and FRAZIL_WOULD_BLOCK under a manual clock,
-/// FRAZIL_FORKED in a child of the process that opened a number given without a store, FRAZIL_CLOSED;
+/// FRAZIL_FORKED in a child of the process that opened a number given without a store,
+/// FRAZIL_NODE_IN_USE where another process has that number, FRAZIL_CLOSED;
 /// FRAZIL_LEASE_EXHAUSTED when the store was away for longer than the lease reaches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id: *mut i64) -> frazil_status {

@@ -6,7 +6,7 @@ use super::screen::{Outcome, Screen, Tone, plain, wrapped};
 use super::status::{DONE, FAILED};
 use frazil::admin::lease::{Contract, Overlap};
 use frazil::admin::store::Address;
-use frazil::admin::{Counter, DEFAULT_NAMESPACE, HAS_ALL_STORES, LayoutBits, Source, plan, show_span, system_ms, value};
+use frazil::admin::{Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, LayoutBits, Source, find_guard, plan, show_span, system_ms, value};
 use frazil::{Error, ErrorKind, Layout, Spec, show_instant};
 use serde_json::{Value, json};
 use std::env;
@@ -154,14 +154,37 @@ fn spec(spec: &Spec, findings: &mut Findings) {
     findings.good("spec", spec.to_string());
     layout(&planned, findings);
     match source {
-        Source::Fixed(node) => findings.good(
-            "node",
-            format!("{node}, given in the spec: unique as long as no other process has it, and the clock is not set back across a restart"),
-        ),
+        Source::Fixed(node) => {
+            findings.good(
+                "node",
+                format!(
+                    "{node}, given in the spec: unique as long as no other machine has it, and the clock is not set back across a restart"
+                ),
+            );
+            match find_guard(spec) {
+                Ok(found) => guard(found, findings),
+                Err(error) => findings.error("guard", &error),
+            }
+        }
         Source::Leased(contract) => {
             let given = value(spec, "store").ok().flatten().unwrap_or_default();
             let namespace = value(spec, "namespace").ok().flatten().unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
             store(&given, &namespace, &planned, &contract, findings);
+        }
+    }
+}
+
+/// A second process of this machine with a number that is given.
+fn guard(found: Option<Found>, findings: &mut Findings) {
+    let mend = "give each process its own number, or lease one with store=local";
+    match found {
+        None => findings.warn("guard", "another process of this machine with the number is not noticed, as the spec asks", mend),
+        Some(Found::Free) => {
+            findings.good("guard", "no process of this machine issues from the number; the first that does keeps others out")
+        }
+        Some(Found::Held(holder)) => findings.good("guard", format!("{holder} issues from the number; every other process is refused")),
+        Some(Found::Unguarded(why)) => {
+            findings.warn("guard", format!("another process of this machine with the number would not be noticed: {why}"), mend);
         }
     }
 }

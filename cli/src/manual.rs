@@ -33,6 +33,7 @@ const VALUES: &[(&str, &[&str])] = &[
     ("lease", &["shared-slots", "disposable"]),
     ("clock", &["system", "manual"]),
     ("detached", &["true"]),
+    ("shared", &["true"]),
 ];
 
 /// The words of a spec, as far as they are known without a layout.

@@ -18,12 +18,14 @@ pub mod store {
 }
 
 use crate::error::Result;
+use crate::guard::Names;
 use crate::id::Id;
 use crate::layout::Layout;
 use crate::spec::Spec;
 
 pub use crate::clock::{Counter, system_ms};
 pub use crate::error::shown;
+pub use crate::guard::Found;
 pub use crate::layout::{ID_BITS, Shape};
 pub use crate::policy::{Policies, Reaction, Start};
 pub use crate::preset::{PRESETS, Preset, find as find_preset};
@@ -97,6 +99,19 @@ pub fn of_layout(text: &str) -> Result<(Layout, Policies)> {
 pub fn plan(spec: &Spec) -> Result<(Layout, Source)> {
     let plan = spec.plan()?;
     Ok((plan.layout, plan.source))
+}
+
+/// The number of a spec on this machine: whether it is free, held or cannot be guarded. `None` where it is not to be guarded.
+///
+/// # Errors
+/// Those of [`Spec::layout`].
+pub fn find_guard(spec: &Spec) -> Result<Option<Found>> {
+    let plan = spec.plan()?;
+    let names = match plan.source {
+        Source::Fixed(node) if plan.is_guarded() => Names::new(&plan.layout, node, &plan.namespace),
+        _ => return Ok(None),
+    };
+    Ok(Some(crate::guard::find(&names)))
 }
 
 /// The preset's name, or what stands in its place.

@@ -72,7 +72,7 @@ error_table! {
     ClockNotSet = 206 "CLOCK_NOT_SET" "The manual clock has not been given a time yet."
     ClockSkew = 207 "CLOCK_SKEW" "This machine's clock is too far from the store's."
     NodeMissing = 301 "NODE_MISSING" "No node number was given, and no store to lease one from."
-    NodeInUse = 302 "NODE_IN_USE" "The given node number is leased by another generator."
+    NodeInUse = 302 "NODE_IN_USE" "The given node number is held by another generator."
     NoFreeNode = 303 "NO_FREE_NODE" "Every node number of the store is leased."
     LeaseExhausted = 304 "LEASE_EXHAUSTED" "The lease's bound is reached and the store could not extend it."
     Forked = 305 "FORKED" "The process forked, and the parent owns this generator's node number."

@@ -32,6 +32,7 @@ pub(crate) const LEASE_LOST: &str = "lease.lost";
 pub(crate) const STORE_CHANGED: &str = "store.changed";
 pub(crate) const CLOCK_ROLLBACK: &str = "clock.rollback";
 pub(crate) const LAYOUT_ENDING: &str = "layout.ending";
+pub(crate) const NODE_UNGUARDED: &str = "node.unguarded";
 
 /// The importance of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +71,7 @@ impl Level {
 /// | `store.changed` | warning | the store is another one, or has lost writes | `store`, `namespace` |
 /// | `clock.rollback` | warning | the clock went back by a tick or more | `node`, `back_ms`, `rollback` |
 /// | `layout.ending` | warning | the layout ends within a year | `node`, `ends` |
+/// | `node.unguarded` | warning | a number given without a store cannot be guarded: another process with it would not be noticed | `node`, `namespace`, `reason` |
 ///
 /// Of each name 20 are told at once, and then one every 6 s; the next one has the field `left_out`, the number of those
 /// that were not told. Texts and fields hold no secret. Instants are RFC 3339 in UTC.

@@ -9,15 +9,17 @@
 //!
 //! The handler also closes the descriptors whose locks must end with their owner: see [`ClosedInChild`].
 
+#[cfg(unix)]
+mod descriptors;
 mod per_process;
 
+#[cfg(unix)]
+pub(crate) use descriptors::ClosedInChild;
+#[cfg(target_os = "linux")]
+pub(crate) use descriptors::{NAMES, Places, WATCHES, with_no_fork};
 pub(crate) use per_process::PerProcess;
 
 use crate::sync::StaticU64;
-#[cfg(unix)]
-use std::os::fd::{AsRawFd, BorrowedFd};
-#[cfg(unix)]
-use std::sync::atomic::AtomicI32;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// A handle on the number of this process among its ancestors, its *fork generation*; [`Mark::current`] reads it. Its low 32 bits are the
@@ -95,36 +97,6 @@ impl Mark {
         if number as u32 != pid {
             // Another thread of the child may have been first; then its number is the child's.
             let _ = self.0.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
-        }
-    }
-}
-
-/// The descriptors that a forked child closes; -1 is a free place. There are two for each store's folder that is locked at this moment: where
-/// the places do not suffice, a child keeps the rest.
-#[cfg(unix)]
-static CLOSED_IN_CHILD: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
-
-/// A descriptor that a forked child closes at once, as long as this stands. A lock by `flock(2)` belongs to all copies of its descriptor: without this
-/// a child would keep the lock of a parent that was killed. Not closed by a raw `clone`, and by a fork in the instant between `open` and this.
-#[cfg(unix)]
-pub(crate) struct ClosedInChild(Option<&'static AtomicI32>);
-
-#[cfg(unix)]
-impl ClosedInChild {
-    /// Registers a descriptor that stays open until this is dropped.
-    pub(crate) fn new(file: BorrowedFd<'_>) -> Self {
-        // Registers the handler, too.
-        mark();
-        let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        ClosedInChild(CLOSED_IN_CHILD.iter().find(take))
-    }
-}
-
-#[cfg(unix)]
-impl Drop for ClosedInChild {
-    fn drop(&mut self) {
-        if let Some(place) = self.0 {
-            place.store(-1, Ordering::Release);
         }
     }
 }
@@ -216,7 +188,7 @@ pub(crate) fn seed() -> u64 {
 
 #[cfg(unix)]
 mod page {
-    use super::{CLOSED_IN_CHILD, Ordering, StaticU64, WIPED, marked};
+    use super::{Ordering, StaticU64, WIPED, descriptors, marked};
 
     /// Used where a page cannot be mapped.
     static PLAIN: StaticU64 = StaticU64::new(0);
@@ -251,18 +223,20 @@ mod page {
         if let Some(mark) = marked() {
             mark.0.store(0, Ordering::Release);
         }
-        for place in &CLOSED_IN_CHILD {
-            let file = place.swap(-1, Ordering::Relaxed);
-            if file >= 0 {
-                // SAFETY: the child's copy of a descriptor that its parent has open; the thread that would use it is not in the child.
-                unsafe { libc::close(file) };
-            }
-        }
+        descriptors::in_child();
+    }
+
+    extern "C" fn before() {
+        descriptors::before_fork();
+    }
+
+    extern "C" fn in_parent() {
+        descriptors::after_fork();
     }
 
     pub(super) fn wipe_after_fork() {
-        // SAFETY: the handler is async-signal-safe: it reads and stores atomics, and calls close(2).
-        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        // SAFETY: the handlers are async-signal-safe: they read and store atomics, and call clock_gettime(2), sched_yield(2) and close(2).
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) const RESERVED: &[&str] = &[
     "renew",
     "rollback",
     "sequence",
+    "shared",
     "start",
     "store",
     "tick",
@@ -86,6 +87,14 @@ pub struct Shape {
     epoch_ms: i64,
     sequence_bits: u32,
     sequence_shift: u32,
+}
+
+impl Shape {
+    /// A text that two layouts have in common if they have the shape.
+    pub(crate) fn key(&self) -> String {
+        let Shape { time_bits, time_shift, tick_ms, epoch_ms, sequence_bits, sequence_shift } = self;
+        format!("{time_bits}<<{time_shift}@{tick_ms}+{epoch_ms},{sequence_bits}<<{sequence_shift}")
+    }
 }
 
 impl Layout {

@@ -22,9 +22,9 @@
 //! is opened and by whatever names, and after the clock went back. Across processes, machines and
 //! restarts, with a store (`store=local`, Redis, PostgreSQL, ...): a process leases its node number, and
 //! uniqueness depends on no clock, as long as the store keeps what it acknowledged; a forked child leases
-//! its own. With a number that is given and no store: as long as no two generators have the same one,
-//! and across a restart while the clock has not gone back and no policy ran ahead of it; a forked
-//! child is refused. Everything else is an [`Error`].
+//! its own. With a number that is given and no store: as long as no two machines have the same one,
+//! and across a restart while the clock has not gone back and no policy ran ahead of it; a second process
+//! of the machine is refused (on Linux), and so is a forked child. Everything else is an [`Error`].
 //!
 //! # Features
 //! `redis`, `sql` (PostgreSQL, MariaDB, MySQL), `etcd`, `zookeeper`, `frazil-server`: the stores' clients;
@@ -108,6 +108,7 @@
 //! | `wait`, `request` | how long a call may wait, and what ends it sooner; calls that wait, and their replies |
 //! | `clock`, `policy` | what time it is, and how long a tick surely lasts; what to do when it offers no room |
 //! | `generator` | the lock-free core: the next stamp, how far it may go in this tick (the *gate*), and the lease |
+//! | `guard` | one process of a machine for each number that is given without a store |
 //! | `append_map` | a map that a process adds to and never takes from |
 //! | `store` | what remembers node numbers: text under keys, compared and set |
 //! | `lease` | the window protocol, by which a bound moves on; and a store's thread, which keeps leases and refills tags |
@@ -134,6 +135,7 @@ mod error;
 mod event;
 mod fork;
 mod generator;
+mod guard;
 mod id;
 mod interop;
 #[cfg(feature = "json")]

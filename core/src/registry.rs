@@ -7,7 +7,8 @@
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
-use crate::generator::{Generator, Lease};
+use crate::generator::{Generator, Lease, UNBOUNDED};
+use crate::guard::{Guard, Names, Watch};
 use crate::layout::Shape;
 use crate::lease::{self, SharedGenerator};
 use crate::policy::Policies;
@@ -18,14 +19,12 @@ use arc_swap::ArcSwapOption;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A lease without a window: only the layout's end bounds it.
-const UNBOUNDED: u64 = i64::MAX as u64;
-
 /// The identity of a generator: what decides its IDs, and not the names of the fields.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     shape: Shape,
     node_bits: u64,
+    namespace: Arc<str>,
 }
 
 static REGISTRY: ArcSwapOption<HashMap<Key, Arc<SharedGenerator>>> = ArcSwapOption::const_empty();
@@ -41,7 +40,7 @@ pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Shar
         stats::register(Arc::downgrade(&shared) as _);
         return Ok(shared);
     }
-    let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node) };
+    let key = Key { shape: plan.layout.shape(), node_bits: plan.layout.node_bits_of(node), namespace: plan.namespace.as_str().into() };
     let mut made = None;
     loop {
         let registry = REGISTRY.load_full();
@@ -66,9 +65,12 @@ pub(crate) fn open(plan: &Plan, spec: &Spec, wait: &Wait<'_>) -> Result<Arc<Shar
 }
 
 fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
-    let describe = |policies: Policies, manual| format!("{policies} clock={}", if manual { "manual" } else { "system" });
-    let open = describe(shared.generator.policies, shared.manual_clock);
-    let asked = describe(plan.policies, plan.manual_clock);
+    let describe = |policies: Policies, manual, is_guarded| {
+        let (clock, shared) = (if manual { "manual" } else { "system" }, if manual || is_guarded { "" } else { " shared=true" });
+        format!("{policies} clock={clock}{shared}")
+    };
+    let open = describe(shared.generator.policies, shared.manual_clock, shared.guard.is_some());
+    let asked = describe(plan.policies, plan.manual_clock, plan.is_guarded());
     if open == asked {
         return Ok(());
     }
@@ -79,6 +81,8 @@ fn check_policies(shared: &SharedGenerator, plan: &Plan) -> Result<()> {
 fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGenerator> {
     let clock = if plan.manual_clock { Clock::manual() } else { Clock::system() };
     let layout = &plan.layout;
+    // Before the clock is read: a process that issues from here on is noticed.
+    let watch = plan.is_guarded().then(|| Watch::new(Names::new(layout, node, &plan.namespace)));
     let now = if plan.manual_clock { None } else { Some(layout.tick_of(clock.unix_ms())?) };
     // Nothing is issued in a tick that had begun when the call began: an earlier process may have used it. The tick at which this line
     // runs would be too late: a busy machine can use up the caller's limit before, and a polled call makes a detached generator anew
@@ -87,9 +91,13 @@ fn make(plan: &Plan, spec: &Spec, node: u64, wait: &Wait<'_>) -> Result<SharedGe
         None => 0,
         Some(_) => layout.tick_of(clock.unix_ms() - wait.elapsed().as_millis() as i64)? + 1,
     };
-    let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, UNBOUNDED);
-    let generator = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
-    Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string().into(), None))
+    // A process that ended between the beginning of the call and the watch may have issued in this tick.
+    let watch = watch.map(|watch| if now.is_some_and(|now| now < opens_in) { watch } else { watch.given_up() });
+    let bound = if watch.is_some() { 0 } else { UNBOUNDED };
+    let lease = Lease::new(fork::mark().current(), node, layout.node_bits_of(node), 0, bound);
+    let (generator, owner) = Generator::fixed(layout.clone(), plan.policies, clock, lease, opens_in, now.unwrap_or(0));
+    let guard = watch.map(|watch| Guard::new(watch, owner));
+    Ok(SharedGenerator::new(generator, plan.manual_clock, spec.to_string().into(), None).guarded(guard))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -27,6 +27,7 @@ const KEYS: &[&str] = &[
     "after",
     "clock",
     "detached",
+    "shared",
 ];
 /// The namespace of a spec that names none.
 pub const DEFAULT_NAMESPACE: &str = "default";

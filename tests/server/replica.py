@@ -31,7 +31,8 @@ class Replica:
         addresses = [f"--{protocol}=:{port}" for protocol, port in self.ports.items()]
         self.command = [*under, PROGRAM, *addresses, *arguments]
         self.log = folder / f"server-{self.ports['http']}.log"
-        self.options = {"env": os.environ | (env or {})}
+        # Another test's server may have the same fixed numbers.
+        self.options = {"env": os.environ | {"FRAZIL_GUARD_SCOPE": str(folder)} | (env or {})}
         self.running = None
 
     def __enter__(self):

@@ -353,6 +353,25 @@ fn what_is_wrong_is_found() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn who_issues_from_a_fixed_number_is_found() {
+    let guard = |options: &[&str]| {
+        let told = json(&[&["doctor", "standard", "node=911"], options, &["--json"]].concat());
+        let finding = told.as_array().unwrap().iter().find(|finding| finding["area"] == "guard").unwrap().clone();
+        (finding["level"].as_str().unwrap().to_owned(), finding["text"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(guard(&[]).0, "good");
+    let ids = frazil::Snowflake::open("standard node=911").unwrap();
+    assert!(guard(&[]).1.starts_with("no process"), "it has issued nothing");
+    ids.next_id().unwrap();
+    let (level, text) = guard(&[]);
+    assert!(level == "good" && text.starts_with(&format!("process {} (", std::process::id())), "{text}");
+    assert_eq!(guard(&["shared=true"]).0, "warn");
+    let (status, _, error) = frazil(&["next", "standard", "node=911"]);
+    assert!(status == 1 && error.contains("NODE_IN_USE"), "{error}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_store_that_does_not_last_is_not_called_durable() {
     let finding = |store: &str, area: &str| {
         let (status, out, _) = frazil(&["doctor", "standard", &format!("store={store}"), "--json"]);

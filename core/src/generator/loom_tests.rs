@@ -35,7 +35,7 @@ fn bare_generator(sequence_bits: u32, bound: u64, exhausted: Reaction) -> Genera
     let layout = Layout::parse(&format!("time:10@1ms node:2 sequence:{sequence_bits} epoch:1970-01-01")).expect("a good layout");
     let policies = Policies { rollback: Reaction::Error, exhausted, start: Start::Zero, lag_ms: 0 };
     let lease = Lease::new(fork::mark().current(), 1, 1 << sequence_bits, 0, bound);
-    let generator = Generator::fixed(layout, policies, Clock::manual(), lease, 0, 0);
+    let (generator, _) = Generator::fixed(layout, policies, Clock::manual(), lease, 0, 0);
     generator.set_time(10).expect("a manual clock");
     generator
 }

@@ -35,6 +35,8 @@ use std::ops::Range;
 use std::time::Duration;
 use wait::{Refusal, Waiting};
 
+/// The bound of a fixed number, which only the layout's end bounds.
+pub(crate) const UNBOUNDED: u64 = lease::LAST;
 /// Above every stamp.
 const NOT_BEGUN: u64 = u64::MAX;
 
@@ -116,14 +118,14 @@ pub(crate) struct Claimed<'a> {
 }
 
 impl Generator {
-    /// A generator of a fixed number, at the tick `now` of the clock (0 when nobody has set it). Nothing is issued before the
-    /// tick `opens_in`. Nobody owns its lease, which has no bound to be moved.
-    pub(crate) fn fixed(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: u64, now: u64) -> Self {
-        let (generator, _) = Generator::new(layout, policies, clock, lease, Some(opens_in), now, fork::mark());
+    /// A generator of a fixed number, at the tick `now` of the clock (0 when nobody has set it), and the owner of its lease. Nothing is issued
+    /// before the tick `opens_in`.
+    pub(crate) fn fixed(layout: Layout, policies: Policies, clock: Clock, lease: Lease, opens_in: u64, now: u64) -> (Self, Owner) {
+        let (generator, owner) = Generator::new(layout, policies, clock, lease, Some(opens_in), now, fork::mark());
         if opens_in > 0 {
             generator.begin(opens_in);
         }
-        generator
+        (generator, owner)
     }
 
     /// A generator over a lease of the process that has this mark, and the lease's owner.
@@ -158,7 +160,7 @@ impl Generator {
 
     /// Moves a fixed number's stamp to the start of its first tick. A claim draws the start policy's sequence when the clock enters a
     /// tick. With `lag` the clock counts as in this tick only that much later, so the sequence is drawn here.
-    fn begin(&self, tick: u64) {
+    pub(crate) fn begin(&self, tick: u64) {
         let start = match self.policies.start {
             Start::Random(n) if self.policies.lag_ms > 0 => fastrand::u64(..n),
             _ => 0,
@@ -408,7 +410,9 @@ impl Generator {
         let now = self.layout.tick_of(self.clock.read()?.unix_ms)?;
         let floor = self.floor(now);
         let lease = self.lease.get();
-        let limit = (self.first_stamp(now) | self.layout.sequence().max()).min(lease.bound());
+        // A fixed number's bound is its guard's, which the first ID takes.
+        let bound = if self.opens_in.is_some() { UNBOUNDED } else { lease.bound() };
+        let limit = (self.first_stamp(now) | self.layout.sequence().max()).min(bound);
         let next = lease.next();
         // A tick that the clock has yet to enter begins at its start policy's sequence.
         let start = match self.policies.start {

@@ -88,14 +88,20 @@ impl Generator {
     /// `WOULD_BLOCK` when that takes longer than the caller waits, `CLOCK_BACK` when the clock went back
     /// meanwhile.
     pub(crate) fn wait_until_open(&self, wait: &Wait<'_>) -> Result<()> {
-        let Some(opens_in) = self.opens_in.filter(|_| !self.clock.is_manual()) else {
-            return Ok(());
-        };
+        let opens_in = self.opens_in.filter(|_| !self.clock.is_manual());
+        opens_in.map_or(Ok(()), |opens_in| self.wait_until(opens_in, wait))
+    }
+
+    /// Waits until a tick has begun, which is the next one.
+    ///
+    /// # Errors
+    /// As [`wait_until_open`](Generator::wait_until_open).
+    pub(crate) fn wait_until(&self, tick: u64, wait: &Wait<'_>) -> Result<()> {
         // Once the tick has begun it has, whatever the clock says later.
-        while self.seen.load(Ordering::SeqCst) < opens_in {
-            let (left, until) = self.left_until(opens_in, wait);
+        while self.seen.load(Ordering::SeqCst) < tick {
+            let (left, until) = self.left_until(tick, wait);
             if until.is_zero() {
-                self.seen.fetch_max(opens_in, Ordering::SeqCst);
+                self.seen.fetch_max(tick, Ordering::SeqCst);
                 break;
             }
             if until > Duration::from_millis(2 * self.layout.tick_ms()) {

@@ -5,7 +5,7 @@
 //!   issued twice, after a loss.
 //! - `worker` is a process's state for one store, `workers` its thread, which reaches the store by a `connection`. `schedule` finds what is
 //!   due, and `calls` makes the calls of several leases together.
-//! - `lease_task` is one lease: the protocol, the generator (`shared`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
+//! - `lease_task` is one lease: the protocol, the generator (`shared`, `status`) and the calls that wait (`visit`) meet there. `tasks` are the tags'.
 //! - `environment` is what a simulation replaces: clocks, random numbers, threads. `root` holds the workers of this process.
 //! - `accept` is an operator's remedy for a store that was replaced.
 
@@ -25,6 +25,7 @@ mod schedule;
 mod shared;
 #[cfg(test)]
 mod simulation;
+mod status;
 mod tasks;
 mod visit;
 mod worker;

@@ -4,9 +4,12 @@
 //! extend or replace the lease ([`Home::ensure`]), and the generator is tried again.
 
 use super::contract::Contract;
+pub use super::status::Lease;
+pub(crate) use super::status::{LeaseCounts, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::generator::{Claimed, Generator};
+use crate::guard::Guard;
 use crate::id::Id;
 use crate::stats::{self, Counted, Stats};
 use crate::time::show_instant;
@@ -23,6 +26,8 @@ pub(crate) struct SharedGenerator {
     spec: Arc<str>,
     /// `None` for a fixed number, which is kept for the life of the process.
     pub(crate) leased: Option<Leased>,
+    /// The guard of a fixed number, which its first ID takes.
+    pub(crate) guard: Option<Guard>,
     /// The number of open handles; a leased shared generator that fell to 0 is never used again.
     handles: AtomicUsize,
     /// True once it was closed for all handles.
@@ -54,47 +59,23 @@ pub(crate) trait Home: Send + Sync {
     fn close(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()>;
 }
 
-/// The state of a lease.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Status {
-    pub(crate) left: Option<u64>,
-    /// Why the last attempt failed, and since when attempts fail (Unix ms).
-    pub(crate) trouble: Option<(Error, i64)>,
-    pub(crate) counts: LeaseCounts,
-}
-
-/// The worker's counts of a lease.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeaseCounts {
-    pub(crate) renewals: u64,
-    pub(crate) failures: u64,
-    pub(crate) lost: u64,
-}
-
-/// A leased node number, as [`Snowflake::lease`](crate::Snowflake::lease) shows it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Lease {
-    /// The node number: all node fields side by side.
-    pub node: u64,
-    /// The last instant (Unix ms) whose IDs the lease covers as it stands; it is extended all the time.
-    /// `None` for a disposable number, which has no end.
-    pub bound_ms: Option<i64>,
-    /// The store, without its credentials.
-    pub store: String,
-    /// The namespace, which separates applications in the store.
-    pub namespace: String,
-    /// True if the last attempt to reach the store succeeded.
-    pub healthy: bool,
-    /// Why it did not.
-    pub last_error: Option<Error>,
-    /// The number of disposable numbers that were left when this one was taken.
-    pub left: Option<u64>,
-}
-
 impl SharedGenerator {
     pub(crate) fn new(generator: Generator, manual_clock: bool, spec: Arc<str>, leased: Option<Leased>) -> Self {
-        SharedGenerator { generator, manual_clock, spec, leased, handles: AtomicUsize::new(1), retired: AtomicBool::new(false) }
+        SharedGenerator {
+            generator,
+            manual_clock,
+            spec,
+            leased,
+            guard: None,
+            handles: AtomicUsize::new(1),
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the generator of a fixed number, whose lease has room once its guard is held.
+    pub(crate) fn guarded(mut self, guard: Option<Guard>) -> Self {
+        self.guard = guard;
+        self
     }
 
     /// One more handle, unless the shared generator is already given up.
@@ -184,15 +165,23 @@ impl SharedGenerator {
         }
     }
 
-    /// Returns whether the worker can do something about an error: the lease is another process's, or used up.
+    /// Returns whether the worker, or the guard, can do something about an error: the lease is another process's, or used up.
     fn can_mend(&self, error: &Error) -> bool {
-        self.leased.is_some() && matches!(error.kind(), ErrorKind::Forked | ErrorKind::LeaseExhausted)
+        match error.kind() {
+            ErrorKind::LeaseExhausted => self.leased.is_some() || self.guard.is_some(),
+            ErrorKind::Forked => self.leased.is_some(),
+            _ => false,
+        }
     }
 
     /// Waits until the worker has extended or replaced the lease, and tries again.
     #[cold]
     fn mended<T>(self: &Arc<Self>, error: Error, wait: &Wait<'_>, mut again: impl FnMut() -> Result<T>) -> Result<T> {
         let mut error = error;
+        if let Some(guard) = &self.guard {
+            guard.hold(&self.generator, wait)?;
+            return again();
+        }
         loop {
             let (since, process) = (wait.phase(), fork::mark().current());
             let ensured = self.leased.as_ref().map_or(Ok(()), |leased| leased.home.ensure(self, wait));
@@ -330,6 +319,6 @@ impl SharedGenerator {
         let generator = self.generator.copy(clock, mark);
         let (handles, retired) = (self.handles.load(Ordering::SeqCst), self.retired.load(Ordering::SeqCst));
         let (handles, retired) = (AtomicUsize::new(handles), AtomicBool::new(retired));
-        SharedGenerator { generator, leased, handles, retired, manual_clock: self.manual_clock, spec: Arc::clone(&self.spec) }
+        SharedGenerator { generator, leased, guard: None, handles, retired, manual_clock: self.manual_clock, spec: Arc::clone(&self.spec) }
     }
 }

@@ -110,8 +110,8 @@ impl Snowflake {
     ///
     /// # Errors
     /// `CLOCK_BACK` and `EXHAUSTED` as the policies say, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`,
-    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED` where the number is given without a
-    /// store, `CLOSED`; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
+    /// `CLOCK_NOT_SET` and `WOULD_BLOCK` under a manual clock, `FORKED` and `NODE_IN_USE` where the number is given
+    /// without a store, `CLOSED`; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
     #[inline]
     pub fn next_id(&self) -> Result<Id> {
         self.try_next_id(Duration::MAX)

@@ -31,9 +31,16 @@ pub(crate) struct Plan {
     pub(crate) manual_clock: bool,
     pub(crate) after: Option<Id>,
     pub(crate) detached: bool,
+    pub(crate) shared: bool,
+    pub(crate) namespace: String,
 }
 
 impl Plan {
+    /// Returns whether one process of this machine alone may issue from the number. What a test has for itself is not guarded.
+    pub(crate) fn is_guarded(&self) -> bool {
+        matches!(self.source, Source::Fixed(_)) && !self.shared && !self.detached && !self.manual_clock
+    }
+
     /// Refuses an `after` that lies further ahead of the clock than IDs may be stamped; returns its tick.
     /// What a manual clock will show is the program's business.
     pub(crate) fn check_after(&self) -> Result<Option<(Id, u64)>> {
@@ -77,11 +84,9 @@ impl Spec {
             Some("manual") => true,
             Some(other) => return Err(spec_error(format!("clock={} is none of: system, manual", shown(other)))),
         };
-        let detached = match self.value("detached")?.as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(other) => return Err(spec_error(format!("detached={} is none of: true, false", shown(other)))),
-        };
+        let (detached, shared) = (self.flag("detached")?, self.flag("shared")?);
+        let namespace = self.value("namespace")?.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
+        check_namespace(&namespace)?;
         let after = match self.value("after")? {
             None => None,
             Some(text) => {
@@ -92,7 +97,12 @@ impl Spec {
         };
         let fixed = store.is_none();
         let source = match store {
-            Some(address) => self.contract(&layout, address, policies, manual_clock, detached)?,
+            Some(_) if self.value("shared")?.is_some() => {
+                return Err(spec_error(
+                    "shared= has no meaning with store=, whose numbers are never shared: leave it out; to share one, give it without a store".to_owned(),
+                ));
+            }
+            Some(address) => self.contract(&layout, address, namespace.clone(), policies, manual_clock, detached)?,
             None => self.fixed(&layout)?,
         };
         if fixed && !manual_clock && layout.tick_ms() > 1000 {
@@ -101,7 +111,7 @@ impl Spec {
                 "a node number without a store would wait out a tick of {tick} at each start: ticks over 1s need a store"
             )));
         }
-        Ok(Plan { layout, policies, source, manual_clock, after, detached })
+        Ok(Plan { layout, policies, source, manual_clock, after, detached, shared, namespace })
     }
 
     /// The layout alone, and the preset that the policies come from.
@@ -131,6 +141,14 @@ impl Spec {
         spec.check_keys(&layout)?;
         let policies = spec.policies(&layout, preset, spec.value("store")?.is_some())?;
         Ok((layout, policies))
+    }
+
+    fn flag(&self, key: &str) -> Result<bool> {
+        match self.value(key)?.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(spec_error(format!("{key}={} is none of: true, false", shown(other)))),
+        }
     }
 
     fn check_keys(&self, layout: &Layout) -> Result<()> {
@@ -187,14 +205,20 @@ impl Spec {
         layout.node_fields().iter().map(value).collect()
     }
 
-    fn contract(&self, layout: &Layout, address: Address, policies: Policies, manual_clock: bool, detached: bool) -> Result<Source> {
+    fn contract(
+        &self,
+        layout: &Layout,
+        address: Address,
+        namespace: String,
+        policies: Policies,
+        manual_clock: bool,
+        detached: bool,
+    ) -> Result<Source> {
         let disposable = match self.value("lease")?.as_deref() {
             None | Some("shared-slots") => false,
             Some("disposable") => true,
             Some(other) => return Err(spec_error(format!("lease={} is none of: shared-slots, disposable", shown(other)))),
         };
-        let namespace = self.value("namespace")?.unwrap_or_else(|| DEFAULT_NAMESPACE.to_owned());
-        check_namespace(&namespace)?;
         let duration = |key: &str| self.value(key)?.map(|text| time::parse_duration(key, &text)).transpose();
         let times = Times { window_ms: duration("window")?, renew_ms: duration("renew")? };
         if disposable && (times.window_ms.is_some() || times.renew_ms.is_some()) {
@@ -211,7 +235,7 @@ impl Spec {
 
     fn fixed(&self, layout: &Layout) -> Result<Source> {
         let given = self.given(layout)?;
-        for key in ["namespace", "lease", "window", "renew"] {
+        for key in ["lease", "window", "renew"] {
             if self.value(key)?.is_some() {
                 return Err(spec_error(format!("{key}= has no meaning without store=")));
             }

@@ -69,6 +69,7 @@ export const reserved: readonly string[] = [
   'renew',
   'rollback',
   'sequence',
+  'shared',
   'start',
   'store',
   'tick',

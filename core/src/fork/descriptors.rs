@@ -1,0 +1,112 @@
+//! Descriptors that a forked child closes at once, because what they hold must end with its owner.
+//!
+//! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor: a child that kept one would keep the lock of a parent
+//! that was killed. A raw `clone` skips the handler that closes them.
+//!
+//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows. For a lock, which is held for a
+//! millisecond, that passes. A name is held until its process exits: [`with_no_fork`] opens it while no fork is under way, and a fork waits until
+//! it is registered. Each side announces itself first and looks at the other then, both in the one order of `SeqCst`, so at least one of two
+//! that meet sees the other. Both wait for 100 ms at most: a signal handler may fork in the thread that opens, and another library's handler
+//! may wait for a lock that this thread's caller holds.
+
+use super::mark;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// The longest wait of an opener for a fork, and of a fork for an opener.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Places for descriptors; -1 is a free one.
+pub(crate) type Places = [AtomicI32; 64];
+
+/// The locks of stores' folders, two for each that is locked at this moment. Where the places do not suffice, a child keeps the rest.
+static LOCKS: Places = [const { AtomicI32::new(-1) }; 64];
+/// The names that guard node numbers (`guard`).
+pub(crate) static NAMES: Places = [const { AtomicI32::new(-1) }; 64];
+/// The names that watch for another issuer (`guard`).
+pub(crate) static WATCHES: Places = [const { AtomicI32::new(-1) }; 64];
+
+static OPENING: AtomicU32 = AtomicU32::new(0);
+static FORKING: AtomicU32 = AtomicU32::new(0);
+
+/// A descriptor that a forked child closes at once, as long as this stands.
+pub(crate) struct ClosedInChild(Option<&'static AtomicI32>);
+
+impl ClosedInChild {
+    /// Registers a descriptor that stays open until this is dropped.
+    pub(crate) fn new(file: BorrowedFd<'_>) -> Self {
+        ClosedInChild::among(&LOCKS, file).unwrap_or(ClosedInChild(None))
+    }
+
+    /// Registers a descriptor in one of these places; `None` where all are taken.
+    pub(crate) fn among(places: &'static Places, file: BorrowedFd<'_>) -> Option<Self> {
+        // Registers the handlers, too.
+        mark();
+        let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        places.iter().find(take).map(|place| ClosedInChild(Some(place)))
+    }
+}
+
+impl Drop for ClosedInChild {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            place.store(-1, Ordering::Release);
+        }
+    }
+}
+
+/// Opens and registers a descriptor between two forks.
+#[cfg(target_os = "linux")]
+pub(crate) fn with_no_fork<T>(open: impl FnOnce() -> T) -> T {
+    mark();
+    let since = Instant::now();
+    let _opening = loop {
+        OPENING.fetch_add(1, Ordering::SeqCst);
+        let opening = Opening;
+        if FORKING.load(Ordering::SeqCst) == 0 || since.elapsed() > LONGEST {
+            break opening;
+        }
+        drop(opening);
+        std::thread::yield_now();
+    };
+    open()
+}
+
+/// An opener that forks wait for, as long as this stands.
+#[cfg(target_os = "linux")]
+struct Opening;
+
+#[cfg(target_os = "linux")]
+impl Drop for Opening {
+    fn drop(&mut self) {
+        OPENING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs in the thread that is about to fork.
+pub(super) fn before_fork() {
+    FORKING.fetch_add(1, Ordering::SeqCst);
+    let since = Instant::now();
+    while OPENING.load(Ordering::SeqCst) > 0 && since.elapsed() < LONGEST {
+        std::thread::yield_now();
+    }
+}
+
+/// Runs in the parent, also where the fork failed.
+pub(super) fn after_fork() {
+    FORKING.fetch_sub(1, Ordering::SeqCst);
+}
+
+/// Runs in the child, which has none of its parent's other threads.
+pub(super) fn in_child() {
+    FORKING.store(0, Ordering::SeqCst);
+    OPENING.store(0, Ordering::SeqCst);
+    for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES) {
+        let file = place.swap(-1, Ordering::Relaxed);
+        if file >= 0 {
+            // SAFETY: the child's copy of a descriptor that its parent has open; the thread that would use it is not in the child.
+            unsafe { libc::close(file) };
+        }
+    }
+}

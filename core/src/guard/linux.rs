@@ -1,0 +1,93 @@
+//! Names on Linux: abstract Unix sockets, which belong to the network namespace and end with their last descriptor.
+
+use crate::fork::{ClosedInChild, NAMES, Places, WATCHES, with_no_fork};
+use nix::errno::Errno;
+use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, sockopt};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+/// A name that this process holds until this is dropped.
+pub(super) struct Name {
+    /// Dropped before the descriptor closes.
+    _closed_in_child: ClosedInChild,
+    listener: UnixListener,
+}
+
+/// The outcome of an attempt to take a name.
+pub(super) enum Taken {
+    Held(Name),
+    InUse,
+    /// The reason why the system gives none.
+    Refused(String),
+}
+
+/// Takes a name that guards a number.
+pub(super) fn take(name: &str) -> Taken {
+    take_into(&NAMES, name)
+}
+
+/// Takes a name that watches.
+pub(super) fn take_watch(name: &str) -> Taken {
+    match take_into(&WATCHES, name) {
+        // It is asked whether anybody has connected.
+        Taken::Held(watch) => match watch.listener.set_nonblocking(true) {
+            Ok(()) => Taken::Held(watch),
+            Err(why) => Taken::Refused(why.to_string()),
+        },
+        refused => refused,
+    }
+}
+
+/// A process may have thousands of numbers, and descriptors are scarce: so many names are held as there are places.
+fn take_into(places: &'static Places, name: &str) -> Taken {
+    with_no_fork(|| match listen(name) {
+        Ok(listener) => match ClosedInChild::among(places, listener.as_fd()) {
+            Some(closed_in_child) => Taken::Held(Name { _closed_in_child: closed_in_child, listener }),
+            None => Taken::Refused(format!("this process has {} numbers already, the most that it guards", places.len())),
+        },
+        Err(why) if why.kind() == io::ErrorKind::AddrInUse => Taken::InUse,
+        Err(why) => Taken::Refused(why.to_string()),
+    })
+}
+
+/// Listens, so that others can ask who holds the name. The kernel answers them, for as long as the queue has room.
+fn listen(name: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
+}
+
+impl Name {
+    /// Returns whether anybody has connected to a watch.
+    pub(super) fn is_rung(&self) -> bool {
+        !matches!(self.listener.accept(), Err(why) if why.kind() == io::ErrorKind::WouldBlock)
+    }
+}
+
+/// Connects to a name, so that its holder notices, if there is one.
+pub(super) fn ring(name: &str) -> io::Result<()> {
+    match connect(name) {
+        // Nobody has the name; or its queue is full, so it was rung before.
+        Ok(_) | Err(Errno::ECONNREFUSED | Errno::EAGAIN) => Ok(()),
+        Err(why) => Err(why.into()),
+    }
+}
+
+/// The process ID of a name's holder, if it can be seen from this process's namespace, and its user ID.
+pub(super) fn peer(name: &str) -> Option<(Option<u32>, u32)> {
+    let peer = socket::getsockopt(&connect(name).ok()?, sockopt::PeerCredentials).ok()?;
+    Some((u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0), peer.uid()))
+}
+
+/// Connects without waiting: the holder may never accept, and its queue may be full.
+fn connect(name: &str) -> nix::Result<OwnedFd> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    socket::connect(socket.as_raw_fd(), &UnixAddr::new_abstract(name.as_bytes())?)?;
+    Ok(socket)
+}
+
+/// The user ID of this process.
+pub(super) fn uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}

@@ -1,0 +1,271 @@
+//! The guard of a number that is given without a store: one process of a machine issues from it, and a second one gets `NODE_IN_USE`.
+//!
+//! The guard is a name that the operating system releases with its process, also after `kill -9`. On Linux it is the name of an abstract Unix
+//! socket (`linux.rs`), which each network namespace has for itself. Other systems have none here: there the number is issued unguarded.
+//!
+//! **Nothing on the fast path.** The lease of a guarded number begins with a bound of 0, so it has no room, the gate stays closed, and the first
+//! call of every kind ends up in `SharedGenerator`, as it does where a leased number's bound is used up. [`Guard::hold`] takes the name and moves
+//! the bound to its end, once. No later call looks here.
+//!
+//! **No ID twice where the holder changes.** A holder takes the name before its first stamp and keeps it until it exits, so two processes issue
+//! one after the other. They must not share a tick either: the second one has to begin in a tick after all stamps of the first. `open` chooses
+//! the first tick, but another process may issue between that and the first ID here. So each opener *watches*. It takes a second name, the
+//! watch, then finds the guard free, and only then reads the clock. Each holder takes the guard, then connects to the watch if somebody has it, and
+//! then issues. Both sides act first and look then, so for an opener A with the watch and any other holder B:
+//! - B connected after A had the watch: A finds the connection, which waits in its queue, when it takes the guard.
+//! - B looked for the watch before A had it, and B's process lives when A looks for the guard: A finds the guard taken.
+//! - B was gone by then: its stamps lie in ticks before the one in which A opens.
+//!
+//! In the first two cases, and where the watch was another's, A begins in the tick after the one in which it got the guard, and waits for it.
+//! In the third, which is nearly every start, the first ID is issued at once. Stamps ahead of the clock are outside of this, as they are across a
+//! restart.
+//!
+//! **A restart** waits for its predecessor: a process's calls wait for 5 s from its first attempt on, and fail at once after that.
+//!
+//! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it never comes here, and no lock here is ever taken by
+//! one. It closes its copies of the names (`fork/descriptors.rs`), or it would keep them after its parent.
+
+mod names;
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "other.rs"]
+mod system;
+
+pub(crate) use names::Names;
+
+use crate::error::{Error, ErrorKind, Result, shown};
+use crate::event::{self, Level};
+use crate::generator::{Generator, Owner, UNBOUNDED};
+use crate::wait::{Later, Wait};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use system::{Name, Taken};
+
+/// The time for which a process waits for its predecessor to exit, from its first attempt on.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The time for which the holder's description is kept: each question takes a place in the holder's queue, which nobody empties.
+const KNOWN: Duration = Duration::from_secs(10);
+
+/// The guard of one number in this process.
+pub(crate) struct Guard {
+    names: Names,
+    owner: Owner,
+    state: Mutex<State>,
+}
+
+struct State {
+    stage: Stage,
+    /// The first attempt that found the name taken.
+    since: Option<Instant>,
+    /// The holder, and when it was asked.
+    holder: Option<(Instant, Holder)>,
+}
+
+enum Stage {
+    /// No ID was issued. The watch: held, another process's, or not to be had.
+    Watching(Taken),
+    /// The name is held, or cannot be had; IDs begin in this tick.
+    Begun(#[allow(dead_code, reason = "it is held")] Option<Name>, u64),
+}
+
+/// The watch over a number, from before `open` reads the clock.
+pub(crate) struct Watch(Names, Taken);
+
+impl Watch {
+    pub(crate) fn new(names: Names) -> Self {
+        let watch = match system::take_watch(&names.watch) {
+            // The probe is released at once: it is the first ID that takes the guard.
+            Taken::Held(_) if matches!(system::take(&names.guard), Taken::InUse) => Taken::InUse,
+            watch => watch,
+        };
+        Watch(names, watch)
+    }
+
+    /// Returns a watch that has missed something, perhaps.
+    pub(crate) fn given_up(self) -> Self {
+        match self {
+            Watch(names, Taken::Held(_)) => Watch(names, Taken::InUse),
+            refused => refused,
+        }
+    }
+}
+
+/// The state of a number on this machine, for an operator.
+#[cfg(feature = "admin")]
+#[derive(Debug)]
+pub enum Found {
+    /// Nobody holds it.
+    Free,
+    /// Another process holds it: its description.
+    Held(String),
+    /// It cannot be guarded here: the reason.
+    Unguarded(String),
+}
+
+/// Finds out who holds the number of these names.
+#[cfg(feature = "admin")]
+pub(crate) fn find(names: &Names) -> Found {
+    match system::take(&names.guard) {
+        Taken::Held(_) => Found::Free,
+        Taken::InUse => Found::Held(Holder::ask(names).to_string()),
+        Taken::Refused(why) => Found::Unguarded(why),
+    }
+}
+
+impl Guard {
+    pub(crate) fn new(Watch(names, watch): Watch, owner: Owner) -> Self {
+        let state = State { stage: Stage::Watching(watch), since: None, holder: None };
+        Guard { names, owner, state: Mutex::new(state) }
+    }
+
+    /// Takes the name, if this process has not, and gives the generator's lease its room.
+    ///
+    /// # Errors
+    /// `NODE_IN_USE` where another process holds it; `WOULD_BLOCK` where the caller may not wait for that process, or for the first tick;
+    /// `CLOSED`.
+    pub(crate) fn hold(&self, generator: &Generator, wait: &Wait<'_>) -> Result<()> {
+        let (began, mut waited) = (Instant::now(), false);
+        let opens_in = loop {
+            let since = match self.attempt(generator) {
+                Ok(opens_in) => break opens_in,
+                Err(since) => since,
+            };
+            let left = PATIENCE.saturating_sub(since.elapsed()).min(wait.left());
+            if left.is_zero() {
+                return Err(self.in_use(since, wait));
+            }
+            wait.check()?;
+            std::thread::sleep(wait.piece(Later::In(left.min(PAUSE)))?);
+            waited = true;
+        };
+        generator.wait_until(opens_in, wait)?;
+        generator.lease.extend(&self.owner, UNBOUNDED);
+        if waited {
+            generator.note_wait(true, began.elapsed());
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes one attempt; returns the first tick, or since when the name is found taken.
+    fn attempt(&self, generator: &Generator) -> Result<u64, Instant> {
+        let mut state = self.lock();
+        if let Stage::Begun(_, opens_in) = state.stage {
+            return Ok(opens_in);
+        }
+        let taken = match &state.stage {
+            Stage::Watching(Taken::Refused(why)) => Taken::Refused(why.clone()),
+            _ => system::take(&self.names.guard),
+        };
+        let (held, opens_in) = match taken {
+            Taken::InUse => return Err(*state.since.get_or_insert_with(Instant::now)),
+            Taken::Refused(why) => {
+                self.tell_unguarded(&why);
+                (None, 0)
+            }
+            Taken::Held(name) if self.was_alone(&state) => (Some(name), 0),
+            Taken::Held(name) => {
+                let opens_in = generator.tick_or_zero() + 1;
+                generator.begin(opens_in);
+                (Some(name), opens_in)
+            }
+        };
+        state.stage = Stage::Begun(held, opens_in);
+        Ok(opens_in)
+    }
+
+    /// Returns whether no other process has issued since this one opened. Notifies the process that watches, if that is another one.
+    fn was_alone(&self, state: &State) -> bool {
+        if let Stage::Watching(Taken::Held(watch)) = &state.stage {
+            return state.since.is_none() && !watch.is_rung();
+        }
+        if let Err(why) = system::ring(&self.names.watch) {
+            self.tell_unguarded(&why.to_string());
+        }
+        false
+    }
+
+    fn tell_unguarded(&self, reason: &str) {
+        event::tell(Level::Warning, event::NODE_UNGUARDED, || {
+            let (node, namespace) = (self.names.node, self.names.namespace.clone());
+            let text = format!(
+                "node number {node}: another process of this machine that has it too would not be noticed, because {reason}: give each process \
+                 its own number, or use store=local"
+            );
+            (text, vec![("node", node.to_string()), ("namespace", namespace), ("reason", reason.to_owned())])
+        });
+    }
+
+    /// The error of a call that found the name taken since an instant, and waits no longer.
+    fn in_use(&self, since: Instant, wait: &Wait<'_>) -> Error {
+        let mut state = self.lock();
+        let known = state.holder.take().filter(|(at, _)| at.elapsed() < KNOWN);
+        let (at, holder) = known.unwrap_or_else(|| (Instant::now(), Holder::ask(&self.names)));
+        let node = self.names.node;
+        let remedy = if holder.is_another_users() {
+            format!("if it is none of your programs, end it, or set {} to one text for all of yours; else give", names::SCOPE)
+        } else {
+            "give".to_owned()
+        };
+        let why = format!(
+            "node number {node} is in use on this machine by {holder}: {remedy} each process its own number, or lease one with store=local; \
+             programs that never fill the same table may share it with shared=true"
+        );
+        state.holder = Some((at, holder));
+        drop(state);
+        let may_come = since.elapsed() < PATIENCE;
+        // A caller that may not wait at all comes back.
+        let kind = if may_come && wait.is_probe() { ErrorKind::WouldBlock } else { ErrorKind::NodeInUse };
+        let error = Error::new(kind, why).retry_in(PAUSE);
+        if may_come { error.of_a_short_wait() } else { error }
+    }
+}
+
+/// The process that holds a name, as far as the system tells.
+struct Holder {
+    guard: String,
+    /// Its process ID, if it can be seen from here, and its user ID.
+    peer: Option<(Option<u32>, u32)>,
+    program: Option<String>,
+}
+
+impl Holder {
+    fn ask(names: &Names) -> Self {
+        let peer = system::peer(&names.guard);
+        let pid = peer.and_then(|(pid, _)| pid);
+        let program = pid.and_then(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+        Holder { guard: names.guard.clone(), peer, program: program.map(|program| shown(program.trim_end())) }
+    }
+
+    fn is_another_users(&self) -> bool {
+        self.peer.is_some_and(|(_, uid)| uid != system::uid())
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.peer {
+            Some((Some(pid), _)) if pid == std::process::id() => {
+                return write!(f, "another copy of frazil in this process ({pid})");
+            }
+            Some((Some(pid), _)) => write!(f, "process {pid}")?,
+            Some((None, _)) => f.write_str("a process of another container")?,
+            None => return write!(f, "a process that does not answer (`ss -xlp` shows it beside @{})", self.guard),
+        }
+        if let Some(program) = &self.program {
+            write!(f, " ({program})")?;
+        }
+        match self.peer {
+            Some((_, uid)) if self.is_another_users() => write!(f, " of another user (uid {uid})"),
+            _ => Ok(()),
+        }
+    }
+}

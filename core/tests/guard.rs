@@ -1,0 +1,433 @@
+//! One number twice on one machine: real processes, and what they leave behind.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use frazil::{Snowflake, Spec};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsRawFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(30);
+/// A tick that outlasts a short test, and sequences that begin at 0: two processes in one tick repeat.
+const SECONDS: &str = "layout='time:31@1s node:10 sequence:22 epoch:2025-01-01' start=zero rollback=error exhausted=wait lag=16s";
+
+/// A process that does as it is told.
+struct Worker {
+    child: Child,
+    orders: Option<ChildStdin>,
+    answers: Receiver<String>,
+}
+
+impl Worker {
+    /// A worker of a scope, which is a test's own.
+    fn new(scope: &str) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "worker", "--nocapture", "--quiet"])
+            .env("FRAZIL_TEST_GUARD", "1")
+            .env("FRAZIL_GUARD_SCOPE", format!("{scope}-{}", std::process::id()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (orders, (tell, answers)) = (child.stdin.take(), channel());
+        let output = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                // libtest's own output stands before the first answer.
+                if let Some((_, answer)) = line.split_once("> ") {
+                    drop(tell.send(answer.to_owned()));
+                }
+            }
+        });
+        Worker { child, orders, answers }
+    }
+
+    fn order(&mut self, order: &str) {
+        writeln!(self.orders.as_mut().unwrap(), "{order}").unwrap();
+    }
+
+    fn answer(&self) -> String {
+        self.answers.recv_timeout(LONG).expect("an answer")
+    }
+
+    fn ask(&mut self, order: &str) -> String {
+        self.order(order);
+        self.answer()
+    }
+
+    fn open(&mut self, line: &str) {
+        assert_eq!(self.ask(&format!("open {line}")), "open");
+    }
+
+    /// IDs of the generator that was opened last.
+    fn ids(&mut self, count: usize) -> Vec<i64> {
+        let answer = self.ask(&format!("next {count} 10000"));
+        let ids: Vec<i64> = answer.split_whitespace().map(|id| id.parse().unwrap_or_else(|_| panic!("{answer}"))).collect();
+        assert_eq!(ids.len(), count);
+        ids
+    }
+
+    fn refusal(&mut self, ms: u64) -> String {
+        let answer = self.ask(&format!("next 1 {ms}"));
+        assert!(answer.starts_with("NODE_IN_USE"), "{answer}");
+        answer
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The other end of [`Worker`].
+#[test]
+fn worker() {
+    if std::env::var_os("FRAZIL_TEST_GUARD").is_none() {
+        return;
+    }
+    frazil::on_event(|event| println!("> {} {:?}", event.name, event.fields));
+    let mut open: Vec<Snowflake> = Vec::new();
+    for order in std::io::stdin().lines().map_while(Result::ok) {
+        let (order, rest) = order.split_once(' ').unwrap_or((&order, ""));
+        match order {
+            "open" => {
+                open.push(Snowflake::open(rest).unwrap());
+                println!("> open");
+            }
+            "next" => println!("> {}", next(open.last().unwrap(), rest)),
+            "close" => {
+                open.clear();
+                println!("> closed");
+            }
+            "fork" => println!("> {}", fork()),
+            "forks" => fork_while_opening(),
+            "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
+            "thread" => {
+                // A program that takes a second to stop.
+                std::thread::spawn(|| {
+                    std::thread::sleep(Duration::from_secs(1));
+                    std::process::exit(0);
+                });
+                println!("> soon");
+            }
+            "descriptors" => {
+                descriptors(rest.parse().unwrap());
+                println!("> limited");
+            }
+            _ => panic!("{order}"),
+        }
+    }
+    std::process::exit(0);
+}
+
+fn next(ids: &Snowflake, order: &str) -> String {
+    let (count, ms) = order.split_once(' ').unwrap();
+    let mut all = Vec::new();
+    for _ in 0..count.parse().unwrap() {
+        match ids.try_next_id(Duration::from_millis(ms.parse().unwrap())) {
+            Ok(id) => all.push(id.to_string()),
+            Err(error) => return format!("{} {error}", error.kind().name()),
+        }
+    }
+    all.join(" ")
+}
+
+/// A child that lives on, and does nothing.
+fn fork() -> i32 {
+    // SAFETY: the child calls async-signal-safe functions alone.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        // SAFETY: as above. The parent's pipes must not stay open in the child.
+        unsafe {
+            libc::close(0);
+            libc::close(1);
+            libc::close(2);
+            libc::sleep(20);
+            libc::_exit(0)
+        }
+    }
+    pid
+}
+
+/// Forks again and again while another thread takes names.
+fn fork_while_opening() {
+    let opens = std::thread::spawn(|| {
+        for node in 0..60 {
+            let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
+            ids.next_id().unwrap();
+        }
+    });
+    let mut children = Vec::new();
+    while !opens.is_finished() {
+        children.push(fork().to_string());
+    }
+    opens.join().unwrap();
+    println!("> {}", children.join(" "));
+}
+
+fn descriptors(most: u64) {
+    let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
+}
+
+/// The abstract names of the machine that hold a text.
+fn names(of: &str) -> Vec<String> {
+    let table = std::fs::read_to_string("/proc/net/unix").unwrap();
+    table.lines().filter_map(|line| line.split_once('@')).map(|(_, name)| name.to_owned()).filter(|name| name.contains(of)).collect()
+}
+
+#[test]
+fn the_second_process_is_refused_and_told_who_has_the_number() {
+    let [mut one, mut two] = [(); 2].map(|()| Worker::new("second"));
+    one.open("standard node=7");
+    two.open("standard node=7");
+    one.ids(10);
+    let since = Instant::now();
+    let refusal = two.refusal(200);
+    assert!((200..2_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());
+    for says in [&format!("process {}", one.pid()), "guard", "node number 7", "its own number", "store=local", "shared=true"] {
+        assert!(refusal.contains(says), "{says}: {refusal}");
+    }
+    // Its patience with a predecessor lasts 5 s, also without a limit of the call; after that it fails at once.
+    let since = Instant::now();
+    two.refusal(60_000);
+    assert!((3_000..9_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());
+    let since = Instant::now();
+    two.refusal(60_000);
+    assert!(since.elapsed() < Duration::from_secs(1));
+    one.ids(10);
+    assert!(two.ask("next 1 0").starts_with("NODE_IN_USE"));
+}
+
+#[test]
+fn who_may_not_wait_comes_back() {
+    let [mut one, mut two] = [(); 2].map(|()| Worker::new("probe"));
+    one.open("standard node=7");
+    one.ids(1);
+    two.open("standard node=7");
+    assert!(two.ask("next 1 0").starts_with("WOULD_BLOCK"));
+}
+
+#[test]
+fn what_is_opened_and_does_not_issue_is_in_nobodys_way() {
+    let [mut server, mut migrate, mut early] = [(); 3].map(|()| Worker::new("migrate"));
+    early.open("standard node=3");
+    server.open("standard node=3");
+    server.ids(10);
+    migrate.open("standard node=3");
+    server.ids(10);
+    migrate.refusal(10);
+    early.refusal(10);
+}
+
+#[test]
+fn the_name_ends_with_its_process_however_it_ends() {
+    let scope = "ends";
+    let mut all = HashSet::new();
+    let mut take = |worker: &mut Worker| {
+        worker.open(&format!("{SECONDS} node=1"));
+        let ids = worker.ids(100);
+        assert!(ids.into_iter().all(|id| all.insert(id)), "an ID was issued twice");
+    };
+    let mut killed = Worker::new(scope);
+    take(&mut killed);
+    killed.kill();
+    // A child of a killed process lives on.
+    let mut parent = Worker::new(scope);
+    take(&mut parent);
+    let child: i32 = parent.ask("fork").parse().unwrap();
+    parent.kill();
+    let mut executes = Worker::new(scope);
+    take(&mut executes);
+    assert_eq!(executes.ask("exec"), "gone");
+    let mut last = Worker::new(scope);
+    take(&mut last);
+    // SAFETY: a plain system call.
+    assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was still there");
+}
+
+#[test]
+fn a_child_that_is_forked_while_a_name_is_taken_keeps_none() {
+    let mut parent = Worker::new("forks");
+    let children = parent.ask("forks");
+    parent.kill();
+    let children: Vec<i32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    let mut other = Worker::new("forks");
+    for node in 0..60 {
+        other.open(&format!("standard node={node}"));
+        other.ids(1);
+    }
+    // SAFETY: plain system calls.
+    let living = children.iter().filter(|pid| unsafe { libc::kill(**pid, libc::SIGKILL) } == 0).count();
+    assert!(living > 20, "{living} children");
+}
+
+#[test]
+fn a_restart_waits_for_its_predecessor() {
+    let [mut old, mut new] = [(); 2].map(|()| Worker::new("restart"));
+    old.open(&format!("{SECONDS} node=2"));
+    let before = old.ids(1000);
+    new.open(&format!("{SECONDS} node=2"));
+    old.ask("thread");
+    let since = Instant::now();
+    let after = new.ids(1000);
+    assert!((500..4_000).contains(&since.elapsed().as_millis()), "{:?}", since.elapsed());
+    assert!(before.last() < after.first());
+}
+
+/// The IDs of a process that issues and ends between another's opening and its first ID.
+#[test]
+fn who_issued_since_a_process_opened_is_noticed() {
+    let [mut opens, mut between] = [(); 2].map(|()| Worker::new("between"));
+    let line = format!("{SECONDS} node=4");
+    opens.open(&line);
+    between.open(&line);
+    let theirs = between.ids(50_000);
+    between.kill();
+    let mine = opens.ids(50_000);
+    let tick = |id: &i64| id >> 32;
+    assert!(theirs.last().map(tick) < mine.first().map(tick), "{:?} {:?}", theirs.last(), mine.first());
+}
+
+#[test]
+fn the_first_id_waits_for_nothing_where_nobody_issues() {
+    let mut alone = Worker::new("alone");
+    alone.open(&format!("{SECONDS} node=5"));
+    let answer = alone.ask("next 1 0");
+    assert!(answer.parse::<i64>().is_ok(), "{answer}");
+    // Another handle, and one that is opened after all are closed.
+    alone.open(&format!("{SECONDS} node=5"));
+    alone.ids(10);
+    alone.ask("close");
+    alone.open(&format!("{SECONDS} node=5"));
+    alone.ids(10);
+    assert_eq!(names("issues/node=5/").len(), 1);
+}
+
+#[test]
+fn what_shares_no_table_shares_the_number() {
+    let mut one = Worker::new("apart");
+    one.open("standard node=6");
+    one.ids(1);
+    for line in ["standard node=6 namespace=shop", "standard node=6 shared=true", "standard node=6 detached=true", "leaf worker=6"] {
+        let mut other = Worker::new("apart");
+        other.open(line);
+        other.ids(1);
+    }
+    let mut other = Worker::new("another scope");
+    other.open("standard node=6");
+    other.ids(1);
+    let mut same = Worker::new("apart");
+    same.open("layout='time:41@1ms worker:10 sequence:12 epoch:2025-01-01' worker=6 namespace=default");
+    same.refusal(10);
+}
+
+/// The control: without the guard two processes repeat each other's IDs.
+#[test]
+fn shared_numbers_repeat() {
+    let mut workers = [(); 2].map(|()| Worker::new("control"));
+    for worker in &mut workers {
+        worker.open(&format!("{} node=8 shared=true", SECONDS.replace("lag=16s", "")));
+    }
+    let mut all = HashSet::new();
+    // Both issue in one second, sooner or later.
+    let repeats = (0..100).any(|_| {
+        workers.iter_mut().for_each(|worker| worker.order("next 1000 10000"));
+        workers.iter().flat_map(|worker| worker.answer().split(' ').map(str::to_owned).collect::<Vec<_>>()).any(|id| !all.insert(id))
+    });
+    assert!(repeats, "of {} IDs none came twice", all.len());
+}
+
+#[test]
+fn a_squatter_holds_up_nobody() {
+    let scope = "squatter";
+    let mut holder = Worker::new(scope);
+    holder.open("standard node=901");
+    holder.ids(1);
+    let name = names("issues/node=901/").pop().unwrap();
+    holder.kill();
+    // It listens, and its queue is full.
+    let address = SocketAddr::from_abstract_name(&name).unwrap();
+    let listens = UnixListener::bind_addr(&address).unwrap();
+    // SAFETY: a plain system call on a descriptor of this test.
+    assert_eq!(unsafe { libc::listen(listens.as_raw_fd(), 1) }, 0);
+    let mut asked: Vec<_> = (0..2).map(|_| std::os::unix::net::UnixStream::connect_addr(&address).unwrap()).collect();
+    let mut refused = Worker::new(scope);
+    refused.open("standard node=901");
+    let since = Instant::now();
+    let refusal = refused.refusal(50);
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert!(refusal.contains("does not answer") && refusal.contains(&name) && refusal.contains("ss -xlp"), "{refusal}");
+    asked.clear();
+    drop(listens);
+    refused.ids(1);
+}
+
+/// Two copies of the library in one process, such as an addon and a library for C, have one process ID.
+#[test]
+fn another_copy_in_the_same_process_is_named() {
+    let mut holder = Worker::new("copy");
+    // SAFETY: no other test of this process reads the variable without setting it for a process of its own.
+    unsafe { std::env::set_var("FRAZIL_GUARD_SCOPE", format!("copy-{}", std::process::id())) };
+    holder.open("standard node=902");
+    holder.ids(1);
+    let name = names("issues/node=902/").pop().unwrap();
+    holder.kill();
+    let _copy = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+    let ids = Snowflake::open_spec(Spec::parse("standard node=902").unwrap(), LONG).unwrap();
+    let error = ids.try_next_id(Duration::from_millis(10)).unwrap_err();
+    let says = format!("another copy of frazil in this process ({})", std::process::id());
+    assert!(error.kind() == frazil::ErrorKind::NodeInUse && error.to_string().contains(&says), "{error}");
+}
+
+#[test]
+fn without_descriptors_ids_are_issued_and_the_program_is_told() {
+    let mut poor = Worker::new("descriptors");
+    poor.ask("descriptors 3");
+    poor.open("standard node=903");
+    poor.order("next 5 1000");
+    let mut answers = [poor.answer(), poor.answer()];
+    answers.sort();
+    assert!(answers[1].starts_with("node.unguarded") && answers[1].contains("903"), "{answers:?}");
+    assert_eq!(answers[0].split(' ').count(), 5, "{answers:?}");
+}
+
+#[test]
+fn a_process_of_many_numbers_guards_the_first_64() {
+    let mut many = Worker::new("many");
+    for node in 0..70 {
+        many.order(&format!("open standard node={node}"));
+        many.order("next 1 10000");
+    }
+    let (told, answers): (Vec<_>, Vec<_>) = (0..146).map(|_| many.answer()).partition(|answer| answer.starts_with("node.unguarded"));
+    assert!(told.len() == 6 && told.iter().all(|told| told.contains("64 numbers")), "{told:?}");
+    assert_eq!(answers.iter().filter(|answer| answer.parse::<i64>().is_ok()).count(), 70);
+    let mut other = Worker::new("many");
+    other.open("standard node=63");
+    other.refusal(10);
+    other.open("standard node=64");
+    other.ids(1);
+    many.kill();
+    other.open("standard node=0");
+    other.ids(1);
+}
