@@ -272,6 +272,8 @@ export interface Keys extends Patience {
   clock?: string | undefined
   /** A separate state, outside the process-wide one: for tests. */
   detached?: boolean | string | undefined
+  /** Other processes of this machine may issue from the number too: for programs that never fill the same table. */
+  shared?: boolean | string | undefined
   /** An option of `open` alone, as in {@link Waiting}. A node field of that name is set in the spec line. */
   signal?: Signal | undefined
 }
@@ -464,6 +466,7 @@ export class Snowflake<P extends string = string> {
    * IDs that are minted one right after the other share their memory by sixteen: one that is kept alone keeps 350 bytes, not 40.
    *
    * @throws {FrazilError} `CLOCK_BACK` and `EXHAUSTED` as the policies say, `WOULD_BLOCK`, `LAYOUT_EXPIRED`, `BEFORE_EPOCH`, `CLOSED`;
+   * `NODE_IN_USE` where another process has the number that is given without a store;
    * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */
   next(options?: Patience): string

@@ -117,6 +117,7 @@ class _Options(TypedDict, total=False):
     after: _Id | None
     clock: str | None
     detached: bool | str | None
+    shared: bool | str | None
 
 class _RingOptions(_Options, total=False):
     """A generator's options, and the ring's."""
@@ -313,7 +314,8 @@ class Snowflake:
         """The next ID. Waits as the policies say, 5 s at most unless they say otherwise, and no longer than `timeout`.
 
         Raises ClockBackError and ExhaustedError as the policies say, LayoutExpiredError, BeforeEpochError,
-        ClockNotSetError under a manual clock, ForkedError, ClosedError, and WouldBlockError in an event loop and after `timeout`;
+        ClockNotSetError under a manual clock, ForkedError, NodeInUseError where another process has the number that is given without
+        a store, ClosedError, and WouldBlockError in an event loop and after `timeout`;
         LeaseExhaustedError if the store was unreachable until the lease's bound.
         """
 
@@ -970,7 +972,7 @@ class NodeMissingError(FrazilError, ValueError):
     """301 NODE_MISSING: No node number was given, and no store to lease one from."""
 
 class NodeInUseError(FrazilError):
-    """302 NODE_IN_USE: The given node number is leased by another generator."""
+    """302 NODE_IN_USE: The given node number is held by another generator."""
 
 class NoFreeNodeError(FrazilError):
     """303 NO_FREE_NODE: Every node number of the store is leased."""

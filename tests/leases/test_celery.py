@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 import servers
 
 FIRSTS = 200
@@ -96,3 +97,63 @@ def test_the_first_task_of_each_forked_process_is_done(tmp_path_factory):
             while held(folder) and time.monotonic() < until:
                 time.sleep(0.1)
             assert held(folder) == []
+
+
+# Each process of the pool opens the same number, after the fork.
+NUMBERED = """
+import os, time, frazil
+from celery import Celery
+app = Celery("numbered", broker="{redis}", backend="{redis}")
+app.conf.worker_proc_alive_timeout = {patience_s}
+
+@app.task
+def mint():
+    global ids
+    minted = []
+    try:
+        ids = frazil.Snowflake("standard", node=1, start="zero", shared={shared})
+        # Others have their turn: the first ID of each of these milliseconds.
+        for _ in range(200):
+            minted.append(ids.next())
+            time.sleep(0.001)
+        return os.getpid(), minted
+    except frazil.NodeInUseError as error:
+        return os.getpid(), str(error)
+"""
+SEND_NUMBERED = """
+import json, numbered, time
+answers, until = [], time.monotonic() + 120
+while len({pid for pid, _ in answers}) < 4 and time.monotonic() < until:
+    sent = [numbered.mint.delay() for _ in range(16)]
+    answers += [one.get(timeout=120) for one in sent]
+print(json.dumps(answers))
+"""
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_one_process_of_a_pool_issues_from_a_fixed_number(shared, tmp_path, monkeypatch):
+    monkeypatch.setenv("FRAZIL_GUARD_SCOPE", str(tmp_path))
+    with servers.start("redis") as redis:
+        (tmp_path / "numbered.py").write_text(NUMBERED.format(redis=redis.url, patience_s=PATIENCE_S, shared=shared))
+        command = [sys.executable, "-m", "celery", "-A", "numbered", "worker", "--pool=prefork", "--concurrency=4", "--loglevel=WARNING"]
+        worker = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+        try:
+            sent = subprocess.run(
+                [sys.executable, "-c", SEND_NUMBERED], cwd=tmp_path, check=True, capture_output=True, text=True, timeout=240
+            )
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(worker.pid, signal.SIGKILL)
+            worker.wait()
+    answers = json.loads(sent.stdout)
+    issued = [(pid, ids) for pid, ids in answers if isinstance(ids, list)]
+    refused = [said for _, said in answers if isinstance(said, str)]
+    minted = [id for _, ids in issued for id in ids]
+    assert len({pid for pid, _ in answers}) == 4
+    if shared:
+        # The control: what the guard prevents.
+        assert not refused and len(set(minted)) < len(minted)
+        return
+    [holder] = {pid for pid, _ in issued}
+    assert refused and all(f"by process {holder} (" in said for said in refused), refused
+    assert len(set(minted)) == len(minted)

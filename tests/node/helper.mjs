@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { FrazilError, Layout, Snowflake, errors } from 'frazil'
 
+// What runs beside this process may have the same fixed node numbers.
+process.env.FRAZIL_GUARD_SCOPE = `node-${process.pid}`
+let children = 0
+
 /** This folder. */
 export const here = fileURLToPath(new URL('.', import.meta.url))
 
@@ -74,7 +78,9 @@ export function manual(spec, unixMs) {
 /** Runs a program in a Node of its own, where 'frazil' can be imported, and gives what it prints. */
 export async function runChild(program, { env = {}, flags = [] } = {}) {
   const { FRAZIL, ...inherited } = process.env
-  const options = { cwd: here, env: { ...inherited, ...env }, maxBuffer: 1 << 26 }
+  // A child may have a number of this process, or of another child.
+  const scope = { FRAZIL_GUARD_SCOPE: `node-${process.pid}-${++children}` }
+  const options = { cwd: here, env: { ...inherited, ...scope, ...env }, maxBuffer: 1 << 26 }
   const { stdout } = await promisify(execFile)(process.execPath, [...flags, '--input-type=module', '-e', program], options)
   return stdout.trim()
 }

@@ -78,7 +78,7 @@ fn option(env: &Env, key: &str, value: Unknown<'_>) -> Result<String> {
 fn allowed(key: &str) -> &'static str {
     match key {
         "layout" => "a string or a Layout",
-        "detached" => "a boolean or a string",
+        "detached" | "shared" => "a boolean or a string",
         _ if Spec::INSTANTS.contains(&key) => "a string, an integer of Unix milliseconds or a Date",
         _ if Spec::DURATIONS.contains(&key) => "a string, such as '10s'",
         _ if Spec::KEYS.contains(&key) => "a string",

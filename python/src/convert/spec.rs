@@ -85,7 +85,7 @@ fn option(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
 fn allowed(key: &str) -> &'static str {
     match key {
         "layout" => "a str, a Layout or None",
-        "detached" => "a bool, a str or None",
+        "detached" | "shared" => "a bool, a str or None",
         _ if Spec::KEYS.contains(&key) => "a str or None",
         _ => "an int, a str or None",
     }

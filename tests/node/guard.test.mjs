@@ -1,0 +1,89 @@
+// One fixed number in every process of a cluster: one of them issues from it, and all others are told so.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { Snowflake } from 'frazil'
+import { removeStores } from './folders.mjs'
+import { refused, runChild } from './helper.mjs'
+
+const folder = mkdtempSync(join(tmpdir(), 'frazil-guard-'))
+process.on('exit', () => removeStores(folder))
+const addon = createRequire(import.meta.url).resolve('frazil')
+
+// The number is the machine's on Linux alone.
+const linux = { skip: process.platform !== 'linux' }
+
+/** What each worker of a cluster says, whose primary process opens a generator as they do. */
+async function cluster(name, options) {
+  const file = join(folder, `${name}.cjs`)
+  writeFileSync(file, `
+    const cluster = require('node:cluster')
+    const { Snowflake } = require(${JSON.stringify(addon)})
+    const ids = new Snowflake('standard start=zero node=1', ${JSON.stringify(options)})
+    if (cluster.isPrimary) {
+      const said = []
+      for (let count = 0; count < 4; count++) {
+        cluster.fork().on('message', message => {
+          said.push(message)
+          if (said.length === 4) {
+            console.log(JSON.stringify(said))
+            process.exit()
+          }
+        })
+      }
+    } else {
+      ids.batchAsync(200_000).then(
+        minted => process.send({ pid: process.pid, minted }),
+        ({ code, message }) => process.send({ pid: process.pid, code, message }))
+    }`)
+  const env = { ...process.env, FRAZIL_GUARD_SCOPE: `${folder}/${name}` }
+  const { stdout } = await promisify(execFile)(process.execPath, [file], { env, maxBuffer: 1 << 26 })
+  return JSON.parse(stdout)
+}
+
+test('one worker of a cluster issues', linux, async () => {
+  const said = await cluster('guarded', {})
+  const [{ pid, minted }, ...others] = said.filter(({ minted }) => minted)
+  assert.equal(others.length, 0)
+  assert.equal(new Set(minted).size, 200_000)
+  for (const { code, message } of said.filter(({ code }) => code)) {
+    assert.equal(code, 'NODE_IN_USE')
+    assert.ok(message.includes(`by process ${pid} (`) && message.includes('store=local'), message)
+  }
+})
+
+test('shared workers repeat: what the guard prevents', linux, async () => {
+  const said = await cluster('control', { shared: true })
+  const all = said.flatMap(({ minted }) => minted)
+  assert.equal(all.length, 800_000)
+  assert.ok(new Set(all).size < all.length)
+})
+
+test('a call in place does not hold up the loop for a number that another process has', linux, async () => {
+  const scope = `${folder}/in-place`
+  const program = `
+    import { Snowflake } from 'frazil'
+    import { execFileSync } from 'node:child_process'
+    const ids = new Snowflake('standard node=2')
+    ids.next()
+    if (!process.env.SECOND) {
+      try {
+        execFileSync(process.execPath, ['--input-type=module', '-e', process.env.PROGRAM], { env: { ...process.env, SECOND: '1' }, stdio: 'pipe' })
+      } catch (error) {
+        console.log(String(error.stderr))
+      }
+    }`
+  const said = await runChild(program, { env: { FRAZIL_GUARD_SCOPE: scope, PROGRAM: program } })
+  assert.ok(said.includes("code: 'NODE_IN_USE'") && said.includes('use await ids.nextAsync()'), said)
+})
+
+test('the option', () => {
+  const ids = new Snowflake('standard node=77', { shared: true, namespace: 'shop' })
+  assert.equal(ids.spec, 'standard node=77 namespace=shop shared=true')
+  refused('SPEC', () => new Snowflake('standard store=memory', { shared: true }), 'shared=', 'store=')
+})
