@@ -487,7 +487,7 @@ typedef struct {
     bool is_warning;
     /**
      * The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
-     * "clock.rollback" or "layout.ending". These names stay.
+     * "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
      */
     const char *name;
     /**

@@ -614,7 +614,7 @@ struct event {
     /// Whether somebody should look; else all is well.
     bool is_warning;
     /// What happened: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
-    /// "clock.rollback" or "layout.ending". These names stay.
+    /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
     std::string_view name;
     /// For people; may be worded differently tomorrow.
     std::string_view text;

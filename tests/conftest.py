@@ -1,15 +1,30 @@
 """Whatever ends a run of the tests, their servers, processes and folders end too; and which tests go on side by side."""
 
+import itertools
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 
+SCOPE = "FRAZIL_GUARD_SCOPE"
+COUNT = itertools.count(1)
+
+
+class Apart(subprocess.Popen):
+    """A process that may have fixed node numbers of this one, unless a test has given them a common scope."""
+
+    def __init__(self, *args, env=None, **options):
+        env = dict(os.environ if env is None else env)
+        if env.get(SCOPE, os.environ[SCOPE]) == f"pytest-{os.getpid()}":
+            env[SCOPE] = f"pytest-{os.getpid()}-{next(COUNT)}"
+        super().__init__(*args, env=env, **options)
+
 
 def pytest_configure():
-    # What runs beside this process may have the same fixed node numbers.
-    os.environ["FRAZIL_GUARD_SCOPE"] = f"pytest-{os.getpid()}"
+    os.environ[SCOPE] = f"pytest-{os.getpid()}"
+    subprocess.Popen = Apart
     # As Ctrl-C does, also where a shell has started the run in the background and lets it ignore that.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)

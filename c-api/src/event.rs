@@ -23,7 +23,7 @@ pub struct frazil_event {
     /// True if somebody should look; false for good news.
     pub is_warning: bool,
     /// The name of the event: "lease.taken", "lease.waiting", "lease.failing", "lease.mended", "lease.lost", "store.changed",
-    /// "clock.rollback" or "layout.ending". These names stay.
+    /// "clock.rollback", "layout.ending" or "node.unguarded". These names stay.
     pub name: *const c_char,
     /// A text for people; its wording may change.
     pub text: *const c_char,

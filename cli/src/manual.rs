@@ -148,7 +148,10 @@ mod tests {
             let unit = if rest == "7" && !word.starts_with("start") { "s" } else { "" };
             let preset = if word.contains('=') { "standard " } else { "" };
             let store = || format!("store=memory namespace=manual-{number}");
-            let node = if word.starts_with("clock") { format!("detached=true node={number}") } else { store() };
+            let node = match word.split('=').next() {
+                Some("clock" | "shared") => format!("detached=true node={number}"),
+                _ => store(),
+            };
             let line = format!("{preset}{word}{rest}{unit} {node}");
             Snowflake::open(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
         }

@@ -188,7 +188,10 @@ pub(crate) fn seed() -> u64 {
 
 #[cfg(unix)]
 mod page {
-    use super::{Ordering, StaticU64, WIPED, descriptors, marked};
+    #[cfg(target_os = "linux")]
+    use super::WIPED;
+    use super::{AtomicBool, Ordering, StaticU64, descriptors, marked};
+    use std::time::{Duration, Instant};
 
     /// Used where a page cannot be mapped.
     static PLAIN: StaticU64 = StaticU64::new(0);
@@ -234,9 +237,24 @@ mod page {
         descriptors::after_fork();
     }
 
+    /// Registers the handlers, once. A thread that comes second waits until the first one is done, and no longer than for a moment: in a child that
+    /// was forked in between there is no first one.
     pub(super) fn wipe_after_fork() {
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        static DONE: AtomicBool = AtomicBool::new(false);
+        if DONE.load(Ordering::Acquire) {
+            return;
+        }
+        let (is_first, since) = (!BEGUN.swap(true, Ordering::AcqRel), Instant::now());
+        while !is_first && since.elapsed() < Duration::from_millis(100) {
+            std::thread::yield_now();
+            if DONE.load(Ordering::Acquire) {
+                return;
+            }
+        }
         // SAFETY: the handlers are async-signal-safe: they read and store atomics, and call clock_gettime(2), sched_yield(2) and close(2).
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        DONE.store(true, Ordering::Release);
     }
 }
 

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! # The promise
-//! Within a process a node number's IDs are issued once: whatever threads ask, however often a generator
+//! Within a process and a namespace a node number's IDs are issued once: whatever threads ask, however often a generator
 //! is opened and by whatever names, and after the clock went back. Across processes, machines and
 //! restarts, with a store (`store=local`, Redis, PostgreSQL, ...): a process leases its node number, and
 //! uniqueness depends on no clock, as long as the store keeps what it acknowledged; a forked child leases

@@ -75,6 +75,12 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "js53", layout: "time:31@1s node:10 sequence:12 epoch:1735689600000", policies: &[] },
 ];
 
+/// Returns whether the layout of a preset has a field of this name.
+pub(crate) fn has_field(name: &str) -> bool {
+    let names = |preset: &Preset| preset.layout.split_whitespace().any(|field| field.split(':').next() == Some(name));
+    PRESETS.iter().any(names)
+}
+
 /// # Errors
 /// `SPEC`, with the name that is nearest.
 pub fn find(name: &str) -> Result<&'static Preset> {

@@ -168,19 +168,24 @@ fn fork() -> i32 {
     pid
 }
 
-/// Forks again and again while another thread takes names.
+/// Forks again and again while other threads take names.
 fn fork_while_opening() {
-    let opens = std::thread::spawn(|| {
-        for node in 0..60 {
-            let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
-            ids.next_id().unwrap();
+    let open = |first: u64| {
+        move || {
+            for node in (first..60).step_by(3) {
+                let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
+                ids.next_id().unwrap();
+            }
         }
-    });
+    };
+    // The fork handlers are registered with the first call: a fork that has begun before is not noticed.
+    drop(Snowflake::open("standard node=60 detached=true"));
+    let opens = [0, 1, 2].map(|first| std::thread::spawn(open(first)));
     let mut children = Vec::new();
-    while !opens.is_finished() {
+    while opens.iter().any(|thread| !thread.is_finished()) {
         children.push(fork().to_string());
     }
-    opens.join().unwrap();
+    opens.into_iter().for_each(|thread| thread.join().unwrap());
     println!("> {}", children.join(" "));
 }
 
@@ -190,10 +195,15 @@ fn descriptors(most: u64) {
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, 0);
 }
 
-/// The abstract names of the machine that hold a text.
-fn names(of: &str) -> Vec<String> {
+/// The abstract names that a process holds.
+fn names(pid: u32) -> Vec<String> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let links = descriptors.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    let sockets: HashSet<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
     let table = std::fs::read_to_string("/proc/net/unix").unwrap();
-    table.lines().filter_map(|line| line.split_once('@')).map(|(_, name)| name.to_owned()).filter(|name| name.contains(of)).collect()
+    let named = table.lines().filter_map(|line| line.split_once(" @"));
+    let held = named.filter(|(socket, _)| sockets.contains(&format!("socket:[{}]", socket.split_whitespace().last().unwrap())));
+    held.map(|(_, name)| name.to_owned()).collect()
 }
 
 #[test]
@@ -268,18 +278,28 @@ fn the_name_ends_with_its_process_however_it_ends() {
 
 #[test]
 fn a_child_that_is_forked_while_a_name_is_taken_keeps_none() {
-    let mut parent = Worker::new("forks");
-    let children = parent.ask("forks");
-    parent.kill();
-    let children: Vec<i32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
-    let mut other = Worker::new("forks");
-    for node in 0..60 {
-        other.open(&format!("standard node={node}"));
-        other.ids(1);
+    let mut parents: Vec<_> = (0..4).map(|run| Worker::new(&format!("forks-{run}"))).collect();
+    for parent in &mut parents {
+        parent.order("forks");
     }
-    // SAFETY: plain system calls.
-    let living = children.iter().filter(|pid| unsafe { libc::kill(**pid, libc::SIGKILL) } == 0).count();
-    assert!(living > 20, "{living} children");
+    for parent in &mut parents {
+        let children = parent.answer();
+        let children: Vec<u32> = children.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        for child in &children {
+            // What a child closes first shows that it has run, which takes a while on a busy machine.
+            let (has_run, since) = (|| std::fs::symlink_metadata(format!("/proc/{child}/fd/0")).is_err(), Instant::now());
+            while !has_run() && since.elapsed() < LONG {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let kept: Vec<_> = children.iter().flat_map(|child| names(*child)).collect();
+        for child in &children {
+            // SAFETY: a plain system call.
+            assert_eq!(unsafe { libc::kill(*child as i32, libc::SIGKILL) }, 0, "the child was still there");
+        }
+        assert!(children.len() > 20 && kept.is_empty(), "{} children keep {kept:?}", children.len());
+        assert_eq!(names(parent.pid()).len(), 60);
+    }
 }
 
 #[test]
@@ -321,7 +341,8 @@ fn the_first_id_waits_for_nothing_where_nobody_issues() {
     alone.ask("close");
     alone.open(&format!("{SECONDS} node=5"));
     alone.ids(10);
-    assert_eq!(names("issues/node=5/").len(), 1);
+    let names = names(alone.pid());
+    assert!(names.len() == 1 && names[0].starts_with("frazil/issues/node=5/"), "{names:?}");
 }
 
 #[test]
@@ -364,7 +385,7 @@ fn a_squatter_holds_up_nobody() {
     let mut holder = Worker::new(scope);
     holder.open("standard node=901");
     holder.ids(1);
-    let name = names("issues/node=901/").pop().unwrap();
+    let name = names(holder.pid()).pop().unwrap();
     holder.kill();
     // It listens, and its queue is full.
     let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -391,7 +412,7 @@ fn another_copy_in_the_same_process_is_named() {
     unsafe { std::env::set_var("FRAZIL_GUARD_SCOPE", format!("copy-{}", std::process::id())) };
     holder.open("standard node=902");
     holder.ids(1);
-    let name = names("issues/node=902/").pop().unwrap();
+    let name = names(holder.pid()).pop().unwrap();
     holder.kill();
     let _copy = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let ids = Snowflake::open_spec(Spec::parse("standard node=902").unwrap(), LONG).unwrap();

@@ -90,21 +90,21 @@ def holder(spec, said="print(ids.next(), flush=True); input()"):
 
 
 def test_a_command_beside_a_server_may_open_but_not_issue():
-    program = "import frazil; ids = frazil.Snowflake('standard node=1'); print(ids.node)"
-    with holder("standard node=1") as server:
-        assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "1\n"
-        with frazil.Snowflake("standard", node=1) as ids, pytest.raises(frazil.NodeInUseError, match=f"process {server.pid} .*python"):
+    program = "import frazil; ids = frazil.Snowflake('standard node=901'); print(ids.node)"
+    with holder("standard node=901") as server:
+        assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "901\n"
+        with frazil.Snowflake("standard", node=901) as ids, pytest.raises(frazil.NodeInUseError, match=f"process {server.pid} .*python"):
             ids.next(timeout=0.1)
     # As a server that is restarted: it waits for what is still ending.
-    with frazil.Snowflake("standard", node=1) as ids:
+    with frazil.Snowflake("standard", node=901) as ids:
         assert ids.next() > 0
 
 
 def test_options_of_the_guard():
-    with holder("standard node=9"):
+    with holder("standard node=902"):
         for options in ({"shared": True}, {"namespace": "shop"}, {"detached": True}):
-            with frazil.Snowflake("standard", node=9, **options) as ids:
+            with frazil.Snowflake("standard", node=902, **options) as ids:
                 assert ids.next() > 0
         # One promise within a process: its handles on a number agree.
         with pytest.raises(frazil.ConflictError, match="shared=true"):
-            frazil.Snowflake("standard", node=9)
+            frazil.Snowflake("standard", node=902)

@@ -3,19 +3,21 @@
 //! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor: a child that kept one would keep the lock of a parent
 //! that was killed. A raw `clone` skips the handler that closes them.
 //!
-//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows. For a lock, which is held for a
-//! millisecond, that passes. A name is held until its process exits: [`with_no_fork`] opens it while no fork is under way, and a fork waits until
-//! it is registered. Each side announces itself first and looks at the other then, both in the one order of `SeqCst`, so at least one of two
-//! that meet sees the other. Both wait for 100 ms at most: a signal handler may fork in the thread that opens, and another library's handler
-//! may wait for a lock that this thread's caller holds.
+//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows, and so has one that is forked
+//! between the end of the registration and the closing. For a lock, which is held for a millisecond, that passes. A name is held until its
+//! process exits: [`with_no_fork`] opens and closes it while no fork is under way. Each side announces itself first and looks at the other then,
+//! both in the one order of `SeqCst`, so at least one of two that meet sees the other. The opener waits for the forks that it finds, and a fork
+//! that finds an opener takes its announcement back until there is none: a program that forks without a pause keeps no opener out. Both wait for
+//! 1 s at most: a signal handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's
+//! caller holds.
 
-use super::mark;
+use super::{mark, page};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest wait of an opener for a fork, and of a fork for an opener.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// Places for descriptors; -1 is a free one.
 pub(crate) type Places = [AtomicI32; 64];
@@ -41,8 +43,7 @@ impl ClosedInChild {
 
     /// Registers a descriptor in one of these places; `None` where all are taken.
     pub(crate) fn among(places: &'static Places, file: BorrowedFd<'_>) -> Option<Self> {
-        // Registers the handlers, too.
-        mark();
+        handle_forks();
         let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
         places.iter().find(take).map(|place| ClosedInChild(Some(place)))
     }
@@ -56,21 +57,28 @@ impl Drop for ClosedInChild {
     }
 }
 
-/// Opens and registers a descriptor between two forks.
+/// Registers the handlers. A fork that has begun before that in another thread is not noticed.
+fn handle_forks() {
+    mark();
+    // Another thread may have made the mark, and not come to this.
+    page::wipe_after_fork();
+}
+
+/// Opens and registers a descriptor, or takes it out and closes it, between two forks.
 #[cfg(target_os = "linux")]
 pub(crate) fn with_no_fork<T>(open: impl FnOnce() -> T) -> T {
-    mark();
-    let since = Instant::now();
-    let _opening = loop {
-        OPENING.fetch_add(1, Ordering::SeqCst);
-        let opening = Opening;
-        if FORKING.load(Ordering::SeqCst) == 0 || since.elapsed() > LONGEST {
-            break opening;
-        }
-        drop(opening);
-        std::thread::yield_now();
-    };
+    handle_forks();
+    OPENING.fetch_add(1, Ordering::SeqCst);
+    let _opening = Opening;
+    wait_while_any(&FORKING, Instant::now());
     open()
+}
+
+/// Waits until a count is 0, or for too long.
+fn wait_while_any(count: &AtomicU32, since: Instant) {
+    while count.load(Ordering::SeqCst) > 0 && since.elapsed() < LONGEST {
+        std::thread::yield_now();
+    }
 }
 
 /// An opener that forks wait for, as long as this stands.
@@ -86,16 +94,20 @@ impl Drop for Opening {
 
 /// Runs in the thread that is about to fork.
 pub(super) fn before_fork() {
-    FORKING.fetch_add(1, Ordering::SeqCst);
     let since = Instant::now();
-    while OPENING.load(Ordering::SeqCst) > 0 && since.elapsed() < LONGEST {
-        std::thread::yield_now();
+    loop {
+        FORKING.fetch_add(1, Ordering::SeqCst);
+        if OPENING.load(Ordering::SeqCst) == 0 || since.elapsed() >= LONGEST {
+            return;
+        }
+        FORKING.fetch_sub(1, Ordering::SeqCst);
+        wait_while_any(&OPENING, since);
     }
 }
 
-/// Runs in the parent, also where the fork failed.
+/// Runs in the parent, also where the fork failed, and where the handlers were registered in the middle of it.
 pub(super) fn after_fork() {
-    FORKING.fetch_sub(1, Ordering::SeqCst);
+    let _ = FORKING.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |forks| forks.checked_sub(1));
 }
 
 /// Runs in the child, which has none of its parent's other threads.

@@ -9,11 +9,9 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 /// A name that this process holds until this is dropped.
-pub(super) struct Name {
-    /// Dropped before the descriptor closes.
-    _closed_in_child: ClosedInChild,
-    listener: UnixListener,
-}
+///
+/// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
+pub(super) struct Name(Option<(ClosedInChild, UnixListener)>);
 
 /// The outcome of an attempt to take a name.
 pub(super) enum Taken {
@@ -32,9 +30,9 @@ pub(super) fn take(name: &str) -> Taken {
 pub(super) fn take_watch(name: &str) -> Taken {
     match take_into(&WATCHES, name) {
         // It is asked whether anybody has connected.
-        Taken::Held(watch) => match watch.listener.set_nonblocking(true) {
-            Ok(()) => Taken::Held(watch),
-            Err(why) => Taken::Refused(why.to_string()),
+        Taken::Held(watch) => match watch.listener().map(|listener| listener.set_nonblocking(true)) {
+            Some(Err(why)) => Taken::Refused(why.to_string()),
+            _ => Taken::Held(watch),
         },
         refused => refused,
     }
@@ -44,7 +42,7 @@ pub(super) fn take_watch(name: &str) -> Taken {
 fn take_into(places: &'static Places, name: &str) -> Taken {
     with_no_fork(|| match listen(name) {
         Ok(listener) => match ClosedInChild::among(places, listener.as_fd()) {
-            Some(closed_in_child) => Taken::Held(Name { _closed_in_child: closed_in_child, listener }),
+            Some(closed_in_child) => Taken::Held(Name(Some((closed_in_child, listener)))),
             None => Taken::Refused(format!("this process has {} numbers already, the most that it guards", places.len())),
         },
         Err(why) if why.kind() == io::ErrorKind::AddrInUse => Taken::InUse,
@@ -60,7 +58,18 @@ fn listen(name: &str) -> io::Result<UnixListener> {
 impl Name {
     /// Returns whether anybody has connected to a watch.
     pub(super) fn is_rung(&self) -> bool {
-        !matches!(self.listener.accept(), Err(why) if why.kind() == io::ErrorKind::WouldBlock)
+        let accept = self.listener().map(UnixListener::accept);
+        !matches!(accept, Some(Err(why)) if why.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    fn listener(&self) -> Option<&UnixListener> {
+        self.0.as_ref().map(|(_, listener)| listener)
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        with_no_fork(|| drop(self.0.take()));
     }
 }
 

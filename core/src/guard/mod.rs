@@ -22,8 +22,8 @@
 //!
 //! **A restart** waits for its predecessor: a process's calls wait for 5 s from its first attempt on, and fail at once after that.
 //!
-//! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it never comes here, and no lock here is ever taken by
-//! one. It closes its copies of the names (`fork/descriptors.rs`), or it would keep them after its parent.
+//! **Forks.** A child issues nothing from a number that its parent opened (`FORKED`), so it takes no name and no lock here. It closes its copies of
+//! the names (`fork/descriptors.rs`), or it would keep them after its parent.
 
 mod names;
 #[cfg(target_os = "linux")]
@@ -38,7 +38,7 @@ pub(crate) use names::Names;
 use crate::error::{Error, ErrorKind, Result, shown};
 use crate::event::{self, Level};
 use crate::generator::{Generator, Owner, UNBOUNDED};
-use crate::wait::{Later, Wait};
+use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -127,10 +127,12 @@ impl Guard {
     ///
     /// # Errors
     /// `NODE_IN_USE` where another process holds it; `WOULD_BLOCK` where the caller may not wait for that process, or for the first tick;
-    /// `CLOSED`.
+    /// `CLOSED`, `FORKED`.
     pub(crate) fn hold(&self, generator: &Generator, wait: &Wait<'_>) -> Result<()> {
         let (began, mut waited) = (Instant::now(), false);
         let opens_in = loop {
+            // A callback of the wait may have forked, and this may be the child.
+            generator.check_process()?;
             let since = match self.attempt(generator) {
                 Ok(opens_in) => break opens_in,
                 Err(since) => since,
@@ -140,7 +142,7 @@ impl Guard {
                 return Err(self.in_use(since, wait));
             }
             wait.check()?;
-            std::thread::sleep(wait.piece(Later::In(left.min(PAUSE)))?);
+            std::thread::sleep(wait.piece(left.min(PAUSE))?);
             waited = true;
         };
         generator.wait_until(opens_in, wait)?;
@@ -194,7 +196,9 @@ impl Guard {
     }
 
     fn tell_unguarded(&self, reason: &str) {
-        event::tell(Level::Warning, event::NODE_UNGUARDED, || {
+        // Where the system guards nothing there is nothing to look into.
+        let level = if cfg!(target_os = "linux") { Level::Warning } else { Level::Info };
+        event::tell(level, event::NODE_UNGUARDED, || {
             let (node, namespace) = (self.names.node, self.names.namespace.clone());
             let text = format!(
                 "node number {node}: another process of this machine that has it too would not be noticed, because {reason}: give each process \

@@ -14,10 +14,7 @@ pub(super) enum Taken {
 }
 
 pub(super) fn take(_: &str) -> Taken {
-    Taken::Refused(io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("numbers are guarded on Linux, and this is {}", std::env::consts::OS),
-    ))
+    Taken::Refused(format!("numbers are guarded on Linux, and this is {}", std::env::consts::OS))
 }
 
 pub(super) fn take_watch(name: &str) -> Taken {
