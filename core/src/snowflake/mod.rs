@@ -491,7 +491,7 @@ fn check_count(count: usize) -> Result<()> {
 impl Snowflake {
     /// A handle on a generator of a test's own.
     pub(crate) fn over(generator: Generator) -> Self {
-        let (layout, shared) = (generator.layout.clone(), SharedGenerator::new(generator, true, String::new(), None));
+        let (layout, shared) = (generator.layout.clone(), SharedGenerator::new(generator, true, "".into(), None));
         let spec = Spec::parse("standard node=1").expect("a good spec");
         Snowflake { shared: Arc::new(shared), layout, spec: Arc::new(spec), closed: AtomicBool::new(false), first_call: FirstCall::over() }
     }

@@ -353,7 +353,7 @@ fn narrow_way(url: &str, is_shut: &'static AtomicBool) -> String {
 #[cfg(target_os = "linux")]
 fn a_client_that_stands_still_keeps_no_locks(url: &str) {
     static IS_SHUT: AtomicBool = AtomicBool::new(false);
-    const SWAPS: u64 = 250;
+    const SWAPS: u64 = 500;
     let (mut store, name, server) = namespace(url, "paused");
     let make = |old: Option<&str>, new: &str| (0..SWAPS).map(|node| swap(&server, Some("0"), Key::Slot(node + 10), old, new)).collect();
     let (first, then): (Vec<_>, Vec<_>) = (make(None, "old"), make(Some("old"), "new"));
