@@ -129,6 +129,11 @@ fn worker() {
                 });
                 println!("> soon");
             }
+            "reuse" => println!("> {}", reuse(open.last().unwrap(), rest)),
+            "poor" => {
+                poor(&mut open, rest);
+                println!("> open");
+            }
             "descriptors" => {
                 descriptors(rest.parse().unwrap());
                 println!("> limited");
@@ -187,6 +192,39 @@ fn fork_while_opening() {
     }
     opens.into_iter().for_each(|thread| thread.join().unwrap());
     println!("> {}", children.join(" "));
+}
+
+/// Opens while no descriptor is left; there are some again when the first ID comes.
+fn poor(open: &mut Vec<Snowflake>, line: &str) {
+    let files: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    open.push(Snowflake::open(line).unwrap());
+    drop(files);
+}
+
+/// Closes descriptors that it did not open, as a daemon does, and has a file of its own in their place.
+fn reuse(ids: &Snowflake, what: &str) -> String {
+    let (when, what) = what.split_once(' ').unwrap();
+    if when == "held" {
+        ids.next_id().unwrap();
+    }
+    let is_socket =
+        |fd: &i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|link| link.to_string_lossy().starts_with("socket:"));
+    let guard = (3..64).find(is_socket).expect("the guard, or the watch");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let file = std::fs::File::open("/dev/null").unwrap();
+    let mine = if what == "listener" { listener.as_raw_fd() } else { file.as_raw_fd() };
+    // SAFETY: plain system calls; the child calls async-signal-safe functions alone.
+    unsafe {
+        assert_eq!(libc::dup2(mine, guard), guard);
+        let issued = ids.try_next_id(Duration::from_secs(1)).is_ok();
+        let in_parent = libc::fcntl(guard, libc::F_GETFD) >= 0;
+        let (pid, mut status) = (libc::fork(), 0);
+        if pid == 0 {
+            libc::_exit(i32::from(libc::fcntl(guard, libc::F_GETFD) < 0));
+        }
+        libc::waitpid(pid, &mut status, 0);
+        format!("issued={issued} open_in_parent={in_parent} open_in_child={}", status == 0)
+    }
 }
 
 fn descriptors(most: u64) {
@@ -451,4 +489,40 @@ fn a_process_of_many_numbers_guards_the_first_64() {
     many.kill();
     other.open("standard node=0");
     other.ids(1);
+}
+
+const UNTOUCHED: &str = "issued=true open_in_parent=true open_in_child=true";
+
+/// The program opened a generator, closed all descriptors (`closefrom`), and the number of the watch's is a file's now.
+#[test]
+fn a_file_in_the_place_of_the_watch_is_not_closed() {
+    let mut worker = Worker::new("reuse-watch-file");
+    worker.open("standard node=20");
+    assert_eq!(worker.ask("reuse watching file"), UNTOUCHED);
+}
+
+/// As above; the library must not accept on a listener of the program: it waits there for ever, or takes a client's connection.
+#[test]
+fn a_listener_in_the_place_of_the_watch_is_not_accepted_on() {
+    let mut worker = Worker::new("reuse-watch-listener");
+    worker.open("standard node=21");
+    assert_eq!(worker.ask("reuse watching listener"), UNTOUCHED);
+}
+
+#[test]
+fn a_file_in_the_place_of_the_guard_is_not_closed_in_a_child() {
+    let mut worker = Worker::new("reuse-guard");
+    worker.open("standard node=22");
+    assert_eq!(worker.ask("reuse held file"), UNTOUCHED);
+}
+
+/// There is a descriptor when the first ID comes, and another process that issues.
+#[test]
+fn a_process_without_a_descriptor_at_its_opening_is_guarded_later() {
+    let [mut holder, mut other] = [(); 2].map(|()| Worker::new("poor"));
+    holder.open("standard node=23");
+    holder.ids(1);
+    other.ask("descriptors 32");
+    assert_eq!(other.ask("poor standard node=23"), "open");
+    other.refusal(50);
 }

@@ -10,30 +10,73 @@
 //! that finds an opener takes its announcement back until there is none: a program that forks without a pause keeps no opener out. Both wait for
 //! 1 s at most: a signal handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's
 //! caller holds.
+//!
+//! A program may close descriptors that it did not open, as daemons do (`closefrom`), and a file of its own may take the number. So each place
+//! remembers the file, too: a number that means another one by now is left alone.
 
 use super::{mark, page};
+use rustix::fs::fstat;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The longest wait of an opener for a fork, and of a fork for an opener.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// Places for descriptors; -1 is a free one.
-pub(crate) type Places = [AtomicI32; 64];
+/// A place for a descriptor, and the file that it stands for.
+pub(crate) struct Place {
+    /// `FREE`, `TAKEN` while the file is stored, or the descriptor.
+    descriptor: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+const FREE: i32 = -1;
+const TAKEN: i32 = -2;
+
+pub(crate) type Places = [Place; 64];
 
 /// The locks of stores' folders, two for each that is locked at this moment. Where the places do not suffice, a child keeps the rest.
-static LOCKS: Places = [const { AtomicI32::new(-1) }; 64];
+static LOCKS: Places = [const { Place::new() }; 64];
 /// The names that guard node numbers (`guard`).
-pub(crate) static NAMES: Places = [const { AtomicI32::new(-1) }; 64];
+pub(crate) static NAMES: Places = [const { Place::new() }; 64];
 /// The names that watch for another issuer (`guard`).
-pub(crate) static WATCHES: Places = [const { AtomicI32::new(-1) }; 64];
+pub(crate) static WATCHES: Places = [const { Place::new() }; 64];
 
 static OPENING: AtomicU32 = AtomicU32::new(0);
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
+impl Place {
+    const fn new() -> Self {
+        Place { descriptor: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+    }
+
+    /// Registers a descriptor, if the place is free.
+    fn take(&self, file: BorrowedFd<'_>) -> bool {
+        let Some((device, inode)) = identity(file) else { return false };
+        if self.descriptor.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return false;
+        }
+        self.device.store(device, Ordering::Relaxed);
+        self.inode.store(inode, Ordering::Relaxed);
+        self.descriptor.store(file.as_raw_fd(), Ordering::Release);
+        true
+    }
+
+    /// Returns whether a descriptor still stands for the file that was registered.
+    fn is_of(&self, file: BorrowedFd<'_>) -> bool {
+        identity(file) == Some((self.device.load(Ordering::Relaxed), self.inode.load(Ordering::Relaxed)))
+    }
+}
+
+/// The file behind a descriptor. One system call, which a child may make.
+#[allow(clippy::unnecessary_cast, reason = "their types are each system's own")]
+fn identity(file: BorrowedFd<'_>) -> Option<(u64, u64)> {
+    fstat(file).ok().map(|stat| (stat.st_dev as u64, stat.st_ino as u64))
+}
+
 /// A descriptor that a forked child closes at once, as long as this stands.
-pub(crate) struct ClosedInChild(Option<&'static AtomicI32>);
+pub(crate) struct ClosedInChild(Option<&'static Place>);
 
 impl ClosedInChild {
     /// Registers a descriptor that stays open until this is dropped.
@@ -44,15 +87,20 @@ impl ClosedInChild {
     /// Registers a descriptor in one of these places; `None` where all are taken.
     pub(crate) fn among(places: &'static Places, file: BorrowedFd<'_>) -> Option<Self> {
         handle_forks();
-        let take = |place: &&AtomicI32| place.compare_exchange(-1, file.as_raw_fd(), Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        places.iter().find(take).map(|place| ClosedInChild(Some(place)))
+        places.iter().find(|place| place.take(file)).map(|place| ClosedInChild(Some(place)))
+    }
+
+    /// Returns whether the descriptor is still this process's to use: nobody else has closed it.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_intact(&self, file: BorrowedFd<'_>) -> bool {
+        self.0.is_some_and(|place| place.is_of(file))
     }
 }
 
 impl Drop for ClosedInChild {
     fn drop(&mut self) {
         if let Some(place) = self.0 {
-            place.store(-1, Ordering::Release);
+            place.descriptor.store(FREE, Ordering::Release);
         }
     }
 }
@@ -115,10 +163,14 @@ pub(super) fn in_child() {
     FORKING.store(0, Ordering::SeqCst);
     OPENING.store(0, Ordering::SeqCst);
     for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES) {
-        let file = place.swap(-1, Ordering::Relaxed);
-        if file >= 0 {
-            // SAFETY: the child's copy of a descriptor that its parent has open; the thread that would use it is not in the child.
-            unsafe { libc::close(file) };
+        let descriptor = place.descriptor.swap(FREE, Ordering::Relaxed);
+        if descriptor >= 0 {
+            // SAFETY: the child's copy of a descriptor that its parent has open; if the program closed it, a number that is asked about only.
+            let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
+            if place.is_of(file) {
+                // SAFETY: the file that was registered; the thread that would use it is not in the child.
+                unsafe { libc::close(descriptor) };
+            }
         }
     }
 }

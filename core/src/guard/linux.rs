@@ -4,7 +4,7 @@ use crate::fork::{ClosedInChild, NAMES, Places, WATCHES, with_no_fork};
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, SockFlag, SockType, UnixAddr, sockopt};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
@@ -56,6 +56,11 @@ fn listen(name: &str) -> io::Result<UnixListener> {
 }
 
 impl Name {
+    /// Returns whether this process still has the name: a program may have closed all descriptors.
+    pub(super) fn is_intact(&self) -> bool {
+        self.0.as_ref().is_some_and(|(registered, listener)| registered.is_intact(listener.as_fd()))
+    }
+
     /// Returns whether anybody has connected to a watch.
     pub(super) fn is_rung(&self) -> bool {
         let accept = self.listener().map(UnixListener::accept);
@@ -69,7 +74,15 @@ impl Name {
 
 impl Drop for Name {
     fn drop(&mut self) {
-        with_no_fork(|| drop(self.0.take()));
+        with_no_fork(|| {
+            let is_intact = self.is_intact();
+            if let Some((_, listener)) = self.0.take()
+                && !is_intact
+            {
+                // The number may be a file's of the program.
+                let _ = listener.into_raw_fd();
+            }
+        });
     }
 }
 

@@ -163,11 +163,7 @@ impl Guard {
         if let Stage::Begun(_, opens_in) = state.stage {
             return Ok(opens_in);
         }
-        let taken = match &state.stage {
-            Stage::Watching(Taken::Refused(why)) => Taken::Refused(why.clone()),
-            _ => system::take(&self.names.guard),
-        };
-        let (held, opens_in) = match taken {
+        let (held, opens_in) = match system::take(&self.names.guard) {
             Taken::InUse => return Err(*state.since.get_or_insert_with(Instant::now)),
             Taken::Refused(why) => {
                 self.tell_unguarded(&why);
@@ -186,7 +182,9 @@ impl Guard {
 
     /// Returns whether no other process has issued since this one opened. Notifies the process that watches, if that is another one.
     fn was_alone(&self, state: &State) -> bool {
-        if let Stage::Watching(Taken::Held(watch)) = &state.stage {
+        if let Stage::Watching(Taken::Held(watch)) = &state.stage
+            && watch.is_intact()
+        {
             return state.since.is_none() && !watch.is_rung();
         }
         if let Err(why) = system::ring(&self.names.watch) {

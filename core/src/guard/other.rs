@@ -22,6 +22,10 @@ pub(super) fn take_watch(name: &str) -> Taken {
 }
 
 impl Name {
+    pub(super) fn is_intact(&self) -> bool {
+        match *self {}
+    }
+
     pub(super) fn is_rung(&self) -> bool {
         match *self {}
     }
