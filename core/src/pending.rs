@@ -128,6 +128,7 @@ impl Calls {
         let mut done = Some(done);
         let look = move || {
             let looked = catch_unwind(AssertUnwindSafe(|| call(Wait::polled(max_wait, since, &polls))));
+            polls.end_poll();
             let result = looked.unwrap_or_else(|panic| Err(Error::from_panic(panic.as_ref())));
             let not_over = result.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock);
             if not_over && let Some(later) = polls.later() {

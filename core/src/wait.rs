@@ -50,11 +50,15 @@ pub(crate) struct Polls {
     pause: Cell<Duration>,
     /// The beginning of the present phase: a call may have several waits one after another.
     phase: Cell<Option<Instant>>,
-    /// A thing that the last poll has kept for the next one in the same phase.
-    kept: Cell<Option<Box<dyn Any + Send>>>,
+    /// A thing that the last poll has kept for this one ...
+    kept: Cell<Kept>,
+    /// ... and this one for the next. What this one had no use for ends with it.
+    next: Cell<Kept>,
     /// Has the call polled at once.
     waker: Waker,
 }
+
+type Kept = Option<Box<dyn Any + Send>>;
 
 /// A thread that waits.
 struct Parked(Thread);
@@ -127,19 +131,21 @@ impl<'a> Wait<'a> {
     pub(crate) fn end_phase(&self) -> Option<Instant> {
         let polls = self.polls?;
         polls.kept.take();
+        polls.next.take();
         polls.phase.take()
     }
 
     /// Keeps something for the next poll of a polled call.
     pub(crate) fn keep(&self, what: impl Any + Send) {
         if let Some(polls) = self.polls {
-            polls.kept.set(Some(Box::new(what)));
+            polls.next.set(Some(Box::new(what)));
         }
     }
 
-    /// Returns what an earlier poll has kept.
+    /// Returns what this poll or the last one has kept.
     pub(crate) fn kept<T: Any>(&self) -> Option<T> {
-        self.polls?.kept.take()?.downcast().ok().map(|kept| *kept)
+        let polls = self.polls?;
+        polls.next.take().or_else(|| polls.kept.take())?.downcast().ok().map(|kept| *kept)
     }
 
     /// The count of what is waited for, when the call began to; and whether that is now.
@@ -226,7 +232,19 @@ impl<'a> Wait<'a> {
 impl Polls {
     /// `waker` has the call polled at once.
     pub(crate) fn new(waker: Waker) -> Self {
-        Polls { later: Cell::default(), pause: Cell::new(FIRST), phase: Cell::default(), kept: Cell::default(), waker }
+        Polls {
+            later: Cell::default(),
+            pause: Cell::new(FIRST),
+            phase: Cell::default(),
+            kept: Cell::default(),
+            next: Cell::default(),
+            waker,
+        }
+    }
+
+    /// Ends a poll.
+    pub(crate) fn end_poll(&self) {
+        self.kept.set(self.next.take());
     }
 
     /// Returns when to poll the call again; `None` where it is over.

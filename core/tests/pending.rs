@@ -305,3 +305,48 @@ fn a_batch_in_pieces_has_no_number_that_is_none() {
     assert!(first.iter().all(|id| id.get() > 0));
     assert!(second.iter().all(|id| id.get() > 0), "{second:?}");
 }
+
+/// Each open takes up its own wait of the poll before, and not another one's.
+#[test]
+fn a_call_may_open_two_generators() {
+    let one = "standard store=memory namespace=pending.one";
+    let other = "layout='time:31@1s node:10 sequence:12 epoch:2025-01-01' store=memory namespace=pending.other";
+    let open = |line: &str, wait: Wait<'_>| Snowflake::open_spec(Spec::parse(line).unwrap(), wait);
+    let _open = open(one, LONG.into()).unwrap();
+    let (_call, both) = start(LONG, move |wait| Ok([open(one, wait)?, open(other, wait)?]));
+    let namespaces = told(&both).0.unwrap().map(|ids| ids.lease().unwrap().namespace);
+    assert_eq!(namespaces, ["pending.one", "pending.other"]);
+}
+
+/// They have seen that there is a lease, and nothing has to wait for them.
+#[test]
+fn calls_that_wait_for_a_tick_hold_up_no_release() {
+    let line = "layout='time:31@1s node:10 sequence:2 epoch:2025-01-01' store=memory namespace=pending.ticks exhausted=wait:60s";
+    let ids = Snowflake::open(line).unwrap();
+    ids.next_id().unwrap();
+    ids.renew().unwrap();
+    let next = |_| {
+        start(LONG, {
+            let ids = ids.clone();
+            move |wait| ids.try_next_id(wait)
+        })
+    };
+    let calls: Vec<_> = (0..80).map(next).collect();
+    assert!(calls.iter().any(|(_, call)| call.recv_timeout(Duration::from_millis(100)).is_ok()) || told(&calls[0].1).0.is_ok());
+    ids.try_renew(Duration::from_secs(1)).unwrap();
+    calls.iter().for_each(|(call, _)| call.cancel());
+}
+
+/// It is told to whom it happened, or who comes next; not after the store has leased a number.
+#[test]
+fn a_failure_is_not_told_after_a_success() {
+    let folder = Folder::new("told");
+    std::fs::write(&folder.0, "a file").unwrap();
+    let line = format!("standard store=file:{}/store", folder.0.display());
+    let open = |wait: Duration| Snowflake::open_spec(Spec::parse(&line).unwrap(), wait);
+    assert_eq!(open(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
+    std::thread::sleep(Duration::from_secs(4));
+    std::fs::remove_file(&folder.0).unwrap();
+    let ids = open(LONG).unwrap();
+    assert_eq!(open(Duration::ZERO).map(|ids| ids.lease().map(|lease| lease.node)).unwrap(), ids.lease().map(|lease| lease.node));
+}

@@ -148,7 +148,7 @@ MUTANTS = [
     (
         "two workers of a store, and a bound is moved on by whoever comes",
         [
-            ("match map.get(stores) {", "match map.get(stores).filter(|worker| worker.lock().lease_tasks.iter().count() != 1) {"),
+            ("match map.get(stores) {", "match map.get(stores).filter(|worker| worker.lock().lease_tasks.iter_mut().count() != 1) {"),
             (
                 "Some(self.get()).filter(|lease| lease.serial == owner.serial)",
                 "Some(self.get()).filter(|lease| lease.serial >= owner.serial)",

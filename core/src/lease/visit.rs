@@ -126,11 +126,10 @@ impl Drop for Visit {
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
         // One whose request was answered may have ended.
-        if let Some(lease_task) = state.lease_tasks.get(self.lease_task) {
-            lease_task.exit(request, now_ms);
+        if state.lease_tasks.get(self.lease_task).is_none_or(|lease_task| lease_task.exit(request, now_ms)) {
+            state.lease_tasks.call(self.lease_task, now_ms);
+            self.worker.stir(&mut state);
         }
-        state.lease_tasks.call(self.lease_task, now_ms);
-        self.worker.stir(&mut state);
     }
 }
 

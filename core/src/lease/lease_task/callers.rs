@@ -6,7 +6,6 @@ use crate::event;
 use crate::lease::contract::Contract;
 use crate::lease::shared::SharedGenerator;
 use crate::request::Requests;
-use std::mem::discriminant;
 use std::sync::Arc;
 
 /// The purpose of a call.
@@ -28,12 +27,16 @@ impl Wish {
         matches!(self, Wish::Open(_) | Wish::Room(_))
     }
 
-    /// Returns whether it is what an earlier poll of the same call wished for. Only who takes IDs of several generators has more than one wish of
-    /// a kind.
+    /// Returns whether it is what an earlier poll of the same call wished for: a call may open several generators, and use them.
     pub(in crate::lease) fn is(&self, other: &Wish) -> bool {
         match (self, other) {
-            (Wish::Room(one), Wish::Room(other)) => Arc::ptr_eq(one, other),
-            _ => discriminant(self) == discriminant(other),
+            (Wish::Open(one), Wish::Open(other)) => {
+                one.address == other.address && one.asks_for_same(other) && one.describe() == other.describe()
+            }
+            (Wish::Room(one), Wish::Room(other))
+            | (Wish::Renewal(one), Wish::Renewal(other))
+            | (Wish::Leave(Some(one)), Wish::Leave(Some(other))) => Arc::ptr_eq(one, other),
+            _ => false,
         }
     }
 }
@@ -109,10 +112,11 @@ impl LeaseTask {
         Some(answer)
     }
 
-    /// A call goes.
-    pub(in crate::lease) fn exit(&mut self, request: u64, now_ms: u64) {
+    /// A call goes. Returns whether the worker has to look: after the last one, or where a renewal waits until its callers have gone.
+    pub(in crate::lease) fn exit(&mut self, request: u64, now_ms: u64) -> bool {
         self.unclaimed_until = now_ms + KEPT_MS;
         self.requests.remove(request);
+        self.requests.is_empty() || self.renewed
     }
 
     /// Answers the calls that wait, as far as there is a reply.

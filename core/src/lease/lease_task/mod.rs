@@ -401,7 +401,7 @@ impl LeaseTask {
             (format!("node number {node} is leased{text}"), fields.collect())
         });
         self.stage = Stage::Serving { shared, owner, token: grant.token, spare };
-        (self.wanted, self.reason, self.noticed) = (false, None, false);
+        (self.wanted, self.untold, self.reason, self.noticed) = (false, None, None, false);
     }
 
     /// Why the last attempt failed, and where.
