@@ -218,8 +218,8 @@ impl Guard {
             "give".to_owned()
         };
         let why = format!(
-            "node number {node} is in use on this machine by {holder}: {remedy} each process its own number, or lease one with store=local; \
-             programs that never fill the same table may share it with shared=true"
+            "node number {node} is in use on this machine by {holder}, until that exits: {remedy} each process its own number, or lease one \
+             with store=local; programs that never fill the same table may share it with shared=true, and tests take detached=true"
         );
         state.holder = Some((at, holder));
         drop(state);
@@ -257,6 +257,10 @@ impl fmt::Display for Holder {
         match self.peer {
             Some((Some(pid), _)) if pid == std::process::id() => {
                 return write!(f, "another copy of frazil in this process ({pid})");
+            }
+            // The credentials are of whoever made the socket, which a child that the fork handlers do not know keeps.
+            Some((Some(pid), _)) if !self.is_another_users() && !std::path::Path::new(&format!("/proc/{pid}")).exists() => {
+                return write!(f, "a child of process {pid}, which has ended itself (`ss -xlp` shows it beside @{})", self.guard);
             }
             Some((Some(pid), _)) => write!(f, "process {pid}")?,
             Some((None, _)) => f.write_str("a process of another container")?,
