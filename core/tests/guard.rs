@@ -501,7 +501,7 @@ fn a_file_in_the_place_of_the_watch_is_not_closed() {
     assert_eq!(worker.ask("reuse watching file"), UNTOUCHED);
 }
 
-/// As above; the library must not accept on a listener of the program: it waits there for ever, or takes a client's connection.
+/// The library must not accept on a listener of the program: it would wait there for ever, or take a client's connection.
 #[test]
 fn a_listener_in_the_place_of_the_watch_is_not_accepted_on() {
     let mut worker = Worker::new("reuse-watch-listener");
