@@ -3,13 +3,12 @@
 //! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor: a child that kept one would keep the lock of a parent
 //! that was killed. A raw `clone` skips the handler that closes them.
 //!
-//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows, and so has one that is forked
-//! between the end of the registration and the closing. For a lock, which is held for a millisecond, that passes. A name is held until its
-//! process exits: [`with_no_fork`] opens and closes it while no fork is under way. Each side announces itself first and looks at the other then,
-//! both in the one order of `SeqCst`, so at least one of two that meet sees the other. The opener waits for the forks that it finds, and a fork
-//! that finds an opener takes its announcement back until there is none: a program that forks without a pause keeps no opener out. Both wait for
-//! 1 s at most: a signal handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's
-//! caller holds.
+//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows. For a lock, which is held
+//! for a millisecond, that passes. A name is held until its process exits: [`with_no_fork`] opens it while no fork is under way. Each side
+//! announces itself first and looks at the other then, both in the one order of `SeqCst`, so at least one of two that meet sees the other.
+//! The opener waits for the forks that it finds, and a fork that finds an opener takes its announcement back until there is none: a program
+//! that forks without a pause keeps no opener out. Both wait for 1 s at most: a signal handler may fork in the thread that opens, and
+//! another library's handler may wait for a lock that this thread's caller holds.
 //!
 //! A program may close descriptors that it did not open, as daemons do (`closefrom`), and a file of its own may take the number. So each place
 //! remembers the file, too: a number that means another one by now is left alone.
@@ -112,7 +111,7 @@ fn handle_forks() {
     page::wipe_after_fork();
 }
 
-/// Opens and registers a descriptor, or takes it out and closes it, between two forks.
+/// Opens and registers a descriptor between two forks.
 #[cfg(target_os = "linux")]
 pub(crate) fn with_no_fork<T>(open: impl FnOnce() -> T) -> T {
     handle_forks();

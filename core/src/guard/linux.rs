@@ -11,7 +11,11 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 /// A name that this process holds until this is dropped.
 ///
 /// A child that is forked while it is taken or dropped has no copy of the descriptor that it does not close.
-pub(super) struct Name(Option<(ClosedInChild, UnixListener)>);
+pub(super) struct Name {
+    /// `None` while it is dropped.
+    listener: Option<UnixListener>,
+    registered: ClosedInChild,
+}
 
 /// The outcome of an attempt to take a name.
 pub(super) enum Taken {
@@ -30,7 +34,7 @@ pub(super) fn take(name: &str) -> Taken {
 pub(super) fn take_watch(name: &str) -> Taken {
     match take_into(&WATCHES, name) {
         // It is asked whether anybody has connected.
-        Taken::Held(watch) => match watch.listener().map(|listener| listener.set_nonblocking(true)) {
+        Taken::Held(watch) => match watch.listener.as_ref().map(|listener| listener.set_nonblocking(true)) {
             Some(Err(why)) => Taken::Refused(why.to_string()),
             _ => Taken::Held(watch),
         },
@@ -42,7 +46,7 @@ pub(super) fn take_watch(name: &str) -> Taken {
 fn take_into(places: &'static Places, name: &str) -> Taken {
     with_no_fork(|| match listen(name) {
         Ok(listener) => match ClosedInChild::among(places, listener.as_fd()) {
-            Some(closed_in_child) => Taken::Held(Name(Some((closed_in_child, listener)))),
+            Some(registered) => Taken::Held(Name { listener: Some(listener), registered }),
             None => Taken::Refused(format!("this process has {} numbers already, the most that it guards", places.len())),
         },
         Err(why) if why.kind() == io::ErrorKind::AddrInUse => Taken::InUse,
@@ -58,31 +62,24 @@ fn listen(name: &str) -> io::Result<UnixListener> {
 impl Name {
     /// Returns whether this process still has the name: a program may have closed all descriptors.
     pub(super) fn is_intact(&self) -> bool {
-        self.0.as_ref().is_some_and(|(registered, listener)| registered.is_intact(listener.as_fd()))
+        self.listener.as_ref().is_some_and(|listener| self.registered.is_intact(listener.as_fd()))
     }
 
     /// Returns whether anybody has connected to a watch.
     pub(super) fn is_rung(&self) -> bool {
-        let accept = self.listener().map(UnixListener::accept);
+        let accept = self.listener.as_ref().map(UnixListener::accept);
         !matches!(accept, Some(Err(why)) if why.kind() == io::ErrorKind::WouldBlock)
-    }
-
-    fn listener(&self) -> Option<&UnixListener> {
-        self.0.as_ref().map(|(_, listener)| listener)
     }
 }
 
 impl Drop for Name {
     fn drop(&mut self) {
-        with_no_fork(|| {
-            let is_intact = self.is_intact();
-            if let Some((_, listener)) = self.0.take()
-                && !is_intact
-            {
-                // The number may be a file's of the program.
-                let _ = listener.into_raw_fd();
-            }
-        });
+        let is_intact = self.is_intact();
+        // Closed before its place is free: a child of a fork in between finds the place, and that its number means nothing.
+        match self.listener.take() {
+            Some(listener) if !is_intact => drop(listener.into_raw_fd()),
+            listener => drop(listener),
+        }
     }
 }
 
