@@ -53,9 +53,9 @@ def processor_us(server):
 class Crowd:
     """Processes that have started, until `stop`."""
 
-    def __init__(self, crowd, count, leases, spec, ids=1):
+    def __init__(self, crowd, count, leases, spec, ids=1, within=0):
         self.folder = tempfile.TemporaryDirectory()
-        words = [crowd, str(count), str(leases), str(ids), self.folder.name, spec]
+        words = [crowd, str(count), str(leases), str(ids), str(within), self.folder.name, spec]
         self.child = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.begun = time.monotonic()
         self.start = json.loads(self.child.stdout.readline())
@@ -250,8 +250,8 @@ def connections(store):
     return count
 
 
-def tier(crowd, count, seconds):
-    """One lease for each of so many processes; halfway one replica is killed and started again."""
+def tier(crowd, count, within, seconds):
+    """One lease for each of so many processes, which start within a time; later one replica is killed and started again."""
     with servers.start("postgresql") as store, servers.Frazil(store.url) as first:
         first.launch()
         first.wait()
@@ -266,7 +266,7 @@ def tier(crowd, count, seconds):
                     most[0] = max(most[0], connections(store))
 
             threading.Thread(target=watch, daemon=True).start()
-            running = Crowd(crowd, count, 1, spec, ids=2)
+            running = Crowd(crowd, count, 1, spec, ids=2, within=within)
             started = running.start
             time.sleep(seconds / 2)
             second.restart()
@@ -288,13 +288,14 @@ def main():
     parser.add_argument("which", nargs="?", help="the stores; or the processes of the tier, 3,000")
     parser.add_argument("--crowd", required=True, help="the program of the processes")
     parser.add_argument("--server", required=True, type=pathlib.Path, help="frazil-server, as it is released")
+    parser.add_argument("--within", type=int, default=60, help="in how many seconds the processes of the tier start; 0: at one instant")
     parser.add_argument("--rounds", type=int, default=4, help=f"how often {PROCESSES} processes start")
     parser.add_argument("--seconds", type=int, default=10, help="how long leases are renewed; those of the tier for 90 s")
     options = parser.parse_args()
     process.exit_on_signals()
     frazil.PROGRAM, servers.Frazil.program = options.server, str(options.server.resolve())
     if options.what == "tier":
-        return tier(options.crowd, int(options.which or 3_000), 90)
+        return tier(options.crowd, int(options.which or 3_000), options.within, 90)
     names = options.which.split(",") if options.which else [*servers.KINDS, "folder", "frazil"]
     measure(options.crowd, names, options.rounds, options.seconds)
 

@@ -1,8 +1,8 @@
 //! Processes that lease from one store: each starts, issues IDs and releases its numbers. Every ID is judged.
 //!
-//!     frazil-bench-crowd PROCESSES LEASES IDS FOLDER SPEC
+//!     frazil-bench-crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC
 //!
-//! Forks PROCESSES, which at once open LEASES generators each, and then issue IDS of each in a second. Prints a line of JSON once all
+//! Forks PROCESSES, which within SECONDS (0: at once) open LEASES generators each, and then issue IDS of each in a second. Prints a line of JSON once all
 //! have started, waits for a line on its input, lets them close, and prints another line. `bench/fleet/costs.py` runs it.
 
 use frazil::Snowflake;
@@ -23,11 +23,12 @@ struct End {
 
 fn main() {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
-    let [processes, leases, rate, folder, spec] = arguments.as_slice() else {
-        panic!("usage: frazil-bench-crowd PROCESSES LEASES IDS FOLDER SPEC");
+    let [processes, leases, rate, seconds, folder, spec] = arguments.as_slice() else {
+        panic!("usage: frazil-bench-crowd PROCESSES LEASES IDS SECONDS FOLDER SPEC");
     };
     let number = |text: &String| text.parse::<usize>().unwrap_or_else(|_| panic!("{text} is not a number"));
     let (processes, leases, rate, folder) = (number(processes), number(leases), number(rate), PathBuf::from(folder));
+    let apart = Duration::from_secs(number(seconds) as u64) / processes as u32;
     let ((mut gate, open), (told, mut tell), (stop, go_on)) = (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
     let mut children = Vec::new();
     for place in 0..processes {
@@ -38,6 +39,7 @@ fn main() {
             // SAFETY: the child's own copies, which it does not use again. A pipe ends when its last writer has closed it.
             unsafe { [libc::close(open.as_raw_fd()), libc::close(go_on.as_raw_fd())] };
             let _ = gate.read(&mut [0]);
+            std::thread::sleep(apart * place as u32);
             let status = run(spec, leases, rate, &mut tell, stop.as_raw_fd(), &folder.join(place.to_string()));
             // SAFETY: nothing of the child is to be dropped.
             unsafe { libc::_exit(status) };
