@@ -25,18 +25,19 @@
 //!   neither takes the lock of its parent's worker, which another thread may hold, nor leaves that list: nobody in the child reads it.
 
 use crate::error::Result;
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::task::Waker;
 
 /// The requests of a task, in the order in which they came. `W` says what is wished for.
 pub(crate) struct Requests<W> {
-    /// By their numbers: thousands may be answered at once, and go one by one.
-    list: BTreeMap<u64, Request<W>>,
+    /// By their numbers. Thousands that are answered at once go one by one, the first ones first.
+    list: VecDeque<Request<W>>,
     /// The number of the last one.
     last: u64,
 }
 
 struct Request<W> {
+    number: u64,
     wish: W,
     waker: Waker,
     /// `None` while it waits.
@@ -45,7 +46,7 @@ struct Request<W> {
 
 impl<W> Requests<W> {
     pub(crate) fn new() -> Self {
-        Requests { list: BTreeMap::new(), last: 0 }
+        Requests { list: VecDeque::new(), last: 0 }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,18 +56,18 @@ impl<W> Requests<W> {
     /// Adds a request; returns the number by which its caller finds it.
     pub(crate) fn add(&mut self, wish: W, waker: Waker) -> u64 {
         self.last += 1;
-        self.list.insert(self.last, Request { wish, waker, reply: None });
+        self.list.push_back(Request { number: self.last, wish, waker, reply: None });
         self.last
     }
 
     /// The wishes of those that were not answered with an error: they wait, or have not looked yet for what they waited for.
     pub(crate) fn hopeful(&self) -> impl Iterator<Item = &W> {
-        self.list.values().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
+        self.list.iter().filter(|request| !matches!(request.reply, Some(Err(_)))).map(|request| &request.wish)
     }
 
     /// Answers those that wait, as far as there is a reply, and wakes their callers.
     pub(crate) fn answer(&mut self, mut reply: impl FnMut(&W) -> Option<Result<()>>) {
-        for request in self.list.values_mut() {
+        for request in &mut self.list {
             if request.reply.is_none() {
                 request.reply = reply(&request.wish);
                 request.reply.iter().for_each(|_| request.waker.wake_by_ref());
@@ -76,14 +77,19 @@ impl<W> Requests<W> {
 
     /// Takes the reply to a request, if there is one, and ends the request.
     pub(crate) fn take(&mut self, number: u64) -> Option<Result<()>> {
-        let reply = self.list.get_mut(&number)?.reply.take()?;
-        self.list.remove(&number);
+        let at = self.at(number)?;
+        let reply = self.list[at].reply.take()?;
+        self.list.remove(at);
         Some(reply)
     }
 
     /// Removes the request of a caller that goes; nothing where it has gone already.
     pub(crate) fn remove(&mut self, number: u64) {
-        self.list.remove(&number);
+        self.at(number).and_then(|at| self.list.remove(at));
+    }
+
+    fn at(&self, number: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&number, |request| request.number).ok()
     }
 }
 
