@@ -24,14 +24,14 @@ const LONGEST: Duration = Duration::from_secs(1);
 
 /// A place for a descriptor, and the file that it stands for.
 pub(crate) struct Place {
-    /// `FREE`, `TAKEN` while the file is stored, or the descriptor.
-    descriptor: AtomicI32,
+    /// `FREE`, `TAKEN` while the file is stored, or the descriptor and 1.
+    held: AtomicI32,
     device: AtomicU64,
     inode: AtomicU64,
 }
 
-const FREE: i32 = -1;
-const TAKEN: i32 = -2;
+const FREE: i32 = 0;
+const TAKEN: i32 = -1;
 
 pub(crate) type Places = [Place; 64];
 
@@ -47,18 +47,18 @@ static FORKING: AtomicU32 = AtomicU32::new(0);
 
 impl Place {
     const fn new() -> Self {
-        Place { descriptor: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
+        Place { held: AtomicI32::new(FREE), device: AtomicU64::new(0), inode: AtomicU64::new(0) }
     }
 
     /// Registers a descriptor, if the place is free.
     fn take(&self, file: BorrowedFd<'_>) -> bool {
         let Some((device, inode)) = identity(file) else { return false };
-        if self.descriptor.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if self.held.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return false;
         }
         self.device.store(device, Ordering::Relaxed);
         self.inode.store(inode, Ordering::Relaxed);
-        self.descriptor.store(file.as_raw_fd(), Ordering::Release);
+        self.held.store(file.as_raw_fd() + 1, Ordering::Release);
         true
     }
 
@@ -99,7 +99,7 @@ impl ClosedInChild {
 impl Drop for ClosedInChild {
     fn drop(&mut self) {
         if let Some(place) = self.0 {
-            place.descriptor.store(FREE, Ordering::Release);
+            place.held.store(FREE, Ordering::Release);
         }
     }
 }
@@ -162,7 +162,7 @@ pub(super) fn in_child() {
     FORKING.store(0, Ordering::SeqCst);
     OPENING.store(0, Ordering::SeqCst);
     for place in LOCKS.iter().chain(&NAMES).chain(&WATCHES) {
-        let descriptor = place.descriptor.swap(FREE, Ordering::Relaxed);
+        let descriptor = place.held.swap(FREE, Ordering::Relaxed) - 1;
         if descriptor >= 0 {
             // SAFETY: the child's copy of a descriptor that its parent has open; if the program closed it, a number that is asked about only.
             let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
