@@ -35,15 +35,20 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 static WIPED: AtomicBool = AtomicBool::new(false);
 
 /// Returns the mark of this process, and makes its page at the first call.
+#[inline]
 pub(crate) fn mark() -> Mark {
-    marked().unwrap_or_else(|| {
-        let page = page::wiped_on_fork();
-        // Of two threads that are here at once, one leaves its page unused.
-        if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-            page::wipe_after_fork();
-        }
-        marked().expect("it was just set")
-    })
+    marked().unwrap_or_else(make)
+}
+
+#[cold]
+#[inline(never)]
+fn make() -> Mark {
+    let page = page::wiped_on_fork();
+    // Of two threads that are here at once, one leaves its page unused.
+    if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        page::wipe_after_fork();
+    }
+    marked().expect("it was just set")
 }
 
 /// Returns the mark, if its page is made.
