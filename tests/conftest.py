@@ -17,8 +17,9 @@ class Apart(subprocess.Popen):
 
     def __init__(self, *args, env=None, **options):
         env = dict(os.environ if env is None else env)
-        if env.get(SCOPE, os.environ[SCOPE]) == f"pytest-{os.getpid()}":
-            env[SCOPE] = f"pytest-{os.getpid()}-{next(COUNT)}"
+        mine = f"pytest-{os.getpid()}"
+        if env.get(SCOPE, mine) == mine:
+            env[SCOPE] = f"{mine}-{next(COUNT)}"
         super().__init__(*args, env=env, **options)
 
 
