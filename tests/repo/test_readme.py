@@ -32,7 +32,8 @@ def blocks(language):
 
 @pytest.fixture(autouse=True)
 def stores(tmp_path, monkeypatch):
-    """The stores that the examples name: `local`, and those whose URLs are in the environment."""
+    """The stores that the examples name: `local`, and those whose URLs are in the environment. What an example sets ends with it."""
+    monkeypatch.setenv("FRAZIL_GUARD_SCOPE", os.environ["FRAZIL_GUARD_SCOPE"])
     monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "local"))
     for name in ("DATABASE_URL", "STORE_1", "STORE_2"):
         monkeypatch.setenv(name, f"file:{tmp_path}/{name}")
