@@ -125,8 +125,8 @@ impl Drop for Visit {
         let Some(request) = self.request.filter(|_| !self.workers.are_a_parents()) else { return };
         let mut state = self.worker.lock();
         let now_ms = self.workers.process.environment.mono_ms();
-        // One whose request was answered may have ended.
-        if state.lease_tasks.get(self.lease_task).is_none_or(|lease_task| lease_task.exit(request, now_ms)) {
+        // One whose request was answered may have ended, and needs nothing.
+        if state.lease_tasks.get(self.lease_task).is_some_and(|lease_task| lease_task.exit(request, now_ms)) {
             state.lease_tasks.call(self.lease_task, now_ms);
             self.worker.stir(&mut state);
         }
