@@ -88,7 +88,8 @@ grep -q 'data race.*cases_races.c' "$out/raced"
 
 echo "== cases_unload_c"
 "$out/cases_unload_c" "$lib/libfrazil.so"
-# The long ones first, three at a time, because they often wait; what each says in one piece.
+# The long ones first, three at a time, because they often wait; what each says in one piece. Two runs of one suite use the same numbers, so each
+# run has a scope of its own.
 # Rust's Arcs point into their blocks, which is all that "possibly lost" means here.
 suites="cases_leases_c cases_cpp cases_numbers_c cases_numbers_cpp cases_waits_c cases_c cases_errors_c cases_interop_c cases_cancel_c
     cases_waits_cpp cases_values_c++20 cases_results"
@@ -102,7 +103,7 @@ xargs -P 3 -L 1 sh -c '
     suite=$1 status=0
     shift
     said=$0/$suite.${1:-plain}
-    "$@" "$0/$suite" > "$said" 2>&1 || status=1
+    FRAZIL_GUARD_SCOPE=$FRAZIL_GUARD_SCOPE/$said "$@" "$0/$suite" > "$said" 2>&1 || status=1
     printf "== %s%s\n%s\n" "$suite" "${1:+ under $1}" "$(cat "$said")"
     exit $status
 ' "$out" < "$out/list"
