@@ -241,19 +241,19 @@ mod loom_tests {
     fn request(task: &Task) -> impl FnMut(Wait<'_>) -> Result<u32> + Send + use<> {
         let task = Arc::clone(task);
         move |wait| {
-            let (requests, won) = &mut *task.lock().unwrap();
+            let (requests, won) = &mut *task.lock().expect("no panic");
             if let Some(request) = wait.kept() {
                 requests.remove(request);
             }
             won.take().map(Ok).unwrap_or_else(|| {
                 wait.keep(requests.add((), wait.waker()));
-                Err(wait.park(FOR_EVER).unwrap_err())
+                Err(wait.park(FOR_EVER).expect_err("a call waits"))
             })
         }
     }
 
     fn answer(task: &Task) {
-        let (requests, won) = &mut *task.lock().unwrap();
+        let (requests, won) = &mut *task.lock().expect("no panic");
         *won = Some(7);
         requests.answer(|()| Some(Ok(())));
     }

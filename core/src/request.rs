@@ -167,7 +167,7 @@ mod loom_tests {
 
     impl Wake for Unpark {
         fn wake(self: std::sync::Arc<Self>) {
-            *self.0.woken.lock().unwrap() = true;
+            *self.0.woken.lock().expect("no panic") = true;
             self.0.work.notify_one();
         }
     }
@@ -178,9 +178,9 @@ mod loom_tests {
         }
 
         fn park(&self) {
-            let mut woken = self.woken.lock().unwrap();
+            let mut woken = self.woken.lock().expect("no panic");
             while !*woken {
-                woken = self.work.wait(woken).unwrap();
+                woken = self.work.wait(woken).expect("no panic");
             }
             *woken = false;
         }
@@ -190,7 +190,7 @@ mod loom_tests {
     fn worker(task: &Arc<Mutex<Task>>) -> thread::JoinHandle<()> {
         let task = Arc::clone(task);
         thread::spawn(move || {
-            let mut task = task.lock().unwrap();
+            let mut task = task.lock().expect("no panic");
             task.won = Some(7);
             task.requests.answer(|()| Some(Ok(())));
         })
@@ -199,7 +199,7 @@ mod loom_tests {
     /// A call: it looks, asks, and waits until it is answered.
     fn call(task: &Mutex<Task>) -> u32 {
         let parked = Arc::new(Parked::default());
-        let mut locked = task.lock().unwrap();
+        let mut locked = task.lock().expect("no panic");
         if let Some(won) = locked.won.take() {
             return won;
         }
@@ -207,7 +207,7 @@ mod loom_tests {
         drop(locked);
         loop {
             parked.park();
-            let mut locked = task.lock().unwrap();
+            let mut locked = task.lock().expect("no panic");
             if locked.requests.take(request).is_some() {
                 return locked.won.take().expect("nobody else takes it");
             }
@@ -221,7 +221,7 @@ mod loom_tests {
             let worker = worker(&task);
             assert_eq!(call(&task), 7);
             worker.join().unwrap();
-            assert!(task.lock().unwrap().requests.is_empty());
+            assert!(task.lock().expect("no panic").requests.is_empty());
         });
     }
 
@@ -229,17 +229,17 @@ mod loom_tests {
     fn loom_what_comes_after_a_limit_has_ended_is_the_next_callers() {
         loom::model(|| {
             let task = task();
-            let request = task.lock().unwrap().requests.add((), Waker::noop().clone());
+            let request = task.lock().expect("no panic").requests.add((), Waker::noop().clone());
             let worker = worker(&task);
             // The limit of the first one ends: it looks once more, and goes.
-            let mut locked = task.lock().unwrap();
+            let mut locked = task.lock().expect("no panic");
             let first = locked.requests.take(request).and_then(|_| locked.won.take());
             locked.requests.remove(request);
             drop(locked);
             let second = first.is_none().then(|| call(&task));
             worker.join().unwrap();
             assert_eq!(first.xor(second), Some(7));
-            let task = task.lock().unwrap();
+            let task = task.lock().expect("no panic");
             assert!(task.requests.is_empty() && task.won.is_none());
         });
     }
