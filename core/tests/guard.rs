@@ -11,6 +11,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -119,7 +120,7 @@ fn worker() {
                 println!("> closed");
             }
             "fork" => println!("> {}", fork()),
-            "forks" => fork_while_opening(),
+            "forks" => fork_while_names_change(),
             "exec" => panic!("{}", Command::new("sh").args(["-c", "echo '> gone'; sleep 30"]).exec()),
             "thread" => {
                 // A program that takes a second to stop.
@@ -173,24 +174,33 @@ fn fork() -> i32 {
     pid
 }
 
-/// Forks again and again while other threads take names.
-fn fork_while_opening() {
-    let open = |first: u64| {
-        move || {
-            for node in (first..60).step_by(3) {
-                let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
-                ids.next_id().unwrap();
+/// Forks again and again while other threads take names, and drop the watches and probes that they need no longer.
+fn fork_while_names_change() {
+    // Linux copies the descriptors first, and then the memory: the more there is of it, the longer a fork is between the two.
+    let memory = std::hint::black_box(vec![1_u8; 64 << 20]);
+    let forks = AtomicUsize::new(0);
+    let open = &|first: u64| {
+        for node in (first..60).step_by(3) {
+            let before = forks.load(Ordering::Relaxed);
+            let ids = Snowflake::open(&format!("standard node={node}")).unwrap();
+            ids.next_id().unwrap();
+            // However the system schedules the threads, there is a fork for each name.
+            while forks.load(Ordering::Relaxed) == before {
+                std::thread::yield_now();
             }
         }
     };
     // The fork handlers are registered with the first call: a fork that has begun before is not noticed.
     drop(Snowflake::open("standard node=60 detached=true"));
-    let opens = [0, 1, 2].map(|first| std::thread::spawn(open(first)));
     let mut children = Vec::new();
-    while opens.iter().any(|thread| !thread.is_finished()) {
-        children.push(fork().to_string());
-    }
-    opens.into_iter().for_each(|thread| thread.join().unwrap());
+    std::thread::scope(|scope| {
+        let opens = [0, 1, 2].map(|first| scope.spawn(move || open(first)));
+        while opens.iter().any(|thread| !thread.is_finished()) {
+            children.push(fork().to_string());
+            forks.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    drop(memory);
     println!("> {}", children.join(" "));
 }
 
@@ -315,7 +325,7 @@ fn the_name_ends_with_its_process_however_it_ends() {
 }
 
 #[test]
-fn a_child_that_is_forked_while_a_name_is_taken_keeps_none() {
+fn a_child_that_is_forked_while_names_change_keeps_none() {
     let mut parents: Vec<_> = (0..4).map(|run| Worker::new(&format!("forks-{run}"))).collect();
     for parent in &mut parents {
         parent.order("forks");
@@ -335,7 +345,8 @@ fn a_child_that_is_forked_while_a_name_is_taken_keeps_none() {
             // SAFETY: a plain system call.
             assert_eq!(unsafe { libc::kill(*child as i32, libc::SIGKILL) }, 0, "the child was still there");
         }
-        assert!(children.len() > 20 && kept.is_empty(), "{} children keep {kept:?}", children.len());
+        assert!(children.len() >= 20, "{} children", children.len());
+        assert!(kept.is_empty(), "{} children keep {kept:?}", children.len());
         assert_eq!(names(parent.pid()).len(), 60);
     }
 }

@@ -3,12 +3,13 @@
 //! A lock by `flock(2)` and the name of a socket belong to all copies of a descriptor: a child that kept one would keep the lock of a parent
 //! that was killed. A raw `clone` skips the handler that closes them.
 //!
-//! A child that is forked between a descriptor's opening and its registration has a copy that no handler knows. For a lock, which is held
-//! for a millisecond, that passes. A name is held until its process exits: [`with_no_fork`] opens it while no fork is under way. Each side
-//! announces itself first and looks at the other then, both in the one order of `SeqCst`, so at least one of two that meet sees the other.
-//! The opener waits for the forks that it finds, and a fork that finds an opener takes its announcement back until there is none: a program
-//! that forks without a pause keeps no opener out. Both wait for 1 s at most: a signal handler may fork in the thread that opens, and
-//! another library's handler may wait for a lock that this thread's caller holds.
+//! Two children have a copy that no handler knows: one that is forked between a descriptor's opening and its registration, and one that is
+//! forked while a descriptor closes, because a fork copies the descriptors first, and then the memory, in which the place is free by then. For
+//! a lock, which is held for a millisecond and unlocked in all copies, that passes. A name is held until its process exits: [`with_no_fork`]
+//! opens and closes it while no fork is under way. Each side announces itself first and looks at the other then, both in the one order of
+//! `SeqCst`, so at least one of two that meet sees the other. The opener waits for the forks that it finds, and a fork that finds an opener takes
+//! its announcement back until there is none: a program that forks without a pause keeps no opener out. Both wait for 1 s at most: a signal
+//! handler may fork in the thread that opens, and another library's handler may wait for a lock that this thread's caller holds.
 //!
 //! A program may close descriptors that it did not open, as daemons do (`closefrom`), and a file of its own may take the number. So each place
 //! remembers the file, too: a number that means another one by now is left alone.
@@ -111,14 +112,14 @@ fn handle_forks() {
     page::wipe_after_fork();
 }
 
-/// Opens and registers a descriptor between two forks.
+/// Opens and registers a descriptor, or closes one, between two forks.
 #[cfg(target_os = "linux")]
-pub(crate) fn with_no_fork<T>(open: impl FnOnce() -> T) -> T {
+pub(crate) fn with_no_fork<T>(change: impl FnOnce() -> T) -> T {
     handle_forks();
     OPENING.fetch_add(1, Ordering::SeqCst);
     let _opening = Opening;
     wait_while_any(&FORKING, Instant::now());
-    open()
+    change()
 }
 
 /// Waits until a count is 0, or for too long.

@@ -74,12 +74,12 @@ impl Name {
 
 impl Drop for Name {
     fn drop(&mut self) {
-        let is_intact = self.is_intact();
-        // Closed before its place is free: a child of a fork in between finds the place, and that its number means nothing.
-        match self.listener.take() {
-            Some(listener) if !is_intact => drop(listener.into_raw_fd()),
+        let listener = self.listener.take();
+        // A fork copies the descriptors before the memory: a child would have the descriptor, and find its place free.
+        with_no_fork(|| match listener {
+            Some(listener) if !self.registered.is_intact(listener.as_fd()) => drop(listener.into_raw_fd()),
             listener => drop(listener),
-        }
+        });
     }
 }
 
