@@ -113,6 +113,8 @@ enum {
     FRAZIL_FORKED = 305,
     /* The node number is open in this process with other policies. */
     FRAZIL_CONFLICT = 306,
+    /* The process was copied while it ran, and another copy may issue the same. */
+    FRAZIL_COPIED = 307,
     /* The store does not answer. */
     FRAZIL_STORE_UNREACHABLE = 401,
     /* The store refuses the credentials. */
@@ -855,6 +857,17 @@ frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids,
  */
 FRAZIL_NODISCARD
 frazil_status frazil_close_all(int64_t max_wait_ms);
+
+/**
+ * Tells frazil that this process was restored from a snapshot, or copied with its machine: for a runtime's hook. Any thread may call it.
+ *
+ * From here on the process issues nothing that another copy may issue too: leased node numbers, prefetched numbers and random bits are
+ * dropped, and the next call leases anew. Generators whose numbers are given without a store, or come from `local`, `file:` or `memory`,
+ * fail with FRAZIL_COPIED. What the program was handed before is in all copies. Not needed where the machine has a VMClock device, or where
+ * the variable FRAZIL_GENERATION names a file.
+ */
+FRAZIL_NODISCARD
+frazil_status frazil_restored(void);
 
 /**
  * The next ID. Waits as the policies say; takes no lock and allocates nothing.

@@ -84,6 +84,7 @@ enum class errc : std::int32_t {
     lease_exhausted = FRAZIL_LEASE_EXHAUSTED,
     forked = FRAZIL_FORKED,
     conflict = FRAZIL_CONFLICT,
+    copied = FRAZIL_COPIED,
     store_unreachable = FRAZIL_STORE_UNREACHABLE,
     store_auth = FRAZIL_STORE_AUTH,
     store_readonly = FRAZIL_STORE_READONLY,
@@ -574,6 +575,9 @@ struct lease {
 /// SIGTERM; from a thread, not from within a signal handler. It waits for what was closed or destroyed before, too. Errors: would_block where
 /// a store has not been told in time.
 inline outcome<void> close_all(wait_arg max_wait) { return detail::done(frazil_close_all(max_wait.ms())); }
+
+/// Tells frazil that this process was restored from a snapshot, or copied with its machine: frazil_restored().
+inline outcome<void> restored() { return detail::done(frazil_restored()); }
 
 /// Calls a function with the counts of every open generator and segment of this process: frazil_each_stats(). The texts are valid during the
 /// call. An exception ends the calls and is thrown again after the last frame of the library.

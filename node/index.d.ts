@@ -43,6 +43,7 @@ export type ErrorCode =
   | 'LEASE_EXHAUSTED'
   | 'FORKED'
   | 'CONFLICT'
+  | 'COPIED'
   | 'STORE_UNREACHABLE'
   | 'STORE_AUTH'
   | 'STORE_READONLY'
@@ -820,6 +821,16 @@ export function minObjectId(time: Instant): string
  * @throws {FrazilError} `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for an instant before 1970-01-01 or after 2106-02-07T06:28:15Z.
  */
 export function maxObjectId(time: Instant): string
+
+/**
+ * Tells frazil that this process was restored from a snapshot, or copied with its machine: for a runtime's hook.
+ *
+ * From here on it issues nothing that another copy may issue too: leased node numbers, prefetched numbers and random bits are dropped, and the
+ * next call leases anew. Generators whose numbers are given without a store, or come from `local`, `file:` or `memory`, throw `COPIED`. What the
+ * program was handed before is in all copies. Holds for all threads. Not needed where the machine has a VMClock device, or where
+ * `FRAZIL_GENERATION` names a file.
+ */
+export function restored(): void
 
 /** A new version 4 UUID: 122 random bits from the operating system. */
 export function uuid4(): string

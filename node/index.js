@@ -764,6 +764,10 @@ function objectId() {
   }
 }
 
+function restored() {
+  native.restored()
+}
+
 function uuid4() {
   try {
     return make.uuid4()
@@ -800,5 +804,5 @@ const version = native.version()
 
 module.exports = {
   Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
-  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
+  maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, restored, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 }

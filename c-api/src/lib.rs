@@ -45,4 +45,4 @@ pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
 pub use stats::{frazil_each_stats, frazil_numbers_stats, frazil_snowflake_stats, frazil_stats, frazil_stats_visitor};
 pub use stats::{frazil_metric, frazil_metric_at, frazil_metric_count};
 pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};
-pub use wait::frazil_close_all;
+pub use wait::{frazil_close_all, frazil_restored};

@@ -1,4 +1,4 @@
-//! The end of a program.
+//! The end of a program, and its restoration.
 #![allow(non_camel_case_types)]
 
 use crate::convert::max_wait;
@@ -14,4 +14,18 @@ use crate::error::{frazil_status, guard};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn frazil_close_all(max_wait_ms: i64) -> frazil_status {
     guard(|| frazil_core::close_all(max_wait(max_wait_ms)?))
+}
+
+/// Tells frazil that this process was restored from a snapshot, or copied with its machine: for a runtime's hook. Any thread may call it.
+///
+/// From here on the process issues nothing that another copy may issue too: leased node numbers, prefetched numbers and random bits are
+/// dropped, and the next call leases anew. Generators whose numbers are given without a store, or come from `local`, `file:` or `memory`,
+/// fail with FRAZIL_COPIED. What the program was handed before is in all copies. Not needed where the machine has a VMClock device, or where
+/// the variable FRAZIL_GENERATION names a file.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn frazil_restored() -> frazil_status {
+    guard(|| {
+        frazil_core::restored();
+        Ok(())
+    })
 }

@@ -6,7 +6,9 @@ use super::screen::{Outcome, Screen, Tone, plain, wrapped};
 use super::status::{DONE, FAILED};
 use frazil::admin::lease::{Contract, Overlap};
 use frazil::admin::store::Address;
-use frazil::admin::{Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, LayoutBits, Source, find_guard, plan, show_span, system_ms, value};
+use frazil::admin::{
+    Copies, Counter, DEFAULT_NAMESPACE, Found, HAS_ALL_STORES, LayoutBits, Source, find_guard, plan, show_span, system_ms, value,
+};
 use frazil::{Error, ErrorKind, Layout, Spec, show_instant};
 use serde_json::{Value, json};
 use std::env;
@@ -174,6 +176,21 @@ fn spec(spec: &Spec, findings: &mut Findings) {
     }
 }
 
+/// Copies of this machine that are made while it runs.
+fn copies(findings: &mut Findings) {
+    match Copies::find() {
+        Copies::Noticed(by) => findings.good("copies", format!("a copy of this running machine is noticed, by {by}")),
+        Copies::Unnoticed(why) => {
+            findings.good("copies", format!("{why}: if this machine is copied while it runs, call frazil's restored() in each copy"));
+        }
+        Copies::Unreadable(why) => findings.warn(
+            "copies",
+            format!("a copy of this running machine would not be noticed: {why}"),
+            "let the program read it; for the device by a udev rule: KERNEL==\"vmclock0\", MODE=\"0444\"",
+        ),
+    }
+}
+
 /// A second process of this machine with a number that is given.
 fn guard(found: Option<Found>, findings: &mut Findings) {
     let mend = "give each process its own number, or lease one with store=local";
@@ -337,6 +354,7 @@ pub(super) fn print(words: &[String], as_json: bool, screen: &mut Screen<'_>) ->
     let mut findings = Findings::default();
     version(&mut findings);
     clock(&mut findings);
+    copies(&mut findings);
     if !words.is_empty() || env::var_os("FRAZIL").is_some() {
         let line = (!words.is_empty()).then(|| words.join(" "));
         match Spec::from_parts(line.as_deref(), &[]) {

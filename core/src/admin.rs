@@ -25,6 +25,7 @@ use crate::spec::Spec;
 
 pub use crate::clock::{Counter, system_ms};
 pub use crate::error::shown;
+pub use crate::fork::Copies;
 pub use crate::guard::Found;
 pub use crate::layout::{ID_BITS, Shape};
 pub use crate::policy::{Policies, Reaction, Start};

@@ -77,6 +77,7 @@ error_table! {
     LeaseExhausted = 304 "LEASE_EXHAUSTED" "The lease's bound is reached and the store could not extend it."
     Forked = 305 "FORKED" "The process forked, and the parent owns this generator's node number."
     Conflict = 306 "CONFLICT" "The node number is open in this process with other policies."
+    Copied = 307 "COPIED" "The process was copied while it ran, and another copy may issue the same."
     StoreUnreachable = 401 "STORE_UNREACHABLE" "The store does not answer."
     StoreAuth = 402 "STORE_AUTH" "The store refuses the credentials."
     StoreReadonly = 403 "STORE_READONLY" "The store does not take writes."

@@ -181,7 +181,7 @@ pub fn end_events_of(owner: usize, max_wait: Duration) -> Result<()> {
 #[doc(hidden)]
 pub fn hold_events() -> bool {
     let Ok(outbox) = outbox() else { return false };
-    let process = fork::mark().current();
+    let process = fork::mark().process();
     let held = count_in(process, HOLDS.get());
     HOLDS.set((held + 1, process));
     let mut list = outbox.lock();
@@ -201,7 +201,7 @@ pub fn wait_for_events(max_wait: Duration) -> Result<()> {
 /// Tells of events again, in the process and on the thread that has held them back; a forked child has held none.
 #[doc(hidden)]
 pub fn resume_events() {
-    let process = fork::mark().current();
+    let process = fork::mark().process();
     let held = count_in(process, HOLDS.get());
     let Ok(outbox) = outbox() else { return };
     HOLDS.set((held.saturating_sub(1), process));
@@ -310,7 +310,7 @@ impl Outbox {
     }
 
     fn wait_until_told(&self, max_wait: Duration) -> Result<()> {
-        let (since, own, mut list) = (Instant::now(), own(fork::mark().current()), self.lock());
+        let (since, own, mut list) = (Instant::now(), own(fork::mark().process()), self.lock());
         while list.telling > own {
             let left = max_wait.saturating_sub(since.elapsed());
             if left.is_zero() {
@@ -334,13 +334,13 @@ fn count_in(process: u64, (count, of): (usize, u64)) -> usize {
 
 impl Telling {
     fn new(outbox: &'static Outbox, list: &mut List) -> Self {
-        let process = fork::mark().current();
+        let process = fork::mark().process();
         list.telling += 1;
         Telling { outbox, process, before: TELLS.replace((own(process) + 1, process)) }
     }
 
     fn is_of_this_process(&self) -> bool {
-        fork::mark().is(self.process)
+        fork::mark().process() == self.process
     }
 }
 

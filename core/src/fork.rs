@@ -1,38 +1,58 @@
-//! Did this process fork? A forked child must not mint with what its parent still uses.
+//! The identity of this process: a forked child, or a copy of the machine, must not mint with what its original still uses.
 //!
-//! The answer is a number that lives in a page of its own, which the kernel wipes in a child
-//! (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero therefore means that this process
-//! has no number yet: it takes one that no ancestor had. Where the page cannot be had,
-//! `pthread_atfork` wipes the number, and [`recheck`](Mark::recheck), in the slow path, compares the process ID in it:
-//! there a raw `clone` that skips libc's handlers is seen only at the next tick. One atomic holds both, so a thread of a
-//! child wipes only its parent's number, and never one that another thread has just taken.
+//! A process has a *number* that none of its ancestors had. Whatever it makes carries the number, and is its own as long as the number is:
+//! leases, prefetched ranges, workers. The number stands in a page of its own (`page.rs`), and changes in three cases:
+//!
+//! - **A fork.** The kernel wipes the page in a child (`MADV_WIPEONFORK`, Linux 4.14), also after a raw `clone`. A zero means that this process
+//!   has no number yet: it takes one. Where the page cannot be had, `pthread_atfork` wipes the number, and [`recheck`](Mark::recheck), in the slow
+//!   path, compares the process ID in it: there a raw `clone` that skips libc's handlers is seen only at the next tick.
+//! - **A copy** of the machine, which a hypervisor makes while it runs. Its generation counter (`generation.rs`) differs from the one that the
+//!   number was taken for, so the process takes another number. All threads of a copy live on, and find out one by one.
+//! - **A call of [`restored`]**, by a runtime that knows.
+//!
+//! **When the number is compared.** A copy may be made between any two instructions, so a number that was compared before a stamp was claimed says
+//! nothing: both copies would claim the same. It is compared *after* the claim, and before the stamp is handed out. What was handed out before the
+//! copy was made is in both, and nothing here can help that.
+//!
+//! **Why the old number is never valid again.** [`Mark::is`] reads the generation before the number, and [`Mark::follow`] writes them in the
+//! opposite order: the number first, and then the generation for which it stands. Whoever sees that the generation is the known one sees the number
+//! that was taken for it. `follow` holds a lock meanwhile, which is in the wiped page too, so no child inherits it.
 //!
 //! The handler also closes the descriptors whose locks must end with their owner: see [`ClosedInChild`].
 
 #[cfg(unix)]
 mod descriptors;
+mod generation;
+mod page;
 mod per_process;
+mod written;
 
 #[cfg(unix)]
 pub(crate) use descriptors::ClosedInChild;
 #[cfg(target_os = "linux")]
 pub(crate) use descriptors::{NAMES, Places, WATCHES, with_no_fork};
-pub(crate) use per_process::PerProcess;
+#[cfg(feature = "admin")]
+pub use generation::Copies;
+pub(crate) use per_process::{PerCopy, PerProcess};
+pub use written::Written;
 
-use crate::sync::StaticU64;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::yield_now;
+use page::Page;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// A handle on the number of this process among its ancestors, its *fork generation*; [`Mark::current`] reads it. Its low 32 bits are the
-/// process ID.
+/// A handle on the number of this process; [`Mark::current`] reads it. The low 32 bits are the process ID, and those above ascend with each number
+/// that is taken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Mark(&'static StaticU64);
+pub(crate) struct Mark(&'static Page);
 
 /// Not a `OnceLock`: a fork while another thread fills one would leave the child to wait for ever.
-static MARK: AtomicPtr<StaticU64> = AtomicPtr::new(std::ptr::null_mut());
-/// The upper half of the next number. A child has a copy, and counts on from it: so its number differs from every ancestor's.
+static MARK: AtomicPtr<Page> = AtomicPtr::new(std::ptr::null_mut());
+/// The upper half of the next number. A child, or a copy, has it too, and counts on from it: so its number differs from every ancestor's.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// True if the kernel wipes the page; otherwise process IDs are compared.
-static WIPED: AtomicBool = AtomicBool::new(false);
+
+/// A generation that no machine has, nor any file.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Returns the mark of this process, and makes its page at the first call.
 #[inline]
@@ -43,42 +63,131 @@ pub(crate) fn mark() -> Mark {
 #[cold]
 #[inline(never)]
 fn make() -> Mark {
-    let page = page::wiped_on_fork();
+    let page = page::make();
     // Of two threads that are here at once, one leaves its page unused.
     if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        page::wipe_after_fork();
+        page::handle_forks();
     }
     marked().expect("it was just set")
 }
 
 /// Returns the mark, if its page is made.
 fn marked() -> Option<Mark> {
-    // SAFETY: null, or what `wiped_on_fork` returned, which is valid for ever.
+    // SAFETY: null, or what `page::make` returned, which is valid for ever.
     unsafe { MARK.load(Ordering::Acquire).as_ref() }.map(Mark)
 }
 
 impl Mark {
-    /// Returns whether the process is still the one that had this number. One load: for the hot path.
-    #[inline]
+    /// Returns whether the process is surely still the one that had this number: for the hot path, after a claim. Where it says no, the slow path
+    /// asks [`is_still`](Mark::is_still).
+    #[inline(always)]
     pub(crate) fn is(self, number: u64) -> bool {
-        self.0.load(Ordering::Relaxed) == number
+        self.0.is_followed() && self.0.number.load(Ordering::Relaxed) == number
     }
 
-    /// Returns whether the process is still the one that had this number, also where the page is not wiped: for the slow path.
+    /// As [`is`](Mark::is), for a caller that knows the number's [generation](Mark::generation_of): it loads one word less.
+    #[inline(always)]
+    pub(crate) fn is_of(self, number: &u64, generation: &u64) -> bool {
+        self.0.generation.load(Ordering::Relaxed) == *generation && self.0.number.load(Ordering::Relaxed) == *number
+    }
+
+    /// The generation for which a number was taken, if it is still the present number.
+    pub(crate) fn generation_of(self, number: u64) -> u64 {
+        let known = self.0.known.load(Ordering::Acquire);
+        // Read in this order, as they are written in the other one: a later generation comes with a later number.
+        if self.0.number.load(Ordering::Acquire) == number { known } else { UNKNOWN }
+    }
+
+    /// Returns whether the process is still the one that had this number, also where the page is not wiped, or a file is to be read.
+    #[inline]
     pub(crate) fn is_still(self, number: u64) -> bool {
         self.recheck();
-        self.is(number)
+        (self.0.is_followed() || self.follow()) && self.0.number.load(Ordering::Relaxed) == number
+    }
+
+    /// Returns whether the hot path may be used at all: not where a file has to be read again and again.
+    pub(crate) fn has_hot_path(self) -> bool {
+        self.0.is_followed()
+    }
+
+    /// Returns whether this process is a forked child of the one that had a number, and no copy of it: it has none of its threads, and must not
+    /// touch its locks.
+    pub(crate) fn is_child_of(self, number: u64) -> bool {
+        self.recheck();
+        number < self.process()
+    }
+
+    /// Returns whether this process was copied since it began, and so what is on its machine was.
+    pub(crate) fn is_copied(self) -> bool {
+        self.current() != self.process()
     }
 
     /// The number of this process.
     pub(crate) fn current(self) -> u64 {
-        let number = self.0.load(Ordering::Acquire);
-        if number != 0 {
-            return number;
+        if self.0.is_followed() {
+            let number = self.0.number.load(Ordering::Acquire);
+            if number != 0 {
+                return number;
+            }
         }
-        let next = NEXT.fetch_add(1, Ordering::Relaxed) << 32 | u64::from(std::process::id());
-        // Another thread of the child may have been first; then its number is the child's.
-        self.0.compare_exchange(0, next, Ordering::AcqRel, Ordering::Acquire).map_or_else(|number| number, |_| next)
+        self.follow();
+        self.0.number.load(Ordering::Acquire)
+    }
+
+    /// The first number of this process, which is the same in all its copies: for what only a fork takes away, such as threads and locks.
+    pub(crate) fn process(self) -> u64 {
+        self.current();
+        self.0.born.load(Ordering::Acquire)
+    }
+
+    /// Takes another number where the generation has changed, and the first one where there is none. Returns whether the generation is known.
+    #[cold]
+    #[inline(never)]
+    fn follow(self) -> bool {
+        self.renew(false)
+    }
+
+    fn renew(self, restored: bool) -> bool {
+        let (page, pid) = (self.0, u64::from(std::process::id()));
+        // A holder with another process ID is a parent, where the page is not wiped.
+        let try_lock = |holder| page.lock.compare_exchange(holder, pid, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        while !try_lock(0) {
+            let holder = page.lock.load(Ordering::Relaxed);
+            if holder != 0 && holder != pid && try_lock(holder) {
+                break;
+            }
+            yield_now();
+        }
+        let generation = page.current_generation();
+        let number = page.number.load(Ordering::Relaxed);
+        let next = || NEXT.fetch_add(1, Ordering::Relaxed) << 32 | pid;
+        if number == 0 || !page::is_wiped() && number as u32 != pid as u32 {
+            let first = next();
+            page.born.store(first, Ordering::Relaxed);
+            page.number.store(first, Ordering::Release);
+        } else if restored || page.known.load(Ordering::Relaxed) != generation.unwrap_or(0) {
+            page.number.store(next(), Ordering::Release);
+        }
+        page.known.store(generation.unwrap_or(0), Ordering::Release);
+        page.lock.store(0, Ordering::Release);
+        generation.is_some()
+    }
+
+    /// Refuses where it cannot be told whether the process was copied.
+    ///
+    /// # Errors
+    /// `COPIED`.
+    pub(crate) fn check(self) -> Result<()> {
+        if self.0.is_followed() || self.follow() { Ok(()) } else { Err(generation::trouble()) }
+    }
+
+    /// The error of a call that uses what another process, or the original of this copy, goes on using.
+    pub(crate) fn refusal(self, of: u64, forked: impl FnOnce() -> String, copied: impl FnOnce() -> String) -> Error {
+        match self.check() {
+            Err(error) => error,
+            Ok(()) if self.is_child_of(of) => Error::new(ErrorKind::Forked, forked()),
+            Ok(()) => Error::new(ErrorKind::Copied, copied()),
+        }
     }
 
     /// The mark of a simulated process, which keeps its number.
@@ -86,24 +195,40 @@ impl Mark {
     pub(crate) fn simulated(number: u64) -> Self {
         // Learns that the kernel wipes pages: else `is_still` would compare process IDs, and a simulated number holds none.
         mark();
-        Mark(Box::leak(Box::new(StaticU64::new(number))))
+        Mark(Box::leak(Box::new(Page::of(number))))
     }
 
     /// Compares process IDs, for where the page is not wiped.
     pub(crate) fn recheck(self) {
-        if !WIPED.load(Ordering::Relaxed) {
+        if !page::is_wiped() {
             self.wipe_parents(std::process::id());
         }
     }
 
     /// Wipes the number if it is a parent's, which has another process ID.
     fn wipe_parents(self, pid: u32) {
-        let number = self.0.load(Ordering::Acquire);
+        let number = self.0.number.load(Ordering::Acquire);
         if number as u32 != pid {
             // Another thread of the child may have been first; then its number is the child's.
-            let _ = self.0.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
+            let _ = self.0.number.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
+}
+
+/// Tells frazil that this process was restored from a snapshot, or copied with its machine: for the hook of a runtime that knows, such as AWS
+/// Lambda SnapStart or CRIU. Not needed where the machine has a VMClock device, or where `FRAZIL_GENERATION` names a counter.
+///
+/// From here on the process issues nothing that its original, or another copy, may issue too: leased node numbers, prefetched numbers and random
+/// bits are dropped, and the next call leases anew. Generators whose numbers are given without a store, or come from a store that is copied with the
+/// machine (`local`, `file:`, `memory`), fail with `COPIED`. What the program was handed before is in all copies. Any thread may call it.
+///
+/// # Example
+/// ```no_run
+/// // After the snapshot was restored:
+/// frazil::restored();
+/// ```
+pub fn restored() {
+    mark().renew(true);
 }
 
 /// Tells a process's first call from its later ones: what a forked child needs is not there yet.
@@ -122,64 +247,6 @@ impl FirstCall {
     }
 }
 
-/// The number of IDs that a call has written, where the caller's callback runs between them. The callback may fork: then the child, which
-/// continues the call, has written none, and those that are there are its parent's.
-#[derive(Debug)]
-pub struct Written {
-    mark: Mark,
-    process: u64,
-    count: usize,
-}
-
-impl Written {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Written::by(mark())
-    }
-
-    /// Nothing yet, of the process that has this mark.
-    pub(crate) fn by(mark: Mark) -> Self {
-        Written { mark, process: mark.current(), count: 0 }
-    }
-
-    /// Returns the count of IDs that this process has written.
-    pub fn count(&mut self) -> usize {
-        if !self.mark.is_still(self.process) {
-            *self = Written::by(self.mark);
-        }
-        self.count
-    }
-
-    /// Returns the count for a caller that knows its process, as one with a lease does: the mark is not read.
-    #[inline]
-    pub(crate) fn count_in(&mut self, process: u64) -> usize {
-        if self.process != process {
-            *self = Written { process, count: 0, ..*self };
-        }
-        self.count
-    }
-
-    /// Adds IDs that were written in this process; returns how many there are.
-    #[inline]
-    pub(crate) fn wrote(&mut self, more: usize) -> usize {
-        self.count += more;
-        self.count
-    }
-
-    /// Adds IDs that were written since `count` was called; a child that was forked since does not, because its parent wrote them.
-    pub fn add(&mut self, more: usize) {
-        if self.mark.is_still(self.process) {
-            self.count += more;
-        }
-    }
-}
-
-impl Default for Written {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// A seed that differs between the processes of a machine, in a forked child, which has a copy of its parent's
 /// generators, and between copies of a machine, which may have a copy of everything but the time and what the system draws.
 pub(crate) fn seed() -> u64 {
@@ -191,98 +258,13 @@ pub(crate) fn seed() -> u64 {
     hasher.finish()
 }
 
-#[cfg(unix)]
-mod page {
-    #[cfg(target_os = "linux")]
-    use super::WIPED;
-    use super::{AtomicBool, Ordering, StaticU64, descriptors, marked};
-    use std::time::{Duration, Instant};
-
-    /// Used where a page cannot be mapped.
-    static PLAIN: StaticU64 = StaticU64::new(0);
-
-    #[cfg(target_os = "linux")]
-    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
-        let size = 4096;
-        // SAFETY: a new private mapping of our own; nothing else points into it.
-        let page = unsafe {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
-        };
-        if page == libc::MAP_FAILED {
-            return (&raw const PLAIN).cast_mut();
-        }
-        // An old kernel refuses the advice; then `wipe_after_fork` and `recheck` tell.
-        // SAFETY: the range is the mapping above.
-        let advised = unsafe { libc::madvise(page, size, libc::MADV_WIPEONFORK) };
-        WIPED.store(advised == 0, Ordering::Relaxed);
-        let page = page.cast::<StaticU64>();
-        // SAFETY: it is writable, aligned, never unmapped, and nobody else has it yet. In a child it reads as this 0 does.
-        unsafe { page.write(StaticU64::new(0)) };
-        page
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
-        (&raw const PLAIN).cast_mut()
-    }
-
-    extern "C" fn in_child() {
-        if let Some(mark) = marked() {
-            mark.0.store(0, Ordering::Release);
-        }
-        descriptors::in_child();
-    }
-
-    extern "C" fn before() {
-        descriptors::before_fork();
-    }
-
-    extern "C" fn in_parent() {
-        descriptors::after_fork();
-    }
-
-    /// Registers the handlers, once. A thread that comes second waits until the first one is done, and no longer than for a moment: in a child that
-    /// was forked in between there is no first one.
-    pub(super) fn wipe_after_fork() {
-        static BEGUN: AtomicBool = AtomicBool::new(false);
-        static DONE: AtomicBool = AtomicBool::new(false);
-        if DONE.load(Ordering::Acquire) {
-            return;
-        }
-        let (is_first, since) = (!BEGUN.swap(true, Ordering::AcqRel), Instant::now());
-        while !is_first && since.elapsed() < Duration::from_millis(100) {
-            std::thread::yield_now();
-            if DONE.load(Ordering::Acquire) {
-                return;
-            }
-        }
-        // SAFETY: the handlers are async-signal-safe: they read and store atomics, and call clock_gettime(2), sched_yield(2) and close(2).
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
-        DONE.store(true, Ordering::Release);
-    }
-}
-
-#[cfg(not(unix))]
-mod page {
-    use super::StaticU64;
-
-    static PLAIN: StaticU64 = StaticU64::new(0);
-
-    pub(super) fn wiped_on_fork() -> *mut StaticU64 {
-        (&raw const PLAIN).cast_mut()
-    }
-
-    pub(super) fn wipe_after_fork() {}
-}
-
 #[cfg(all(test, loom))]
 mod loom_tests {
     use super::*;
     use loom::thread;
 
     fn modelled(number: u64) -> Mark {
-        Mark(Box::leak(Box::new(StaticU64::modelled(number))))
+        Mark(Box::leak(Box::new(Page::modelled(number))))
     }
 
     #[test]
@@ -338,7 +320,7 @@ mod tests {
     /// A child's thread takes a number, and another one compares process IDs after it.
     #[test]
     fn without_a_wiped_page_a_child_takes_one_number() {
-        let mark = Mark(Box::leak(Box::new(StaticU64::new(0))));
+        let mark = Mark(Box::leak(Box::new(Page::of(0))));
         let number = mark.current();
         mark.wipe_parents(std::process::id());
         assert!(mark.is(number), "the process's own");
@@ -350,7 +332,7 @@ mod tests {
         }));
         // The handler wiped it, where there is one.
         assert!(in_child(|| {
-            mark.0.store(0, Ordering::Release);
+            mark.0.number.store(0, Ordering::Release);
             let mine = mark.current();
             mark.wipe_parents(std::process::id());
             mine != number && mark.is(mine)

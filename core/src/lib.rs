@@ -176,7 +176,7 @@ pub use event::{Event, Level, end_events, on_event};
 #[doc(hidden)]
 pub use event::{end_events_of, hold_events, on_event_of, resume_events, wait_for_events};
 #[doc(hidden)]
-pub use fork::Written;
+pub use fork::{Written, restored};
 pub use id::{Id, Parts};
 #[doc(hidden)]
 pub use interop::process_uuid;

@@ -103,7 +103,7 @@ impl Wake for Bell {
     fn wake(self: Arc<Self>) {
         self.rung.store(true, Ordering::Release);
         // A forked child has none of its parent's calls, and takes no lock that another thread may hold.
-        if fork::mark().is_still(self.process) {
+        if !fork::mark().is_child_of(self.process) {
             // The thread has looked before this, and waits, or looks after it.
             drop(self.calls.lock());
             self.calls.work.notify_one();
@@ -123,7 +123,7 @@ impl Calls {
         done: impl FnOnce(Result<T>) + Send + 'static,
     ) -> Result<Pending> {
         let (rung, cancelled) = (AtomicBool::new(false), AtomicBool::new(false));
-        let bell = Arc::new(Bell { calls: self, process: fork::mark().current(), rung, cancelled });
+        let bell = Arc::new(Bell { calls: self, process: fork::mark().process(), rung, cancelled });
         let (since, polls) = (Instant::now(), Polls::new(Waker::from(Arc::clone(&bell))));
         let mut done = Some(done);
         let look = move || {
@@ -157,7 +157,7 @@ impl Calls {
 
     fn run(&self) {
         IS_ITS_THREAD.set(true);
-        let process = fork::mark().current();
+        let process = fork::mark().process();
         let mut state = self.lock();
         let mut idle_since = Instant::now();
         loop {
@@ -172,7 +172,7 @@ impl Calls {
                 let (mut due, mut again) = (due.into_iter(), Vec::new());
                 while let Some(call) = due.next() {
                     again.extend(look(call));
-                    if !fork::mark().is_still(process) {
+                    if fork::mark().is_child_of(process) {
                         // Who was told has forked, and this is the child: the others are its parent's to look at, and what they hold is.
                         std::mem::forget((due, again));
                         return;

@@ -31,6 +31,12 @@ pub fn snowflake_lease<'a>(env: &'a Env, this: Unknown<'_>) -> Result<Option<Obj
     })
 }
 
+/// Tells frazil that this process was restored from a snapshot.
+#[napi]
+pub fn restored() {
+    frazil::restored();
+}
+
 /// Closes whatever leases a number, in all threads, as the end of the process does.
 #[napi]
 pub fn give_back(env: &Env) -> Result<()> {

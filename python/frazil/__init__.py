@@ -26,3 +26,10 @@ except ImportError as _error:
 
 from ._frazil import *
 from ._frazil import __all__ as __all__
+
+try:
+    from snapshot_restore_py import register_after_restore as _register_after_restore
+except ImportError:  # not AWS Lambda SnapStart
+    pass
+else:
+    _register_after_restore(restored)

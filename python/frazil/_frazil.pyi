@@ -23,6 +23,7 @@ __all__ = [
     "ClockSkewError",
     "ClosedError",
     "ConflictError",
+    "CopiedError",
     "ExhaustedError",
     "ForkedError",
     "FrazilError",
@@ -64,6 +65,7 @@ __all__ = [
     "close_on_sigterm",
     "format_id",
     "parse_id",
+    "restored",
     "stats",
     "uuid4",
     "uuid7",
@@ -172,6 +174,15 @@ def parse_id(text: str, format: _Format = "decimal", /) -> int:
 
     >>> frazil.parse_id("1ptWyK4WgZU", "base62")
     1541815603606036480
+    """
+
+def restored() -> None:
+    """Tells frazil that this process was restored from a snapshot, or copied with its machine: for a runtime's hook.
+
+    From here on it issues nothing that another copy may issue too: leased node numbers, prefetched numbers and random bits are dropped, and the
+    next call leases anew. Generators whose numbers are given without a store, or come from store="local", "file:..." or "memory", raise
+    CopiedError. What the program was handed before is in all copies. Called by itself after a restore under AWS Lambda SnapStart; not needed where
+    the machine has a VMClock device, or where FRAZIL_GENERATION names a file.
     """
 
 def stats() -> list[Stats]:
@@ -985,6 +996,9 @@ class ForkedError(FrazilError, RuntimeError):
 
 class ConflictError(FrazilError, RuntimeError):
     """306 CONFLICT: The node number is open in this process with other policies."""
+
+class CopiedError(FrazilError, RuntimeError):
+    """307 COPIED: The process was copied while it ran, and another copy may issue the same."""
 
 class StoreUnreachableError(FrazilError, ConnectionError):
     """401 STORE_UNREACHABLE: The store does not answer."""

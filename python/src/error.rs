@@ -74,7 +74,7 @@ fn family(py: Python<'_>, kind: ErrorKind) -> Option<Bound<'_, PyType>> {
         Kind::StoreReadonly | Kind::StoreCorrupt | Kind::StoreChanged | Kind::StoreUnsuitable => py.get_type::<PyOSError>(),
         Kind::StoreNotBuilt => py.get_type::<PyNotImplementedError>(),
         Kind::TagMissing => py.get_type::<PyLookupError>(),
-        Kind::Closed | Kind::ClockNotSet | Kind::Forked | Kind::Conflict | Kind::Internal => py.get_type::<PyRuntimeError>(),
+        Kind::Closed | Kind::ClockNotSet | Kind::Forked | Kind::Conflict | Kind::Copied | Kind::Internal => py.get_type::<PyRuntimeError>(),
         _ => return None,
     })
 }

@@ -160,6 +160,12 @@ pub(crate) fn enter_async<'py, M: Mint>(ids: &Bound<'py, M>) -> PyResult<Bound<'
     named(ids.py().import("frazil._async")?.call_method1("enter", (ids,))?, ids, "__aenter__")
 }
 
+/// Tells frazil that this process was restored from a snapshot.
+#[pyfunction]
+pub(crate) fn restored() {
+    frazil::restored();
+}
+
 /// Gives back what this process still leases: for its end, which must come whatever the stores do. A signal waits until then.
 #[pyfunction]
 pub(crate) fn close_all(py: Python<'_>) -> PyResult<()> {

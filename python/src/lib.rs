@@ -57,6 +57,7 @@ fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(convert::format_id, module)?)?;
     module.add_function(wrap_pyfunction!(convert::parse_id, module)?)?;
     module.add_function(wrap_pyfunction!(lease::close_on_sigterm, module)?)?;
+    module.add_function(wrap_pyfunction!(lease::restored, module)?)?;
     module.add_function(wrap_pyfunction!(uuid::uuid_time, module)?)?;
     module.add_function(wrap_pyfunction!(uuid::uuid4, module)?)?;
     module.add_function(wrap_pyfunction!(uuid::uuid7, module)?)?;

@@ -63,6 +63,20 @@ static frazil_status status_in_child(frazil_snowflake *ids) {
     return ended_well(child) ? FRAZIL_FORKED : FRAZIL_OK;
 }
 
+/* What a process is told that was copied. */
+static frazil_status status_in_copy(void) {
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        int64_t id;
+        frazil_snowflake *ids;
+        if (frazil_snowflake_open("standard node=301 detached=true", &ids) || frazil_snowflake_next(ids, &id)) end_child(__LINE__);
+        if (frazil_restored()) end_child(__LINE__);
+        end_child(frazil_snowflake_next(ids, &id) == FRAZIL_COPIED ? 0 : __LINE__);
+    }
+    return ended_well(child) ? FRAZIL_COPIED : FRAZIL_OK;
+}
+
 CASE(every_error) {
     frazil_snowflake *ids = NULL, *other = NULL, *third = NULL;
     frazil_layout *layout;
@@ -134,6 +148,7 @@ CASE(every_error) {
     STATUS(frazil_snowflake_open("standard node=300 rollback=error", &third), FRAZIL_CONFLICT);
     CHECK(third == NULL);
     STATUS(status_in_child(ids), FRAZIL_FORKED);
+    STATUS(status_in_copy(), FRAZIL_COPIED);
     frazil_snowflake_free(ids);
     frazil_layout_free(layout);
 }

@@ -58,10 +58,10 @@ test('every_error', async () => {
     await rejected(code, (async () => trigger())())
   }
   thieves.forEach(ids => ids.close())
-  // FORKED: see the test 'fork'. INTERNAL: a unit test of node/src/error/panic.rs. STORE_NOT_BUILT: a build without that client.
+  // FORKED: see the test 'fork'; COPIED: 'restored'. INTERNAL: a unit test of node/src/error/panic.rs. STORE_NOT_BUILT: a build without that client.
   // STORE_CHANGED: see the test 'segment_errors'. The others need a server, or its like: see the tests of the core.
   const elsewhere = new Set([
-    'FORKED', 'INTERNAL', 'CLOCK_SKEW', 'STORE_AUTH', 'STORE_READONLY', 'STORE_CORRUPT', 'STORE_CHANGED', 'STORE_NOT_BUILT', 'TAG_MISSING',
+    'FORKED', 'COPIED', 'INTERNAL', 'CLOCK_SKEW', 'STORE_AUTH', 'STORE_READONLY', 'STORE_CORRUPT', 'STORE_CHANGED', 'STORE_NOT_BUILT', 'TAG_MISSING',
   ])
   const all = [...Object.keys(triggers), ...elsewhere]
   assert.deepEqual(all.sort(), errors.map(row => row.code).sort())

@@ -1,6 +1,9 @@
 // What a generator does.
 import assert from 'node:assert/strict'
+import { mkdtempSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
@@ -296,6 +299,22 @@ test('fork', async () => {
     ids.setTime(1700000000000)
     console.log(ids.next())`)
   assert.equal(inChild, ids.next(), 'the child has a state of its own')
+})
+
+test('restored', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'frazil-restored-'))
+  const printed = await runChild(`
+    import { Segment, Snowflake, restored, uuid7 } from 'frazil'
+    const told = call => { try { return call() && 'made' } catch (error) { return error.code } }
+    const ids = new Snowflake('standard node=7 detached=true')
+    const leased = await Snowflake.open('standard store=memory namespace=node-restored')
+    const tags = await Segment.open('node-restored', { store: 'file:${folder}' })
+    const calls = [ids, leased, tags].map(source => () => source.next())
+    calls.forEach(call => call())
+    restored()
+    const other = new Snowflake('standard node=8 detached=true')
+    console.log([...calls, () => other.next(), uuid7].map(told).join())`)
+  assert.equal(printed, 'COPIED,COPIED,COPIED,made,made')
 })
 
 test('memory_store', async () => {

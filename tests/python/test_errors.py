@@ -55,12 +55,11 @@ def used_up():
     ids.next()
 
 
-def forked():
-    ids = open_manual()
+def in_child(work):
     theirs, ours = os.pipe()
     if os.fork() == 0:
         try:
-            ids.next()
+            work()
         except frazil.FrazilError as error:
             os.write(ours, pickle.dumps(error))
         finally:
@@ -68,6 +67,13 @@ def forked():
     os.close(ours)
     with open(theirs, "rb") as answer:
         raise pickle.loads(answer.read())
+
+
+def copied():
+    ids = open_manual()
+    ids.next()
+    frazil.restored()
+    ids.next()
 
 
 def segment(tag, **options):
@@ -92,7 +98,8 @@ NATURAL = {
     "NODE_MISSING": lambda: frazil.Snowflake("twitter"),
     "NODE_IN_USE": lambda: leased("in_use", "standard node=1", "standard node=1"),
     "NO_FREE_NODE": lambda: leased("no_free", ONE_NODE, ONE_NODE, ONE_NODE),
-    "FORKED": forked,
+    "FORKED": lambda: in_child(open_manual().next),
+    "COPIED": lambda: in_child(copied),
     "CONFLICT": conflict,
     "LAYOUT_MISMATCH": lambda: leased("mismatch", "twitter", "leaf"),
     "LEASE_EXHAUSTED": used_up,
@@ -125,7 +132,7 @@ FAMILIES = {
     OSError: "STORE_READONLY STORE_CORRUPT STORE_CHANGED STORE_UNSUITABLE",
     NotImplementedError: "STORE_NOT_BUILT",
     LookupError: "TAG_MISSING",
-    RuntimeError: "CLOSED CLOCK_NOT_SET FORKED CONFLICT INTERNAL",
+    RuntimeError: "CLOSED CLOCK_NOT_SET FORKED CONFLICT COPIED INTERNAL",
     None: "CLOCK_BACK EXHAUSTED CLOCK_SKEW NODE_IN_USE NO_FREE_NODE LEASE_EXHAUSTED",
 }
 

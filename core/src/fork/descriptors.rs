@@ -109,7 +109,7 @@ impl Drop for ClosedInChild {
 fn handle_forks() {
     mark();
     // Another thread may have made the mark, and not come to this.
-    page::wipe_after_fork();
+    page::handle_forks();
 }
 
 /// Opens and registers a descriptor, or closes one, between two forks.

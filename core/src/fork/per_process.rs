@@ -9,20 +9,25 @@ use std::ptr;
 ///
 /// Reaching it takes no lock, because a fork inherits locks as they stood. What a child inherits stays where it is,
 /// neither read nor dropped: a lock in it may be held by a thread that the child does not have.
-pub(crate) struct PerProcess<T: Send + Sync> {
-    /// Null, or a box that is never replaced within a process.
+pub(crate) struct PerProcess<T: Send + Sync>(Cell<T>);
+
+/// A cell that holds one T for each process, and another one for each copy of it.
+pub(crate) struct PerCopy<T: Send + Sync>(Cell<T>);
+
+struct Cell<T: Send + Sync> {
+    /// Null, or a box that is never freed as long as the cell stands.
     made: StaticPtr<Made<T>>,
 }
 
 struct Made<T> {
-    /// The number of the process that made it.
-    process: u64,
+    /// The number for which it was made.
+    number: u64,
     value: T,
 }
 
 impl<T: Send + Sync> PerProcess<T> {
     pub(crate) const fn new() -> Self {
-        PerProcess { made: StaticPtr::new(ptr::null_mut()) }
+        PerProcess(Cell::new())
     }
 
     /// This process's value. Of threads that are here first at once each makes one, and one is kept.
@@ -31,18 +36,71 @@ impl<T: Send + Sync> PerProcess<T> {
     /// What `make` fails with; then the next call makes it again.
     #[inline]
     pub(crate) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        let mark = mark();
-        mark.recheck();
-        let inherited = self.made.load(Ordering::Acquire);
-        match self.made(inherited) {
-            Some(made) if mark.is(made.process) => Ok(&made.value),
-            _ => self.fill(inherited, make),
+        let made = self.0.made.load(Ordering::Acquire);
+        match self.0.made(made) {
+            Some(made) if !mark().is_child_of(made.number) => Ok(&made.value),
+            _ => Ok(&self.0.fill(made, make)?.value),
+        }
+    }
+}
+
+impl<T: Send + Sync> PerCopy<T> {
+    pub(crate) const fn new() -> Self {
+        PerCopy(Cell::new())
+    }
+
+    /// This process's value, as in [`PerProcess`]. A copy's `make` is given the original's value: the threads that use it live on in the copy, and
+    /// are to be kept from what the new value does.
+    ///
+    /// # Errors
+    /// What `make` fails with; `COPIED` where it cannot be told whether the process is a copy.
+    #[inline]
+    pub(crate) fn get(&self, make: impl Fn(Option<&T>) -> Result<T>) -> Result<&T> {
+        Ok(&self.find(make)?.value)
+    }
+
+    /// Returns what `work` makes of this process's value, and makes it anew where the process was copied meanwhile.
+    ///
+    /// # Errors
+    /// As [`get`](PerCopy::get), and those of `work`.
+    #[inline]
+    pub(crate) fn with<R>(&self, make: impl Fn() -> Result<T>, work: impl Fn(&T) -> Result<R>) -> Result<R> {
+        loop {
+            let made = self.find(|_| make())?;
+            let result = work(&made.value);
+            let mark = mark();
+            if mark.is(made.number) || mark.is_still(made.number) {
+                return result;
+            }
         }
     }
 
+    #[inline]
+    fn find(&self, make: impl Fn(Option<&T>) -> Result<T>) -> Result<&Made<T>> {
+        let mark = mark();
+        let mut inherited = self.0.made.load(Ordering::Acquire);
+        loop {
+            let made = self.0.made(inherited);
+            if let Some(made) = made.filter(|made| mark.is_still(made.number)) {
+                return Ok(made);
+            }
+            mark.check()?;
+            let original = made.filter(|made| !mark.is_child_of(made.number));
+            inherited = ptr::from_ref(self.0.fill(inherited, || make(original.map(|made| &made.value)))?).cast_mut();
+        }
+    }
+}
+
+impl<T: Send + Sync> Cell<T> {
+    const fn new() -> Self {
+        Cell { made: StaticPtr::new(ptr::null_mut()) }
+    }
+
     #[cold]
-    fn fill(&self, inherited: *mut Made<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        let mine = Box::into_raw(Box::new(Made { process: mark().current(), value: make()? }));
+    fn fill(&self, inherited: *mut Made<T>, make: impl FnOnce() -> Result<T>) -> Result<&Made<T>> {
+        // Before it is made: in a copy that is made meanwhile it is another's.
+        let number = mark().current();
+        let mine = Box::into_raw(Box::new(Made { number, value: make()? }));
         let kept = match self.made.compare_exchange(inherited, mine, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => mine,
             Err(another) => {
@@ -51,7 +109,7 @@ impl<T: Send + Sync> PerProcess<T> {
                 another
             }
         };
-        Ok(&self.made(kept).expect("a box is in the cell").value)
+        Ok(self.made(kept).expect("a box is in the cell"))
     }
 
     fn made(&self, made: *mut Made<T>) -> Option<&Made<T>> {
@@ -60,10 +118,10 @@ impl<T: Send + Sync> PerProcess<T> {
     }
 }
 
-impl<T: Send + Sync> Drop for PerProcess<T> {
+impl<T: Send + Sync> Drop for Cell<T> {
     fn drop(&mut self) {
         let made = self.made.load(Ordering::Acquire);
-        if self.made(made).is_some_and(|made| mark().is(made.process)) {
+        if self.made(made).is_some_and(|made| !mark().is_child_of(made.number)) {
             // SAFETY: it came from `Box::into_raw` in this process, and nobody else has the cell any more.
             drop(unsafe { Box::from_raw(made) });
         }
@@ -79,7 +137,7 @@ mod loom_tests {
 
     /// Threads of a process that are first at once, after a parent that left its own value, or none.
     fn first_at_once(inherited: *mut Made<AtomicU64>) {
-        let cell = Arc::new(PerProcess { made: StaticPtr::modelled(inherited) });
+        let cell = Arc::new(PerProcess(Cell { made: StaticPtr::modelled(inherited) }));
         let first = |cell: &PerProcess<AtomicU64>| {
             let value = cell.get(|| {
                 let value = AtomicU64::new(0);
@@ -104,7 +162,7 @@ mod loom_tests {
     #[test]
     fn loom_threads_of_a_child_get_one_value_which_is_not_their_parents() {
         loom::model(|| {
-            let parents = Box::into_raw(Box::new(Made { process: u64::MAX, value: AtomicU64::new(0) }));
+            let parents = Box::into_raw(Box::new(Made { number: 1, value: AtomicU64::new(0) }));
             first_at_once(parents);
             // SAFETY: it came from `Box::into_raw`, and a cell drops no value of another process.
             drop(unsafe { Box::from_raw(parents) });
@@ -117,7 +175,7 @@ mod tests {
     use super::super::tests::in_child;
     use super::*;
     use crate::error::{Error, ErrorKind};
-    use std::cell::Cell;
+    use std::cell::Cell as StdCell;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
 
@@ -162,7 +220,7 @@ mod tests {
     #[test]
     fn a_value_is_dropped_with_its_cell_in_its_own_process_alone() {
         let value = Arc::new(());
-        let cell = Cell::new(Some(PerProcess::new()));
+        let cell = StdCell::new(Some(PerProcess::new()));
         let filled = cell.take().inspect(|cell| assert!(cell.get(|| Ok(Arc::clone(&value))).is_ok()));
         cell.set(filled);
         assert!(in_child(|| {

@@ -32,6 +32,8 @@ static SERIALS: Counter = Counter::new(0);
 pub(crate) struct Lease {
     /// The process that holds it: a forked child has only a copy.
     pub(crate) process: u64,
+    /// The generation of the machine for which the process has that number.
+    pub(crate) generation: u64,
     /// Tells it from every other lease of this process: its [`Owner`] has the same.
     serial: u64,
     /// The bits that the node fields have in every ID.
@@ -104,7 +106,12 @@ impl Lease {
         };
         let stamps = CachePadded::new(Stamps { next: AtomicU64::new(first), tally: Tally::new(first) });
         let serial = SERIALS.fetch_add(1, Ordering::Relaxed);
-        Lease { process, serial, node, node_bits, gate, before: std::ptr::null_mut(), stamps }
+        Lease { process, generation: 0, serial, node, node_bits, gate, before: std::ptr::null_mut(), stamps }
+    }
+
+    /// Returns the lease with the generation of its process.
+    pub(super) fn of_generation(self, generation: u64) -> Self {
+        Lease { generation, ..self }
     }
 
     /// The fast path: one stamp, if the gate is open for the tick that the clock shows.
@@ -118,7 +125,8 @@ impl Lease {
         if stamp <= self.gate.last.load(Ordering::Acquire) {
             return Some(stamp);
         }
-        self.undo(stamp)
+        self.undo(stamp);
+        None
     }
 
     /// The fast path of a batch: up to `most` of the stamps that the gate still allows, and the validity for which it is open. By
@@ -142,7 +150,7 @@ impl Lease {
 
     /// Undoes the claim of a stamp beyond the gate: hands it back, or counts it as skipped.
     #[cold]
-    fn undo(&self, stamp: u64) -> Option<u64> {
+    fn undo(&self, stamp: u64) {
         let moving = self.stamps.tally.moving();
         if !self.hand_back(stamp) {
             moving.past(1);
@@ -151,7 +159,6 @@ impl Lease {
             // A slow caller opened the gate after the freeze.
             self.close_gate();
         }
-        None
     }
 
     /// Moves the next stamp back to one that is not issued, if nobody claimed after it: so one thread alone

@@ -120,7 +120,7 @@ impl Generator {
 
     pub(crate) fn borrowed_ticks(&self) -> u64 {
         let lease = self.lease.get();
-        if self.is_of_this_process(lease) {
+        if self.mark.is_still(lease.process) {
             self.note_clock(lease, self.seen(), self.seen());
         }
         self.meters().borrowed_ticks.load(Relaxed)
@@ -139,7 +139,7 @@ impl Generator {
     /// Returns how many ticks the last ID lies ahead of the clock.
     pub(crate) fn drift_ticks(&self) -> u64 {
         let lease = self.lease.get();
-        let is_begun = self.is_of_this_process(lease) && self.issued() > 0;
+        let is_begun = self.mark.is_still(lease.process) && self.issued() > 0;
         if is_begun { self.last_tick_of(lease).saturating_sub(self.shown_tick()) } else { 0 }
     }
 

@@ -6,7 +6,8 @@
 //!
 //! - The *gate* is what the slow path leaves for the fast path: the last stamp that may be issued while a [`Validity`] holds. That is the
 //!   time for which the clock surely shows one tick: a range of the processor's counter, or a tick whose clock is read each time.
-//! - A lease belongs to one process: a [`Mark`] (`fork.rs`) tells whether this is still that process, or a forked child of it.
+//! - A lease belongs to one process: a [`Mark`] (`fork.rs`) tells whether this is still that process, or a forked child or a copy of it. It is
+//!   asked after a claim, and before what was claimed is issued.
 //! - A generator asks no store. If its lease is used up, or its parent's, a call fails; `SharedGenerator` (`lease/shared.rs`) has the lease
 //!   extended or replaced, and calls again.
 
@@ -117,6 +118,12 @@ pub(crate) struct Claimed<'a> {
     pub(crate) validity: Validity,
 }
 
+/// A lease with the generation for which its process has its number.
+fn of_generation(lease: Lease, mark: Mark) -> Lease {
+    let generation = mark.generation_of(lease.process);
+    lease.of_generation(generation)
+}
+
 impl Generator {
     /// A generator of a fixed number, at the tick `now` of the clock (0 when nobody has set it), and the owner of its lease. Nothing is issued
     /// before the tick `opens_in`.
@@ -137,7 +144,7 @@ impl Generator {
         let packing =
             Packing { sequence_bits: layout.sequence().bits(), sequence_shift: layout.sequence().shift(), time_shift: layout.time_shift() };
         let first = AtomicU64::new(if opens_in.is_some() { NOT_BEGUN } else { lease.next() });
-        let (lease, owner) = LeasePointer::new(lease);
+        let (lease, owner) = LeasePointer::new(of_generation(lease, mark));
         let last_year = Generator::last_year(layout.last_tick(), layout.tick_ms());
         let generator = Generator {
             layout,
@@ -172,16 +179,24 @@ impl Generator {
         self.first.store(lease.next(), Ordering::Relaxed);
     }
 
-    /// Refuses in a forked child: the parent goes on minting with this number.
+    /// Refuses in a forked child, and in a copy of the machine: the original goes on minting with this number.
     pub(crate) fn check_process(&self) -> Result<()> {
         let Lease { node, process, .. } = self.lease.get();
         if self.mark.is_still(*process) {
             return Ok(());
         }
-        let why = format!(
-            "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
-        );
-        Err(Error::new(ErrorKind::Forked, why))
+        let forked = || {
+            format!(
+                "this process was forked, and node number {node} belongs to its parent: open a generator with another number in the child"
+            )
+        };
+        let copied = || {
+            format!(
+                "this process was copied with its machine, and another copy may use node number {node}: open a generator with another number, or \
+                 lease numbers from a store that all copies reach"
+            )
+        };
+        Err(self.mark.refusal(*process, forked, copied))
     }
 
     /// Returns the lease, unless it is a parent's.
@@ -194,10 +209,8 @@ impl Generator {
     #[inline]
     pub(crate) fn fast_id(&self) -> Option<Id> {
         let lease = self.lease.get();
-        if !self.is_of_this_process(lease) {
-            return None;
-        }
-        lease.claim_one(|validity| self.shows(validity)).map(|stamp| self.packing.id(lease.node_bits, stamp))
+        let stamp = lease.claim_one(|validity| self.shows(validity))?;
+        self.mark.is_of(&lease.process, &lease.generation).then(|| self.packing.id(lease.node_bits, stamp))
     }
 
     /// The next ID by the slow path; waits as the policies say, and as the caller may.
@@ -222,6 +235,10 @@ impl Generator {
             at = written.count_in(lease.process);
             self.packing.fill(lease.node_bits, stamps.first, &mut buffer[at..at + count]);
             at = written.wrote(count);
+            // In a copy that was made meanwhile all are made anew.
+            if at == buffer.len() && !self.mark.is_of(&lease.process, &lease.generation) {
+                at = written.count();
+            }
         }
         Ok(())
     }
@@ -230,8 +247,8 @@ impl Generator {
     pub(crate) fn claim(&self, most: u64, wait: &Wait<'_>) -> Result<Claimed<'_>> {
         let lease = self.lease.get();
         // Without the system's clock where the gate stands open, as for a single ID: half of what a claim costs.
-        if self.is_of_this_process(lease)
-            && let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
+        if let Some((stamps, validity)) = lease.claim_some(most, |validity| self.shows(validity))
+            && self.mark.is_of(&lease.process, &lease.generation)
         {
             wait.end_phase();
             return Ok(Claimed { lease, stamps, validity });
@@ -265,6 +282,9 @@ impl Generator {
                         self.entered.fetch_add(1, Ordering::Relaxed);
                     }
                     let validity = self.open_gate(lease, limit, &reading, now, seen);
+                    if !self.mark.is_still(lease.process) {
+                        continue;
+                    }
                     wait.end_phase();
                     return Ok(Claimed { lease, stamps, validity });
                 }
@@ -295,6 +315,9 @@ impl Generator {
             return validity;
         }
         let validity = self.clock.validity(reading, now, self.layout.tick_start_ms(now + 1));
+        if !self.mark.has_hot_path() {
+            return validity;
+        }
         lease.open_gate(validity, limit);
         // If another thread has read a later tick since this reading, and the clock went back, this gate must not stay open. A thread that
         // reads a later tick from here on closes the gate, or opens it anew, after this.
@@ -337,13 +360,13 @@ impl Generator {
 
     /// Returns whether the process is still the one that opened the generator.
     pub(crate) fn same_process(&self) -> bool {
-        self.is_of_this_process(self.lease.get())
+        self.mark.is_still(self.lease.get().process)
     }
 
-    /// Returns whether the process is still the one that has a lease: one load.
+    /// The mark of the process that has the lease.
     #[inline(always)]
-    pub(crate) fn is_of_this_process(&self, lease: &Lease) -> bool {
-        self.mark.is(lease.process)
+    pub(crate) fn mark(&self) -> Mark {
+        self.mark
     }
 
     /// The first stamp that the clock still allows at a tick: `lag` behind it.
@@ -442,7 +465,7 @@ impl Generator {
 
     /// Puts another lease in the place of this one: [`LeasePointer::swap`].
     pub(crate) fn swap(&self, lease: Lease) -> Owner {
-        let owner = self.lease.swap(lease, self.layout.sequence().bits());
+        let owner = self.lease.swap(of_generation(lease, self.mark), self.layout.sequence().bits());
         // A `close` at the same time may have frozen the new lease, which the swap has thawed since.
         if self.closed.load(Ordering::Acquire) {
             self.lease.get().freeze();

@@ -5,7 +5,7 @@
 use super::random::random;
 use crate::clock::Millisecond;
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::fork::PerProcess;
+use crate::fork::PerCopy;
 use crate::time::show_instant;
 use std::fmt;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ const COUNTERS: u32 = 1 << 24;
 const LAST_SECOND: i64 = u32::MAX as i64;
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
-static MAKER: PerProcess<Mutex<Maker>> = PerProcess::new();
+static MAKER: PerCopy<Mutex<Maker>> = PerCopy::new();
 
 /// A MongoDB ObjectId: 12 bytes, which print as 24 hexadecimal digits and sort like them.
 ///
@@ -50,21 +50,23 @@ impl ObjectId {
     /// Never the same twice in a process. The specification allows a repetition after 16,777,216 in one second, or when
     /// the clock goes back; here the stamp moves above all earlier ones each time that the counter has gone around, and
     /// is then up to a second ahead of the clock, or more where the clock went back. Two processes differ as long as
-    /// their 40 random bits do, or their seconds. Machines that are cloned while they run can repeat each other: the
-    /// specification knows no remedy, and nor does this.
+    /// their 40 random bits do, or their seconds. A copy of the machine draws other
+    /// random bits where it is noticed ([`restored`](crate::restored)); else copies can repeat each other.
     ///
     /// # Errors
     /// `BEFORE_EPOCH` and `LAYOUT_EXPIRED` for a clock before 1970-01-01 or after 2106-02-07T06:28:15Z; `INTERNAL` when
     /// the operating system gives no random bytes.
     pub fn new() -> Result<Self> {
-        let maker = MAKER.get(|| Ok(Mutex::new(Maker::new()?)))?;
-        // What it holds is whole at every step.
-        let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
-        if maker.now.has_passed() {
-            maker.now.read();
-        }
-        let second = second_of(maker.now.unix_ms())?;
-        maker.next(second)
+        let make = || Ok(Mutex::new(Maker::new()?));
+        MAKER.with(make, |maker| {
+            // What it holds is whole at every step.
+            let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
+            if maker.now.has_passed() {
+                maker.now.read();
+            }
+            let second = second_of(maker.now.unix_ms())?;
+            maker.next(second)
+        })
     }
 
     /// From the 12 bytes that MongoDB stores.

@@ -25,7 +25,7 @@ fn fill(bytes: &mut [u8]) -> Result<()> {
 const MOST: usize = 2048;
 
 /// Random bytes that are fetched ahead, for one millisecond and for one process: a call of the operating system takes ten times as long as
-/// all the rest of a UUID. A copy of the machine can repeat what was fetched when it was made, until the millisecond is over.
+/// all the rest of a UUID. Nor for a copy of the machine, where it is noticed.
 pub(super) struct Ahead {
     now: Millisecond,
     process: u64,
@@ -45,12 +45,18 @@ impl Ahead {
     /// The clock's Unix ms; when it is another one than before, or another process's, the bytes are dropped.
     pub(super) fn look(&mut self) -> i64 {
         let mark = fork::mark();
-        if self.now.has_passed() || !mark.is(self.process) {
+        if self.now.has_passed() || !self.is_of_this_process() {
             self.process = mark.current();
             self.now.read();
             (self.at, self.end, self.next) = (0, 0, 0);
         }
         self.now.unix_ms()
+    }
+
+    /// Returns whether the bytes were fetched by this process, and not by the original of this copy: asked after they are taken.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        let mark = fork::mark();
+        mark.is(self.process) || mark.is_still(self.process)
     }
 
     /// # Errors

@@ -8,7 +8,7 @@ pub use uuid::Uuid;
 
 use super::random::{Ahead, random};
 use crate::error::{Error, ErrorKind, Result, shown};
-use crate::fork::PerProcess;
+use crate::fork::{self, PerCopy};
 use crate::time::{FIRST_MS, LAST_MS, show_instant};
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ const FREE_BITS: u32 = 74;
 /// The last millisecond that 48 bits hold.
 const LAST_STAMP: i64 = (1 << 48) - 1;
 
-static MAKER: PerProcess<Mutex<Maker>> = PerProcess::new();
+static MAKER: PerCopy<Mutex<Maker>> = PerCopy::new();
 
 /// The state from which a process makes its version 7 UUIDs.
 struct Maker {
@@ -37,7 +37,7 @@ thread_local! {
 /// A new version 4 UUID: 122 random bits from the operating system.
 ///
 /// A thread that makes several in a millisecond fetches their bits together. What is left is dropped with the millisecond, and
-/// in a forked child; two copies of a machine, made while it runs, can repeat what was left then.
+/// in a forked child, and in a copy of the machine where that is noticed: see [`restored`](crate::restored).
 ///
 /// # Errors
 /// `INTERNAL` when the operating system gives no random bytes.
@@ -58,8 +58,14 @@ fn random_bytes() -> Result<[u8; 16]> {
     let bytes = AHEAD.try_with(|ahead| {
         let mut ahead = ahead.borrow_mut();
         let ahead = ahead.get_or_insert_with(|| Box::new(Ahead::new()));
-        ahead.look();
-        ahead.take()
+        loop {
+            ahead.look();
+            let bytes = ahead.take();
+            if bytes.is_err() || ahead.is_of_this_process() {
+                return bytes;
+            }
+            fork::mark().check()?;
+        }
     });
     // A thread that ends has none any more.
     bytes.unwrap_or_else(|_| random())
@@ -71,16 +77,16 @@ fn random_bytes() -> Result<[u8; 16]> {
 /// As [`uuid4`].
 #[doc(hidden)]
 pub fn process_uuid() -> Result<Uuid> {
-    static PROCESS: PerProcess<Uuid> = PerProcess::new();
-    PROCESS.get(uuid4).copied()
+    static PROCESS: PerCopy<Uuid> = PerCopy::new();
+    PROCESS.get(|_| uuid4()).copied()
 }
 
 /// A new version 7 UUID: the time in milliseconds, then 74 random bits.
 ///
 /// Strictly increasing within a process over all threads: one in the same millisecond, or after the clock went back,
 /// is the last one plus a random number below 2^32 ([RFC 9562, 6.2, method 2][monotonic]). So stamps stay where a clock that
-/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own. Of two copies
-/// of a machine, made while it runs, both can give the UUIDs that were still to come in that millisecond.
+/// was set back had been, until it comes there again. A forked child begins anew, with random bits of its own, and so does a
+/// copy of the machine where it is noticed: see [`restored`](crate::restored).
 ///
 /// [monotonic]: https://www.rfc-editor.org/rfc/rfc9562#section-6.2
 ///
@@ -96,17 +102,19 @@ pub fn process_uuid() -> Result<Uuid> {
 /// # Ok::<(), frazil::Error>(())
 /// ```
 pub fn uuid7() -> Result<Uuid> {
-    let maker = MAKER.get(|| Ok(Mutex::new(Maker { last: 0, ahead: Ahead::new() })))?;
-    // What it holds is whole at every step.
-    let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
-    let now_ms = maker.ahead.look();
-    let random = if is_later(now_ms, maker.last) {
-        u128::from_be_bytes(maker.ahead.take()?)
-    } else {
-        u128::from(u32::from_be_bytes(maker.ahead.take()?))
-    };
-    maker.last = after(maker.last, now_ms, random)?;
-    Ok(version7(maker.last))
+    let make = || Ok(Mutex::new(Maker { last: 0, ahead: Ahead::new() }));
+    MAKER.with(make, |maker| {
+        // What it holds is whole at every step.
+        let mut maker = maker.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = maker.ahead.look();
+        let random = if is_later(now_ms, maker.last) {
+            u128::from_be_bytes(maker.ahead.take()?)
+        } else {
+            u128::from(u32::from_be_bytes(maker.ahead.take()?))
+        };
+        maker.last = after(maker.last, now_ms, random)?;
+        Ok(version7(maker.last))
+    })
 }
 
 /// A version 7 UUID of an instant in Unix milliseconds, with 74 random bits: for what has a time of its own, such as rows that are moved.

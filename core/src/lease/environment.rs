@@ -18,6 +18,13 @@ pub(super) struct Process {
     pub(super) environment: Box<dyn Environment>,
 }
 
+impl Process {
+    /// Returns whether this is a copy of the process, or a forked child.
+    pub(super) fn is_over(&self) -> bool {
+        !self.mark.is_still(self.number)
+    }
+}
+
 /// The operating system, or a simulation.
 pub(super) trait Environment: Send + Sync {
     /// Returns the time of a clock that only goes forward.

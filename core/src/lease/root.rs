@@ -8,20 +8,21 @@ use super::tasks::Task;
 use super::visit;
 use super::workers::Workers;
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::PerProcess;
+use crate::fork::{self, PerCopy};
 use crate::store::Address;
 use crate::wait::Wait;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Duration;
 
-static WORKERS: PerProcess<Arc<Workers>> = PerProcess::new();
+static WORKERS: PerCopy<Arc<Workers>> = PerCopy::new();
 
 /// The workers of whatever process calls.
 struct ThisProcess;
 
 impl Home for ThisProcess {
     fn ensure(&self, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+        shared.leased.iter().try_for_each(|leased| check_copied(std::slice::from_ref(&leased.contract.address)))?;
         visit::ensure(&workers()?, shared, wait)
     }
 
@@ -30,12 +31,33 @@ impl Home for ThisProcess {
     }
 }
 
-/// Returns the workers of this process, which its first call makes.
+/// Returns the workers of this process, which its first call makes. Those of a copy's original end before that.
 ///
 /// # Errors
-/// Infallible.
+/// `COPIED` where it cannot be told whether the process is a copy.
 fn workers() -> Result<Arc<Workers>> {
-    WORKERS.get(|| Ok(Arc::new(Workers::new(Process::this(Arc::new(ThisProcess)))))).cloned()
+    let make = |original: Option<&Arc<Workers>>| {
+        original.into_iter().for_each(|workers| workers.abandon());
+        Ok(Arc::new(Workers::new(Process::this(Arc::new(ThisProcess)))))
+    };
+    WORKERS.get(make).cloned()
+}
+
+/// Refuses a store that was copied together with this process: another copy finds the same in it.
+///
+/// # Errors
+/// `COPIED`.
+fn check_copied(stores: &[Address]) -> Result<()> {
+    match stores.iter().find(|address| address.is_of_this_machine()).filter(|_| fork::mark().is_copied()) {
+        None => Ok(()),
+        Some(address) => {
+            let why = format!(
+                "store={address}: this process was copied with its machine, and the store may have been: another copy would find the same in it. \
+                 Use a store that all copies reach, or end this process"
+            );
+            Err(Error::new(ErrorKind::Copied, why))
+        }
+    }
 }
 
 /// Opens a leased generator, or takes one more handle on it.
@@ -43,8 +65,9 @@ fn workers() -> Result<Arc<Workers>> {
 /// # Errors
 /// The reason why the store leases no number; `CONFLICT`; `WOULD_BLOCK` where the caller does not wait for that long.
 pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<SharedGenerator>> {
-    // A child that is forked during the call continues with its own workers.
+    // A child that is forked during the call continues with its own workers, and so does a copy.
     loop {
+        check_copied(std::slice::from_ref(&contract.address))?;
         if let Some(shared) = visit::open(&workers()?, contract, wait)? {
             return Ok(shared);
         }
@@ -87,8 +110,9 @@ pub fn close_all(max_wait: Duration) -> Result<()> {
 /// Adds a task to the worker of a store, or of several, which is due at once. `make` gets the waker that makes it due again.
 ///
 /// # Errors
-/// `STORE_UNREACHABLE` where no thread can be started.
+/// `STORE_UNREACHABLE` where no thread can be started; `COPIED`.
 pub(crate) fn engage<T>(stores: &[Address], make: impl FnOnce(Waker) -> (Box<dyn Task>, T)) -> Result<T> {
+    check_copied(stores)?;
     let made = workers()?.with(stores, true, |worker, state| {
         let number = state.number();
         let (task, made) = make(worker.waker(number));

@@ -169,7 +169,7 @@ impl SharedGenerator {
     fn can_mend(&self, error: &Error) -> bool {
         match error.kind() {
             ErrorKind::LeaseExhausted => self.leased.is_some() || self.guard.is_some(),
-            ErrorKind::Forked => self.leased.is_some(),
+            ErrorKind::Forked | ErrorKind::Copied => self.leased.is_some(),
             _ => false,
         }
     }

@@ -112,12 +112,19 @@ impl Worker {
     pub(super) fn next(&self, process: &Process) -> Next {
         let mut state = self.lock();
         state.stirred = false;
+        if process.is_over() {
+            return Next::Rest(0);
+        }
         state.next(process)
     }
 
     /// Takes the replies to calls: each is for the lease task of the call in its place.
     pub(super) fn done(&self, calls: &[Call], replies: Vec<Result<Reply>>, process: &Process) {
         let mut state = self.lock();
+        // What a copy of the machine is told is its original's.
+        if process.is_over() {
+            return;
+        }
         let now_ms = process.environment.mono_ms();
         let swapped = state.pace.end(calls, &replies, now_ms);
         for (call, reply) in calls.iter().zip(replies) {
@@ -162,11 +169,13 @@ impl Worker {
         }
     }
 
-    /// Cleans up after a panic of the thread: no caller waits for it any more, and no lease of its lease tasks is used any more.
+    /// Ends the work, after a panic of the thread or in a copy of the machine: no caller waits for it any more, and no lease of its lease tasks is
+    /// used any more.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.lease_tasks.iter_mut().for_each(LeaseTask::abandon);
         let tasks = state.tasks.clear();
+        self.stir(&mut state);
         drop(state);
         drop(tasks);
     }

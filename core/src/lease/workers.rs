@@ -75,10 +75,18 @@ impl Workers {
         }
     }
 
-    /// Returns whether this process is a forked child of theirs: a caller's callback may have forked. Takes none of their locks, which may be
-    /// held by a thread that it does not have.
+    /// Returns whether this process is a forked child of theirs, or a copy: a caller's callback may have forked. Takes none of their locks, which
+    /// may be held by a thread that a child does not have.
     pub(super) fn are_a_parents(&self) -> bool {
-        !self.process.mark.is_still(self.process.number)
+        self.process.is_over()
+    }
+
+    /// Ends them in a copy of the machine, where their threads live on. A step is made under a worker's lock, and not in a copy: after this none is
+    /// under way.
+    pub(super) fn abandon(&self) {
+        // Under no lock: a task that is dropped may come here again.
+        let workers: Vec<_> = locked(&self.map).drain().map(|(_, worker)| worker).collect();
+        workers.iter().for_each(|worker| worker.abandon());
     }
 
     /// The connection to a store, for whoever uses it in this process.
@@ -120,7 +128,7 @@ impl Thread {
         // Leases have one store.
         let connection = self.workers.connection(&self.worker.stores[0]);
         let Workers { process, .. } = &*self.workers;
-        loop {
+        while !self.workers.are_a_parents() {
             let next = self.worker.next(process);
             if self.worker.stores.len() == 1 {
                 connection.keep_free(self.worker.shortest_call());
@@ -136,14 +144,20 @@ impl Thread {
                 Next::End => {}
             }
         }
+        // In a copy of the machine: its own workers are made by the next call.
+        self.give_up();
+    }
+
+    fn give_up(&self) {
+        locked(&self.workers.map).remove(&self.worker.stores);
+        self.worker.abandon();
     }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            locked(&self.workers.map).remove(&self.worker.stores);
-            self.worker.abandon();
+            self.give_up();
         }
     }
 }

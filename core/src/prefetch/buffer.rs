@@ -251,17 +251,10 @@ impl Buffer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns whether this process is a forked child of the buffer's: a caller's callback may have forked. Takes no lock: after a fork, a
-    /// thread that no longer exists may hold it.
+    /// Returns whether this process is a forked child of the buffer's, or a copy of it: a caller's callback may have forked. Takes no lock: after a
+    /// fork, a thread that no longer exists may hold it.
     pub(super) fn is_a_parents(&self) -> bool {
         !fork::mark().is_still(self.process)
-    }
-
-    /// # Errors
-    /// `CLOSED`.
-    pub(super) fn lock_open(&self) -> Result<MutexGuard<'_, State>> {
-        let state = self.lock();
-        if state.closed { Err(Error::closed()) } else { Ok(state) }
     }
 
     /// Has the thread look whether more are needed.
@@ -352,7 +345,11 @@ impl Buffer {
 
     /// Ends the work, and whoever waits.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        self.end(&mut self.lock());
+    }
+
+    /// Ends the work under the lock.
+    pub(super) fn end(&self, state: &mut State) {
         state.closed = true;
         state.drop_all();
         self.ready.notify_all();

@@ -41,7 +41,7 @@ pub(super) struct Current {
 #[derive(Default)]
 struct Slot {
     begun: AtomicU64,
-    /// A forked child has a copy, which it must not use.
+    /// A forked child, or a copy of the machine, has a copy, which it must not use.
     process: AtomicU64,
     first: AtomicU64,
     stride: AtomicU64,
@@ -53,6 +53,7 @@ struct Slot {
 /// The content of a slot.
 #[derive(Clone, Copy)]
 struct Content {
+    process: u64,
     /// The word's before the first number is taken: its generation, and place 0.
     word: u64,
     first: u64,
@@ -62,19 +63,19 @@ struct Content {
 }
 
 impl Slot {
-    /// `None` where it is another process's, or just being changed.
+    /// `None` where it is just being changed.
     #[inline(always)]
-    fn content(&self, mark: Mark) -> Option<Content> {
+    fn content(&self) -> Option<Content> {
         let done = self.done.load(Ordering::Acquire);
         let content = Content {
+            process: self.process.load(Ordering::Acquire),
             word: done << PLACE_BITS,
             first: self.first.load(Ordering::Acquire),
             stride: self.stride.load(Ordering::Acquire),
             count: self.count.load(Ordering::Acquire),
             low: self.low.load(Ordering::Acquire),
         };
-        let process = self.process.load(Ordering::Acquire);
-        (self.begun.load(Ordering::Acquire) == done && mark.is(process)).then_some(content)
+        (self.begun.load(Ordering::Acquire) == done).then_some(content)
     }
 }
 
@@ -102,9 +103,12 @@ impl Current {
     /// on x86-64 a step waits for every store before it.
     #[inline(always)]
     pub(super) fn take_one(&self, mark: Mark) -> Result<(u64, bool), Option<Step>> {
-        let Some(content) = self.slot.content(mark) else { return Err(None) };
+        let Some(content) = self.slot.content() else { return Err(None) };
         let word = self.word.fetch_add(1, Ordering::AcqRel);
-        if let Some(at) = content.place(word) {
+        if let Some(at) = content.place(word)
+            // After the step: see `fork.rs`. Else it may be found by its step.
+            && mark.is(content.process)
+        {
             return Ok((content.number(at), at == content.low));
         }
         self.refused(word);
@@ -124,7 +128,7 @@ impl Current {
     /// Takes 1 to `most` numbers, if there is one left. By compare-and-swap, which is slower and never goes beyond the end. `None` also where
     /// another block is just being put here.
     pub(super) fn take(&self, mark: Mark, most: u64) -> Option<Taken> {
-        let content = self.slot.content(mark)?;
+        let content = self.slot.content()?;
         let mut word = self.word.load(Ordering::Acquire);
         loop {
             let at = content.place(word)?;
@@ -132,7 +136,12 @@ impl Current {
             match self.word.compare_exchange_weak(word, word + count, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     let low = (at..at + count).contains(&content.low);
-                    return Some(Taken { first: content.number(at), stride: content.stride, count, low });
+                    return mark.is_still(content.process).then_some(Taken {
+                        first: content.number(at),
+                        stride: content.stride,
+                        count,
+                        low,
+                    });
                 }
                 Err(now) => word = now,
             }
@@ -245,7 +254,7 @@ mod tests {
     fn what_is_another_processs_is_not_taken() {
         let (current, mark) = current(4);
         current.replace(mark.current() + 1, block(50, 4));
-        assert!(matches!(current.take_one(mark), Err(None)));
+        assert!(current.take_one(mark).is_err());
         assert_eq!(current.take(mark, 2), None);
     }
 

@@ -19,14 +19,14 @@ pub(crate) use block::{Block, Taken};
 pub(crate) use buffer::{Counts, Fill, Filled, Levels, Need};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::fork::{self, Mark, PerProcess};
+use crate::fork::{self, Mark, PerCopy};
 use crate::lease;
 use crate::stats::{self, Counted};
 use crate::store::Address;
 use crate::sync::{Arc, AtomicBool, Ordering};
 use crate::thread;
 use crate::wait::Wait;
-use buffer::{Buffer, Staffed};
+use buffer::{Buffer, Staffed, State};
 use current::{Current, Step};
 use filling::Filling;
 use std::time::{Duration, Instant};
@@ -58,7 +58,7 @@ pub(crate) trait Purpose: Send + Sync + 'static {
 pub(crate) struct Prefetch {
     purpose: std::sync::Arc<dyn Purpose>,
     current: Current,
-    buffer: PerProcess<Staffed>,
+    buffer: PerCopy<Staffed>,
     /// The source that shows the counts of each process.
     shown_by: Option<std::sync::Weak<dyn Counted>>,
     mark: Mark,
@@ -73,7 +73,7 @@ const SOON: Duration = Duration::from_millis(10);
 impl Prefetch {
     pub(crate) fn new(purpose: std::sync::Arc<dyn Purpose>) -> Self {
         let closed = AtomicBool::new(false);
-        Prefetch { purpose, current: Current::new(), buffer: PerProcess::new(), shown_by: None, mark: fork::mark(), closed }
+        Prefetch { purpose, current: Current::new(), buffer: PerCopy::new(), shown_by: None, mark: fork::mark(), closed }
     }
 
     /// Adds the source that shows the prefetch's counts.
@@ -83,7 +83,7 @@ impl Prefetch {
 
     /// Returns the counts of this process, if it has used the prefetch.
     pub(crate) fn counts(&self) -> Option<Counts> {
-        let buffer = &self.buffer.get(|| Err(Error::closed())).ok()?.0;
+        let buffer = &self.buffer.get(|_| Err(Error::closed())).ok()?.0;
         let state = buffer.lock();
         Some(state.count(self.current.left()))
     }
@@ -102,7 +102,8 @@ impl Prefetch {
     fn slow_one(&self, step: Option<Step>, wait: Wait<'_>) -> Result<u64> {
         let buffer = self.buffer()?;
         let late = step.and_then(|step| buffer.lock().past.find(step));
-        match late {
+        // In a copy of the machine it is the original's, whose buffer this thread may still have.
+        match late.filter(|_| !buffer.is_a_parents()) {
             Some((number, false)) => Ok(number),
             Some((number, true)) => Ok(self.low(number)),
             None => Ok(self.advance(buffer, 1, &wait.begun())?.first),
@@ -132,7 +133,7 @@ impl Prefetch {
         // Since when it waits, and how many attempts had been made before.
         let mut waiting = None;
         let Some(taken) = self.find(buffer, most, wait, &mut waiting).transpose() else {
-            // The child of a fork has a buffer of its own.
+            // It has a buffer of its own.
             return self.advance(self.buffer()?, most, wait);
         };
         if taken.is_err() && buffer.is_a_parents() {
@@ -149,10 +150,13 @@ impl Prefetch {
         taken
     }
 
-    /// `None` in a child that was forked meanwhile.
+    /// `None` in a child that was forked meanwhile, or in a copy.
     fn find(&self, buffer: &Buffer, most: u64, wait: &Wait<'_>, waiting: &mut Option<(Instant, u64)>) -> Result<Option<Taken>> {
         let mut state = buffer.lock();
         loop {
+            if buffer.is_a_parents() {
+                return Ok(None);
+            }
             if state.closed {
                 return Err(Error::closed());
             }
@@ -231,10 +235,10 @@ impl Prefetch {
 
     /// Drops every number that is prepared; the thread prepares others when somebody wants one.
     pub(crate) fn drop_prepared(&self) -> Result<()> {
-        let mut state = self.buffer()?.lock_open()?;
-        state.drop_all();
-        state.use_next(self.current.clear(), None);
-        Ok(())
+        self.with_open(|state| {
+            state.drop_all();
+            state.use_next(self.current.clear(), None);
+        })
     }
 
     /// Waits until the thread does not prepare anything, as after [`drop_prepared`](Prefetch::drop_prepared) it soon does.
@@ -247,12 +251,12 @@ impl Prefetch {
 
     /// Returns how many numbers are prefetched, without the range being used.
     pub(crate) fn prepared(&self) -> Result<u64> {
-        Ok(self.buffer()?.lock_open()?.prepared)
+        self.with_open(|state| state.prepared)
     }
 
     /// Returns the failure of the last attempt, if it failed.
     pub(crate) fn trouble(&self) -> Result<Option<Error>> {
-        Ok(self.buffer()?.lock_open()?.trouble.clone())
+        self.with_open(|state| state.trouble.clone())
     }
 
     #[cfg(all(test, not(loom)))]
@@ -263,11 +267,29 @@ impl Prefetch {
     /// Ends the prefetch: every later call is `CLOSED`.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
-        if let Ok(buffer) = self.buffer() {
-            buffer.close();
+        drop(self.with(|buffer, state| {
+            buffer.end(state);
             // Under the lock, as whoever goes on to another range does.
-            let mut state = buffer.lock();
             state.use_next(self.current.clear(), None);
+        }));
+    }
+
+    /// Does something with the open buffer.
+    ///
+    /// # Errors
+    /// `CLOSED`.
+    fn with_open<T>(&self, work: impl FnOnce(&mut State) -> T) -> Result<T> {
+        self.with(|_, state| if state.closed { Err(Error::closed()) } else { Ok(work(state)) })?
+    }
+
+    /// Does something with the buffer under its lock. A thread of a copy that has the original's looks again: another thread may use its own by now.
+    fn with<T>(&self, work: impl FnOnce(&Buffer, &mut State) -> T) -> Result<T> {
+        loop {
+            let buffer = self.buffer()?;
+            let mut state = buffer.lock();
+            if !buffer.is_a_parents() {
+                return Ok(work(buffer, &mut state));
+            }
         }
     }
 
@@ -279,10 +301,12 @@ impl Prefetch {
 
     /// This process's buffer, with who sees to it.
     fn buffer(&self) -> Result<&Buffer> {
-        Ok(&self.buffer.get(|| self.staff())?.0)
+        Ok(&self.buffer.get(|original| self.staff(original))?.0)
     }
 
-    fn staff(&self) -> Result<Staffed> {
+    fn staff(&self, original: Option<&Staffed>) -> Result<Staffed> {
+        // Under its lock: no thread goes on to another range of the original's after this.
+        original.into_iter().for_each(|original| original.0.close());
         let process = self.mark.current();
         if self.closed.load(Ordering::Acquire) {
             // Before a fork; in this process whoever closes it closes its buffer.

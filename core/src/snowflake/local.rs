@@ -43,9 +43,10 @@ pub struct Local {
     /// and how often it had called stamps back.
     lease: usize,
     recalls: u64,
-    /// The number of IDs that the block had, and the process that claimed it.
+    /// The number of IDs that the block had, and the process that claimed it, with its machine's generation.
     block: u64,
     process: u64,
+    generation: u64,
 }
 
 impl Local {
@@ -65,6 +66,7 @@ impl Local {
             recalls: 0,
             block: 0,
             process: 0,
+            generation: 0,
         }
     }
 
@@ -77,7 +79,9 @@ impl Local {
         if self.left == 0 || !self.is_good() {
             return self.refill();
         }
-        Ok(self.take())
+        let id = self.take();
+        // In a copy of the machine the block is the original's too.
+        if self.ids.generator().mark().is_of(&self.process, &self.generation) { Ok(id) } else { self.confirm(id) }
     }
 
     /// Returns whether the block may be used. It is dropped by a forked child, when the tick is over, when the lease was given up (a copy of this
@@ -88,7 +92,6 @@ impl Local {
         let lease = generator.lease.get();
         place_of(lease) == self.lease
             && lease.recalls() == self.recalls
-            && generator.is_of_this_process(lease)
             && (generator.counter_shows(self.counts) || generator.still_shows(self.validity, self.seen))
     }
 
@@ -101,17 +104,34 @@ impl Local {
         id
     }
 
+    /// An ID of which the hot path cannot tell that it is this process's.
+    #[cold]
+    #[inline(never)]
+    fn confirm(&mut self, id: Id) -> Result<Id> {
+        if self.ids.generator().mark().is_still(self.process) {
+            return Ok(id);
+        }
+        (self.left, self.later) = (0, 0..0);
+        self.refill()
+    }
+
     /// The first ID of another tick or another block.
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> Result<Id> {
-        if self.left > 0 || self.later.is_empty() || !self.is_good() {
-            self.claim()?;
+        loop {
+            if self.left > 0 || self.later.is_empty() || !self.is_good() {
+                self.claim()?;
+            }
+            let run = self.ids.generator().run(self.node_bits, &self.later);
+            (self.next, self.left, self.step) = (run.first.get() as u64, run.count, run.step);
+            self.later.start += run.count;
+            let id = self.take();
+            if self.ids.generator().mark().is_still(self.process) {
+                return Ok(id);
+            }
+            (self.left, self.later) = (0, 0..0);
         }
-        let run = self.ids.generator().run(self.node_bits, &self.later);
-        (self.next, self.left, self.step) = (run.first.get() as u64, run.count, run.step);
-        self.later.start += run.count;
-        Ok(self.take())
     }
 
     /// Another block.
@@ -130,7 +150,7 @@ impl Local {
         let claimed = self.ids.claim(BLOCK, Duration::MAX);
         if let Ok(Claimed { lease, stamps, .. }) = &claimed {
             lease.set_aside(stamps.count);
-            (self.block, self.process) = (stamps.count, lease.process);
+            (self.block, self.process, self.generation) = (stamps.count, lease.process, lease.generation);
         }
         before.count(BLOCK);
         let Claimed { lease, stamps, validity } = claimed?;
@@ -147,7 +167,7 @@ impl Local {
         let issued = std::mem::take(&mut self.block).saturating_sub(self.left + (self.later.end - self.later.start));
         let lease = self.ids.generator().lease.get();
         // A forked child has issued nothing of its parent's.
-        if issued > 0 && lease.process == self.process && self.ids.generator().is_of_this_process(lease) {
+        if issued > 0 && lease.process == self.process && self.ids.generator().mark().is_still(lease.process) {
             lease.count(issued);
         }
     }

@@ -122,7 +122,7 @@ impl Snowflake {
     /// # Errors
     /// As [`next_id`](Snowflake::next_id); `WOULD_BLOCK` when the policies would wait longer, with
     /// [`retry_after`](Error::retry_after).
-    #[inline]
+    #[inline(always)]
     pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         let id = if self.is_closed() { None } else { self.generator().fast_id() };
         match id {

@@ -157,6 +157,11 @@ impl Address {
         self.kind().is_ok_and(|kind| kind == Kind::Memory)
     }
 
+    /// Returns whether the store is a part of this machine, or may be, and is copied with it.
+    pub(crate) fn is_of_this_machine(&self) -> bool {
+        self.kind().is_ok_and(|kind| matches!(kind, Kind::Memory | Kind::Local | Kind::File))
+    }
+
     /// Returns whether it is a store that a server lends.
     #[cfg(feature = "lend")]
     pub(crate) fn is_remote(&self) -> bool {

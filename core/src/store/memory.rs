@@ -1,7 +1,7 @@
 //! `store=memory`: records in this process's memory, for tests.
 
 use super::{Key, Loaded, PAGE, Store, Swap, Swapped, Which, next_page};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::fork;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,16 +20,17 @@ static NAMESPACES: Mutex<BTreeMap<String, Namespace>> = Mutex::new(BTreeMap::new
 struct Memory;
 
 /// # Errors
-/// `FORKED` in a child, which has only a copy of what its parent goes on using.
+/// `FORKED` in a child, which has only a copy of what its parent goes on using; `COPIED` in a copy of the machine.
 pub(super) fn connect() -> Result<Box<dyn Store>> {
     let mark = fork::mark();
-    mark.recheck();
     let first = PROCESS.compare_exchange(0, mark.current(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
-    if first || mark.is(PROCESS.load(Ordering::Relaxed)) {
+    let process = PROCESS.load(Ordering::Relaxed);
+    if first || mark.is_still(process) {
         return Ok(Box::new(Memory));
     }
-    let why = "store=memory knows one process, and this one was forked: give the child a store that both can reach";
-    Err(Error::new(ErrorKind::Forked, why))
+    let forked = || "store=memory knows one process, and this one was forked: give the child a store that both can reach".to_owned();
+    let copied = || "store=memory knows one process, and this one was copied: give it a store that all copies reach".to_owned();
+    Err(mark.refusal(process, forked, copied))
 }
 
 fn with<T>(namespace: &str, work: impl FnOnce(&mut Namespace) -> T) -> T {

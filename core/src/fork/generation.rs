@@ -1,0 +1,204 @@
+//! The generation of the machine: a counter that changes when the machine is restored from a snapshot, so in each copy of it.
+//!
+//! - **The VMClock device** of Linux (`struct vmclock_abi` of `linux/vmclock-abi.h`), which a hypervisor keeps up to date: its page is mapped, and
+//!   the hot path reads the counter there. Two copies may show the same counter: it tells that there is a copy, and not which one.
+//! - **A file**, by `FRAZIL_GENERATION=file:PATH`, for sandboxes that publish a counter, and for tests: any text, which changes. An ordinary file
+//!   is not mapped, because one that shrinks would end the process with SIGBUS. It is read at most once a millisecond, and before each call of a
+//!   store, so for so long two copies can repeat each other. Its path is opened each time: a new file may be renamed into its place.
+//! - **Neither**: the generation is always 0, and copies are not noticed but by [`restored`](super::restored).
+
+use crate::error::{Error, ErrorKind, shown};
+use std::fs::OpenOptions;
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The offset of `vm_generation_counter` in `struct vmclock_abi`.
+pub(super) const OFFSET: usize = 104;
+/// The generation of a process that polls a file: an odd number, which no file's generation is.
+pub(super) const POLLED: u64 = 1;
+/// The variable that names a file.
+const VARIABLE: &str = "FRAZIL_GENERATION";
+/// The longest text that is read.
+const LONGEST: u64 = 4_096;
+
+/// A file that is polled.
+pub(super) struct Polled {
+    /// The value of the variable, where it names no file.
+    path: Result<PathBuf, String>,
+    begun: Instant,
+    /// The time in ms since `begun` at which it was read last, and 1.
+    looked: AtomicU64,
+    /// The last generation; 0 where it could not be read.
+    generation: AtomicU64,
+}
+
+/// Null where no file is polled.
+static POLLED_FILE: AtomicPtr<Polled> = AtomicPtr::new(std::ptr::null_mut());
+
+pub(super) fn polled() -> Option<&'static Polled> {
+    // SAFETY: null, or a leaked box.
+    unsafe { POLLED_FILE.load(Ordering::Acquire).as_ref() }
+}
+
+/// Begins to poll the file that the variable names, if it is set.
+pub(super) fn begin_polling() -> bool {
+    let Some(value) = std::env::var_os(VARIABLE) else { return false };
+    let path = value.to_str().and_then(|text| text.strip_prefix("file:")).filter(|path| !path.is_empty());
+    let path = path.map(PathBuf::from).ok_or_else(|| value.to_string_lossy().into_owned());
+    let polled = Polled { path, begun: Instant::now(), looked: AtomicU64::new(0), generation: AtomicU64::new(0) };
+    // Of two threads that are here at once, one leaves its own unused.
+    POLLED_FILE.store(Box::into_raw(Box::new(polled)), Ordering::Release);
+    true
+}
+
+impl Polled {
+    /// The generation, read anew once a millisecond.
+    pub(super) fn look(&self) -> Option<u64> {
+        let now = self.begun.elapsed().as_millis() as u64 + 1;
+        if self.looked.load(Ordering::Relaxed) != now {
+            self.generation.store(self.read().unwrap_or(0), Ordering::Relaxed);
+            self.looked.store(now, Ordering::Relaxed);
+        }
+        Some(self.generation.load(Ordering::Relaxed)).filter(|generation| *generation != 0)
+    }
+
+    /// An even number that stands for the text, and is not 0.
+    ///
+    /// # Errors
+    /// `COPIED`.
+    fn read(&self) -> Result<u64, Error> {
+        let path = self.path.as_ref().map_err(|value| {
+            let why = format!("{VARIABLE}={} is not file:PATH, so it is not known whether this process is a copy", shown(value));
+            Error::new(ErrorKind::Copied, why)
+        })?;
+        let unknown = |why: String| {
+            let why = format!("{VARIABLE}=file:{}: {why}, so it is not known whether this process is a copy", path.display());
+            Error::new(ErrorKind::Copied, why)
+        };
+        let mut text = Vec::new();
+        let mut options = OpenOptions::new();
+        // A pipe in its place is not waited for.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+        let read = options.read(true).open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut text));
+        read.map_err(|why| unknown(why.to_string()))?;
+        let text = text.trim_ascii();
+        if text.is_empty() || text.len() as u64 > LONGEST {
+            return Err(unknown(format!("it has {} bytes; allowed: 1 to {LONGEST}", text.len())));
+        }
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text);
+        Ok((hasher.finish() & !1).max(2))
+    }
+}
+
+/// Why the generation cannot be told.
+pub(super) fn trouble() -> Error {
+    let trouble = polled().and_then(|polled| polled.read().err());
+    trouble.unwrap_or_else(|| Error::new(ErrorKind::Copied, format!("{VARIABLE} could not be read a moment ago")))
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+pub(super) use device::map as map_device;
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod device {
+    use super::{OFFSET, VARIABLE};
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileTypeExt;
+
+    pub(super) const PATH: &str = "/dev/vmclock0";
+    /// `VMCLOCK_MAGIC`, "VCLK".
+    const MAGIC: u32 = 0x4b4c_4356;
+    /// `VMCLOCK_FLAG_VM_GEN_COUNTER_PRESENT`
+    const HAS_GENERATION: u64 = 1 << 8;
+
+    /// Maps the device's page at an address, where a page of zeros is mapped already, which stays where there is no device.
+    pub(in crate::fork) fn map(at: *mut libc::c_void, size: usize) {
+        if std::env::var_os(VARIABLE).is_none()
+            && let Ok(file) = open(size)
+        {
+            // SAFETY: the address is a page that was mapped for this, and nobody uses it yet.
+            unsafe { libc::mmap(at, size, libc::PROT_READ, libc::MAP_FIXED | libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        }
+    }
+
+    /// Opens the device, if it counts generations.
+    pub(super) fn open(size: usize) -> io::Result<File> {
+        let file = File::open(PATH)?;
+        // Another file in its place may shrink.
+        if !file.metadata()?.file_type().is_char_device() {
+            return Err(io::Error::other("it is no device"));
+        }
+        check(&file, size)?;
+        Ok(file)
+    }
+
+    /// Checks the fields that do not change.
+    pub(super) fn check(file: &File, size: usize) -> io::Result<()> {
+        // SAFETY: a new mapping.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let field = |offset| at.wrapping_byte_add(offset).cast_const();
+        // SAFETY: within the page, and aligned. The hypervisor changes none of them while the machine runs.
+        let (magic, bytes, version, flags) = unsafe {
+            let words = [0, 4].map(|offset| u32::from_le(field(offset).cast::<u32>().read_volatile()));
+            (
+                words[0],
+                words[1],
+                u16::from_le(field(8).cast::<u16>().read_volatile()),
+                u64::from_le(field(24).cast::<u64>().read_volatile()),
+            )
+        };
+        // SAFETY: the mapping above, which nobody else has.
+        unsafe { libc::munmap(at, size) };
+        if (magic, version) != (MAGIC, 1) {
+            return Err(io::Error::other("it has no page of version 1 of VMClock"));
+        }
+        if (bytes as usize) < OFFSET + 8 || flags & HAS_GENERATION == 0 {
+            return Err(io::Error::other("its hypervisor counts no generations"));
+        }
+        Ok(())
+    }
+}
+
+/// How copies of this machine are noticed, for an operator.
+#[cfg(feature = "admin")]
+#[derive(Debug)]
+pub enum Copies {
+    /// By this.
+    Noticed(String),
+    /// Not at all: there is nothing to notice them by.
+    Unnoticed(String),
+    /// There is something, which cannot be read.
+    Unreadable(String),
+}
+
+#[cfg(feature = "admin")]
+impl Copies {
+    /// Finds out how they are noticed.
+    pub fn find() -> Self {
+        super::mark();
+        if let Some(polled) = polled() {
+            let path = polled.path.as_deref().unwrap_or("".as_ref()).display();
+            return polled
+                .read()
+                .map_or_else(|error| Copies::Unreadable(error.to_string()), |_| Copies::Noticed(format!("{VARIABLE}=file:{path}")));
+        }
+        #[cfg(all(target_os = "linux", not(loom)))]
+        return match device::open(super::page::page_size()) {
+            Ok(_) => Copies::Noticed(device::PATH.to_owned()),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Copies::Unnoticed(format!("there is no {}", device::PATH)),
+            Err(why) => Copies::Unreadable(format!("{}: {why}", device::PATH)),
+        };
+        #[cfg(not(all(target_os = "linux", not(loom))))]
+        Copies::Unnoticed("this system has no VMClock device".to_owned())
+    }
+}

@@ -1,0 +1,174 @@
+//! The page in which the number of this process stands, and the word beside it in which the machine's generation does.
+//!
+//! The two are one address apart that is known when this is compiled, so that the hot path loads one pointer for both.
+//!
+//! ```text
+//! | ... | lock | number | known | born | ... | the next page: VMClock's, or zeros ... | generation | ...
+//! '------- wiped in a forked child ---------'
+//! ```
+
+use super::generation;
+use crate::sync::StaticU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The end of a page that is wiped in a forked child, and the beginning of the one after it.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Page {
+    /// 0, or the ID of a process of which a thread is in [`Mark::renew`](super::Mark).
+    pub(super) lock: StaticU64,
+    pub(super) number: StaticU64,
+    /// The generation for which the number was taken.
+    pub(super) known: StaticU64,
+    pub(super) born: StaticU64,
+    rest: [u64; (WIPED_BYTES - 32) / 8],
+    before: [u64; generation::OFFSET / 8],
+    /// Read-only where it is the machine's.
+    pub(super) generation: StaticU64,
+}
+
+/// The size of the part that is wiped.
+const WIPED_BYTES: usize = 64;
+
+impl Page {
+    const fn new() -> Self {
+        Page {
+            lock: StaticU64::new(0),
+            number: StaticU64::new(0),
+            known: StaticU64::new(0),
+            born: StaticU64::new(0),
+            rest: [0; _],
+            before: [0; _],
+            generation: StaticU64::new(0),
+        }
+    }
+
+    /// Returns whether the number stands for the present generation. Two loads: for the hot path.
+    #[inline(always)]
+    pub(super) fn is_followed(&self) -> bool {
+        self.generation.load(Ordering::Relaxed) == self.known.load(Ordering::Acquire)
+    }
+
+    /// The present generation; `None` where it cannot be told. For one caller at a time.
+    pub(super) fn current_generation(&self) -> Option<u64> {
+        generation::polled().map_or_else(|| Some(self.generation.load(Ordering::Acquire)), generation::Polled::look)
+    }
+}
+
+#[cfg(test)]
+impl Page {
+    /// A page of a simulated process.
+    #[cfg(not(loom))]
+    pub(super) fn of(number: u64) -> Self {
+        Page { number: StaticU64::new(number), born: StaticU64::new(number), ..Page::new() }
+    }
+
+    #[cfg(loom)]
+    pub(super) fn modelled(number: u64) -> Self {
+        let modelled = StaticU64::modelled;
+        Page { lock: modelled(0), number: modelled(number), known: modelled(0), born: modelled(0), generation: modelled(0), ..Page::new() }
+    }
+}
+
+/// Used where no page can be mapped.
+static PLAIN: Page = Page::new();
+/// True if the kernel wipes the page; otherwise process IDs are compared.
+static IS_WIPED: AtomicBool = AtomicBool::new(false);
+
+pub(super) fn is_wiped() -> bool {
+    IS_WIPED.load(Ordering::Relaxed)
+}
+
+/// The size of a page.
+#[cfg(all(target_os = "linux", not(loom)))]
+pub(super) fn page_size() -> usize {
+    // SAFETY: it asks for a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// Makes the page, and finds where the generation is to be read.
+pub(super) fn make() -> *mut Page {
+    #[cfg(all(target_os = "linux", not(loom)))]
+    let page = linux::map().unwrap_or((&raw const PLAIN).cast_mut());
+    #[cfg(not(all(target_os = "linux", not(loom))))]
+    let page = (&raw const PLAIN).cast_mut();
+    if generation::begin_polling() {
+        // SAFETY: a page that stays for ever. The machine's own is not mapped where a file is polled.
+        unsafe { (*page).generation.store(generation::POLLED, Ordering::Release) };
+    }
+    page
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod linux {
+    use super::{IS_WIPED, Ordering, Page, WIPED_BYTES, generation, page_size};
+    use std::ptr;
+
+    /// Maps the two pages.
+    pub(super) fn map() -> Option<*mut Page> {
+        let size = page_size();
+        // SAFETY: a new private mapping of our own; nothing else points into it.
+        let mapped = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            libc::mmap(ptr::null_mut(), 2 * size, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+        };
+        if mapped == libc::MAP_FAILED {
+            return None;
+        }
+        // An old kernel refuses the advice; then `handle_forks` and `recheck` tell.
+        // SAFETY: the range is the first page of the mapping above.
+        let advised = unsafe { libc::madvise(mapped, size, libc::MADV_WIPEONFORK) };
+        IS_WIPED.store(advised == 0, Ordering::Relaxed);
+        generation::map_device(mapped.wrapping_byte_add(size), size);
+        // Of zeros, as the first page of a child is: a good `Page`, aligned and never unmapped.
+        Some(mapped.wrapping_byte_add(size - WIPED_BYTES).cast())
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn handle_forks() {}
+
+#[cfg(unix)]
+pub(super) use handlers::handle_forks;
+
+#[cfg(unix)]
+mod handlers {
+    use super::{AtomicBool, Ordering};
+    use crate::fork::{descriptors, marked};
+    use std::time::{Duration, Instant};
+
+    extern "C" fn in_child() {
+        if let Some(mark) = marked() {
+            mark.0.number.store(0, Ordering::Release);
+        }
+        descriptors::in_child();
+    }
+
+    extern "C" fn before() {
+        descriptors::before_fork();
+    }
+
+    extern "C" fn in_parent() {
+        descriptors::after_fork();
+    }
+
+    /// Registers the handlers, once. A thread that comes second waits until the first one is done, and no longer than for a moment: in a child that
+    /// was forked in between there is no first one.
+    pub(in crate::fork) fn handle_forks() {
+        static BEGUN: AtomicBool = AtomicBool::new(false);
+        static DONE: AtomicBool = AtomicBool::new(false);
+        if DONE.load(Ordering::Acquire) {
+            return;
+        }
+        let (is_first, since) = (!BEGUN.swap(true, Ordering::AcqRel), Instant::now());
+        while !is_first && since.elapsed() < Duration::from_millis(100) {
+            std::thread::yield_now();
+            if DONE.load(Ordering::Acquire) {
+                return;
+            }
+        }
+        // SAFETY: the handlers are async-signal-safe: they read and store atomics, and call clock_gettime(2), sched_yield(2) and close(2).
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+        DONE.store(true, Ordering::Release);
+    }
+}
