@@ -62,6 +62,8 @@ if wanted test; then
     # Django's driver for it is compiled where it is installed.
     need mariadb_config libmariadb-dev
     need etcd etcd-server
+    # A test restores its snapshots.
+    need etcdctl etcd-client
     [ -e /usr/share/java/zookeeper.jar ] || missing+=(zookeeper)
 fi
 if wanted demo-server test; then

@@ -32,6 +32,7 @@ beside "Adapters in Node, with their frameworks; an example, whose IDs go from t
 beside "C and C++" tests/c/run.sh --built
 beside "Adapters in Python, with the current frameworks" tests/adapters/python/run.sh --current
 beside "Rust: the core, its documentation and README; the command line; the guards of the bindings" "${rust[@]}" -- --skip simulation
+beside "Backups of every store, restored while processes mint" "${pytest[@]}" --numprocesses 4 tests/restores
 beside "Leases and segments on every store; the servers and the cutting proxy themselves" \
     "${pytest[@]}" "${workers[@]}" tests/leases tests/servers
 beside "Rust: the stamp, the gate and the lease under loom" \

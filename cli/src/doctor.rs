@@ -278,7 +278,7 @@ fn twice(overlap: &Overlap, name: &str, findings: &mut Findings) {
     let other = if by.is_empty() { "a process that is not known".to_owned() } else { plain(by) };
     let text = format!(
         "{name}: IDs of {from} to {to} may have been issued twice: {} and {other} had node number {node} at once, because its record was \
-         removed or changed from outside",
+         removed or changed from outside, or the store was restored from a backup",
         plain(holder)
     );
     findings.warn(

@@ -100,6 +100,21 @@ MUTANTS = [
         ],
     ),
     (
+        "a record that went back is the loss of one lease",
+        "self.look_for_lost_writes(&state, loaded);",
+        "",
+    ),
+    (
+        "a number that another process has is the only loss",
+        "known.has_lost_writes |= is_anothers && !follows",
+        "known.has_lost_writes |= is_anothers && follows",
+    ),
+    (
+        "a lease outlives the history of a store without a clock",
+        "take_if(|_| is_clockless && error.kind() == ErrorKind::StoreChanged)",
+        "take_if(|_| is_clockless && error.kind() == ErrorKind::Internal)",
+    ),
+    (
         "an incarnation is its nonce alone",
         "known.meta.identity() != meta.identity()",
         "known.meta.nonce != meta.nonce",
@@ -433,8 +448,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a lease is used whose record a store without a clock has lost",
-        "error.kind() == ErrorKind::StoreChanged && Protocol::found",
-        "error.kind() == ErrorKind::Internal && Protocol::found",
+        "error.kind() == ErrorKind::StoreChanged && is_gone",
+        "error.kind() == ErrorKind::Internal && is_gone",
         "cases::a_lease_that_a_store_without_a_clock_has_lost",
     ),
     (

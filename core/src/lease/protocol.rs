@@ -325,6 +325,7 @@ impl Protocol {
 
     /// Continues after a failed call: what it may have written is read before anything else is done.
     fn unknown(&mut self, state: State, error: Error, now: Now) {
+        let has_ended = self.ends_with(&error);
         let is_new = matches!(&state, State::Take(taking) if taking.swap.old.is_none());
         let was_full = std::mem::replace(&mut self.is_full, is_new && error.kind() == ErrorKind::StoreReadonly);
         if was_full || !self.is_full {
@@ -334,6 +335,7 @@ impl Protocol {
         }
         self.look = None;
         self.state = match state {
+            _ if has_ended => State::Seek,
             State::Take(taking) => State::Confirm(Some(taking)),
             State::Extend(extending) => {
                 if let Some(held) = &mut self.held {
@@ -350,6 +352,7 @@ impl Protocol {
     fn loaded(&mut self, state: State, loaded: &Loaded, now: Now) {
         // Before `establish`, which may return early: a lease whose record is replaced ends at once.
         let state = if self.is_replaced(loaded) { self.lose(loaded, now) } else { state };
+        self.look_for_lost_writes(&state, loaded);
         match self.establish(loaded) {
             Ok(None) => {}
             Ok(Some(swap)) => {

@@ -44,8 +44,8 @@ impl LeaseTask {
             None => "no ID was issued under it since its record was last confirmed".to_owned(),
         };
         let text = format!(
-            "node number {node} {by} before its bound had passed: its record was removed or changed from outside; no further IDs are issued \
-             under it; {repeated}"
+            "node number {node} {by} before its bound had passed: its record was removed or changed from outside, or the store was restored \
+             from a backup; no further IDs are issued under it; {repeated}"
         );
         self.tell(Level::Error, event::LEASE_LOST, |_| (text, fields));
     }

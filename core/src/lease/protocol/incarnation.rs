@@ -19,6 +19,8 @@ pub(super) struct Incarnation {
     pub(super) meta: Meta,
     /// True if the store has a clock.
     pub(super) clock: bool,
+    /// True once a record was missed that had been confirmed in it.
+    pub(super) has_lost_writes: bool,
 }
 
 impl Protocol {
@@ -46,13 +48,18 @@ impl Protocol {
             );
             return Err(Error::new(ErrorKind::LayoutMismatch, why));
         }
-        if meta.server != loaded.server {
+        let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
+        let went_back = !anew && self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
+        if went_back || meta.server != loaded.server {
             let Some(time_ms) = loaded.time_ms else {
-                return Err(changed(&format!("its identity was {} and is {}; {}", meta.server, loaded.server, self.terms.acceptance())));
+                let how = match went_back {
+                    true => "it lost a record that it had confirmed, as by a restored backup".to_owned(),
+                    false => format!("its identity was {} and is {}", meta.server, loaded.server),
+                };
+                return Err(changed(&format!("{how}; {}", self.terms.acceptance())));
             };
             return Ok(Some(self.begin(loaded, Some(&meta), time_ms + BEGINNING_MS)));
         }
-        let anew = self.incarnation.as_ref().is_some_and(|known| known.meta.identity() != meta.identity());
         if anew {
             match loaded.time_ms {
                 // Whoever began it did not know that there was one before.
@@ -75,7 +82,7 @@ impl Protocol {
             self.held.iter_mut().for_each(|held| held.shaken = true);
         }
         self.begun = None;
-        self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some() });
+        self.incarnation = Some(Incarnation { text: text.clone(), meta, clock: loaded.time_ms.is_some(), has_lost_writes: false });
         Ok(None)
     }
 

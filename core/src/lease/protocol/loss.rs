@@ -7,6 +7,12 @@
 //! A loss may be found only after the bound has passed. Then the record that is found tells whether it was written after that, too. In the same
 //! incarnation its version must follow on the lease's own, for a record that is written where none stands begins at random. In another
 //! incarnation the floor must lie above the bound.
+//!
+//! **A store that went back.** A backup that is restored may bring the same incarnation back, on a server that shows the same identity. No start
+//! can tell; but a holder can, because the record that it was confirmed is gone, or is an earlier one ([`Protocol::look_for_lost_writes`]). From
+//! then on the store has lost writes as after any other loss: another incarnation is begun, in which nobody takes a number before the floor, and
+//! the holder continues there unless its number was taken meanwhile. Without a clock there is no floor, so the store is refused until it is
+//! accepted, and the lease ends. What starts between the restore and the first such renewal takes its number from the old records.
 
 use super::super::record::{CLOCK_ERROR_MS, Meta, Slot};
 use super::{Held, Now, Protocol, State};
@@ -42,20 +48,44 @@ impl Protocol {
         slot.is_some_and(|slot| slot.token != held.grant.token && slot.bound >= held.grant.first)
     }
 
+    /// Notes that a store that shows the identity that it had has lost the record that it had confirmed: the record is gone, or is an earlier
+    /// one. A page of a survey need not have the record.
+    pub(super) fn look_for_lost_writes(&mut self, state: &State, loaded: &Loaded) {
+        let (Some(held), Some(known), State::Confirm(None)) = (&self.held, &mut self.incarnation, state) else { return };
+        let is_known = |text: &String| held.text.as_ref() == Some(text) || held.sent.iter().any(|(_, sent)| sent == text);
+        let is_earlier = |text| !is_known(text) && held.precedes(&self.name, text);
+        known.has_lost_writes |= known.meta.server == loaded.server && !held.shaken && Protocol::found(held, loaded).is_none_or(is_earlier);
+    }
+
     /// True where a store without a clock has lost the record: no floor keeps the next process above the bound. A page of a survey
     /// need not have the record.
     pub(super) fn is_forgotten(&self, state: &State, loaded: &Loaded, error: &Error) -> bool {
         let Some(held) = self.held.as_ref().filter(|_| matches!(state, State::Confirm(_))) else { return false };
-        error.kind() == ErrorKind::StoreChanged && Protocol::found(held, loaded).is_none()
+        let is_gone = Protocol::found(held, loaded).is_none() || self.incarnation.as_ref().is_some_and(|known| known.has_lost_writes);
+        error.kind() == ErrorKind::StoreChanged && is_gone
+    }
+
+    /// Ends the lease where a store without a clock says itself that it went back, because others may have the number by now. Returns whether it
+    /// did.
+    pub(super) fn ends_with(&mut self, error: &Error) -> bool {
+        let is_clockless = self.incarnation.as_ref().is_some_and(|known| !known.clock);
+        let ended = self.held.take_if(|_| is_clockless && error.kind() == ErrorKind::StoreChanged);
+        ended.map(|held| self.end(held, None, false)).is_some()
     }
 
     /// Ends the lease, because its record was replaced by another one or is gone; returns the next state.
     pub(super) fn lose(&mut self, loaded: &Loaded, now: Now) -> State {
         if let Some(held) = self.held.take() {
             let by = Protocol::found(&held, loaded).and_then(|text| Slot::parse(held.grant.node, text).ok());
+            // An earlier record is nobody's who took the number.
+            let is_later = |slot: &Slot| slot.bound >= held.grant.first && (slot.token != held.grant.token || slot.version > held.version);
+            let by = by.filter(is_later);
             let passed = now.tick > held.grant.bound >> self.terms.layout.sequence().bits();
-            let orderly = passed && by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
-            self.end(held, by, orderly);
+            let follows = by.as_ref().is_some_and(|slot| self.follows_on(&held, slot, loaded));
+            // A record of the lease's own that was not written here is a copy's of this machine.
+            let is_anothers = by.as_ref().is_some_and(|slot| slot.token != held.grant.token);
+            self.incarnation.iter_mut().for_each(|known| known.has_lost_writes |= is_anothers && !follows);
+            self.end(held, by, passed && follows);
         }
         State::Seek
     }

@@ -77,7 +77,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Returns whether a record that is found after a loss is an earlier one: of the lease itself, or of an owner before it.
-    fn precedes(&self, holder: &str, text: &String) -> bool {
+    pub(super) fn precedes(&self, holder: &str, text: &String) -> bool {
         let Ok(slot) = Slot::parse(self.grant.node, text) else { return false };
         if slot.token != self.grant.token {
             return slot.bound < self.grant.first;

@@ -10,7 +10,7 @@ use crate::error::ErrorKind;
 use crate::store::{Swap, Swapped, Which};
 
 const BEGIN_MS: i64 = 1_735_689_600_000 + 86_400_000;
-const RENEW_MS: u64 = 1_000;
+pub(super) const RENEW_MS: u64 = 1_000;
 const WINDOW_MS: u64 = 4_000;
 const ALLOWANCE_MS: u64 = 2_000;
 
@@ -19,12 +19,12 @@ fn terms(disposable: bool) -> Terms {
     Terms { window_ms: WINDOW_MS, renew_ms: RENEW_MS, allowance_ms: ALLOWANCE_MS, ..terms }
 }
 
-fn protocol(seed: u64, disposable: bool) -> Protocol {
+pub(super) fn protocol(seed: u64, disposable: bool) -> Protocol {
     Protocol::new(terms(disposable), "test:1", fastrand::Rng::with_seed(seed))
 }
 
 /// Lets a holder do all that is due until `until`, a millisecond a call; returns the time and every trouble on the way.
-fn drive(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
+pub(super) fn drive(protocol: &mut Protocol, store: &mut SimStore, at: u64, until: u64) -> Vec<ErrorKind> {
     drive_ahead(protocol, store, at, until, None)
 }
 
@@ -56,7 +56,7 @@ fn drive_off(protocol: &mut Protocol, store: &mut SimStore, mut at: u64, until: 
     troubles
 }
 
-fn accept(store: &mut SimStore, at: u64) {
+pub(super) fn accept(store: &mut SimStore, at: u64) {
     let loaded = store.load(Which::All, BEGIN_MS);
     let old = loaded.meta.unwrap();
     let meta = Meta { nonce: 99, server: loaded.server.clone(), since_ms: BEGIN_MS + at as i64, ..Meta::parse(&old).unwrap() };
@@ -64,12 +64,12 @@ fn accept(store: &mut SimStore, at: u64) {
     assert_eq!(store.swap(&swap, BEGIN_MS), Swapped::Done);
 }
 
-fn meta(store: &SimStore) -> Meta {
+pub(super) fn meta(store: &SimStore) -> Meta {
     Meta::parse(store.meta().unwrap()).unwrap()
 }
 
 /// The grant's first stamp lies in a tick after the floor of an incarnation that began at `since`.
-fn above_floor(protocol: &Protocol, since: u64) -> bool {
+pub(super) fn above_floor(protocol: &Protocol, since: u64) -> bool {
     let floor_ms = BEGIN_MS + (since + WINDOW_MS + ALLOWANCE_MS) as i64;
     protocol.grant().unwrap().first >> 4 > terms(false).layout.tick_of(floor_ms).unwrap()
 }
@@ -229,12 +229,12 @@ fn nothing_is_taken_before_the_floor() {
     assert!(!twice, "duplicate on node {}: a slot was taken before the floor", held.node);
 }
 
-fn one_of(seed: u64, node: u64) -> Protocol {
+pub(super) fn one_of(seed: u64, node: u64) -> Protocol {
     Protocol::new(Terms { candidates: Candidates::new(vec![(Some(node), 2)]), ..terms(false) }, "test:1", fastrand::Rng::with_seed(seed))
 }
 
 /// A holder of one number, or of none.
-fn only(seed: u64) -> Protocol {
+pub(super) fn only(seed: u64) -> Protocol {
     one_of(seed, 1)
 }
 
@@ -556,7 +556,7 @@ fn a_holder_whose_stamps_run_ahead_goes_on_extending_its_bound() {
 }
 
 /// The instant of a machine with the right clock.
-fn instant(at: u64) -> Now {
+pub(super) fn instant(at: u64) -> Now {
     Now { tick: terms(false).layout.tick_of(BEGIN_MS + at as i64).unwrap(), mono_ms: at, next: 0 }
 }
 

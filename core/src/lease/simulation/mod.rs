@@ -7,8 +7,8 @@
 //! `world/judge.rs` then demands two things. *Safety*: of all stamps that leases of one node number issued, no two are the same.
 //! *Liveness*: every process finds a lease again, without asking the store all the time.
 //!
-//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone; `starts` counts what starts cost in
-//! large namespaces.
+//! `cases` and `directed` are events step by step, of whole processes and of the protocol alone; in `restored` the store goes back, and looks
+//! as before; `starts` counts what starts cost in large namespaces.
 //!
 //! `fleet` is what 100,000 processes do to one store.
 //!
@@ -20,6 +20,7 @@ mod clocks;
 mod directed;
 mod fleet;
 mod program;
+mod restored;
 mod starts;
 mod store;
 mod world;

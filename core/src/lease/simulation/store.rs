@@ -137,6 +137,11 @@ impl SimStore {
         Saved(self.records.clone())
     }
 
+    /// A backup is restored in place: the server looks as before.
+    pub(super) fn put_back(&mut self, saved: Saved) {
+        self.records = saved.0;
+    }
+
     /// A server takes over that stands where this one stood.
     pub(super) fn restore(&mut self, saved: Saved, skew_ms: i64) {
         self.replace(saved.0);

@@ -11,7 +11,7 @@
 //! same rights, or they take each other's server for another one.
 //!
 //! `fsync=off` is refused, `full_page_writes=off` is not: file systems that copy on write, and services with a storage of their own, have
-//! it off and tear no page. A file system snapshot that is put back shows in none of them.
+//! it off and tear no page. A file system snapshot, or a base backup that is started without a recovery target, shows in none of them.
 
 use super::link::Link;
 use super::{META, Texts, hex, rows, slot};

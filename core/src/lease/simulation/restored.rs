@@ -1,0 +1,143 @@
+//! A backup that is restored in place: the store goes back, and shows the identity that it had.
+//!
+//! Until a holder has asked for its record nobody can tell. Each case says what holds from then on.
+
+use super::super::protocol::{Do, Protocol};
+use super::directed::{RENEW_MS, above_floor, accept, drive, instant, meta, one_of, only};
+use super::store::{Kind, Saved, SimStore};
+use crate::error::{Error, ErrorKind};
+
+/// The instant of the restore.
+const RESTORED: u64 = 20_000;
+
+/// A store with a clock, its backup, and a holder of number 1 that has renewed its lease since; it took the number at `taken`.
+fn held(kind: Kind, taken: u64, saved: u64) -> (SimStore, Saved, Protocol) {
+    let mut store = SimStore::new(kind, false);
+    // The namespace is begun by another number.
+    let mut other = one_of(9, 0);
+    drive(&mut other, &mut store, 0, 10);
+    let mut first = only(1);
+    drive(&mut first, &mut store, taken.min(saved), saved);
+    let backup = store.save();
+    drive(&mut first, &mut store, taken.max(saved), RESTORED);
+    (store, backup, first)
+}
+
+/// The record in the backup is the earlier holder's (there is none), or an earlier one of the lease.
+const TAKEN: [(u64, u64); 2] = [(10_000, 5_000), (100, 5_000)];
+
+#[test]
+fn a_holder_notices_at_its_next_renewal_and_goes_on_in_another_incarnation() {
+    for (taken, saved) in TAKEN {
+        let (mut store, backup, mut first) = held(Kind::Clocked, taken, saved);
+        let before = first.grant().unwrap();
+        store.put_back(backup);
+        assert_eq!(meta(&store).since_ms, 0, "the restored store looks as if nothing could be lost");
+        assert_eq!(drive(&mut first, &mut store, RESTORED, RESTORED + RENEW_MS + 100), []);
+        let after = first.grant();
+        // Also a number whose holder has not looked yet is safe from then on.
+        let mut late = one_of(2, 2);
+        drive(&mut late, &mut store, RESTORED + RENEW_MS + 100, RESTORED + RENEW_MS + 3_000);
+        assert!(late.grant().is_none(), "duplicate on node 2: it is taken before the floor");
+        assert!(after.is_some_and(|after| after.token == before.token && after.bound > before.bound), "it goes on without a gap");
+        drive(&mut late, &mut store, RESTORED + RENEW_MS + 3_000, RESTORED + 20_000);
+        assert!(above_floor(&late, RESTORED));
+    }
+}
+
+/// A process that starts before the holder has looked finds a free number. The holder ends, and nobody else takes one of those that look free.
+#[test]
+fn a_number_that_was_taken_before_its_holder_looked_is_lost_and_is_the_last_one() {
+    for (taken, saved) in TAKEN {
+        let (mut store, backup, mut first) = held(Kind::Clocked, taken, saved);
+        let before = first.grant().unwrap();
+        store.put_back(backup);
+        let (mut rival, mut late) = (only(2), one_of(3, 2));
+        drive(&mut rival, &mut store, RESTORED, RESTORED + 100);
+        let theirs = rival.grant().expect("the number looks free");
+        drive(&mut first, &mut store, RESTORED + 100, RESTORED + RENEW_MS + 200);
+        assert!(first.grant().is_none(), "duplicate on node 1: both go on");
+        let loss = first.take_loss().unwrap();
+        assert!(
+            (loss.token, loss.orderly) == (before.token, false) && loss.from <= theirs.first,
+            "the IDs that may be repeated are reported"
+        );
+        drive(&mut late, &mut store, RESTORED + RENEW_MS + 200, RESTORED + RENEW_MS + 3_000);
+        assert!(late.grant().is_none(), "duplicate on node 2: it is taken before the floor");
+        drive(&mut rival, &mut store, RESTORED + RENEW_MS + 200, RESTORED + RENEW_MS + 2_200);
+        assert!(rival.grant().is_some_and(|grant| grant.token == theirs.token && grant.bound > theirs.bound), "one of the two goes on");
+    }
+}
+
+#[test]
+fn all_holders_of_a_restored_store_go_on_in_one_incarnation() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut holders: Vec<_> = (0..4).map(|node| one_of(node, node)).collect();
+    drive(&mut holders[0], &mut store, 0, 10);
+    let backup = store.save();
+    let step = |holders: &mut Vec<Protocol>, store: &mut SimStore, from: u64, to: u64| {
+        for at in (from..to).step_by(50) {
+            for (n, holder) in (0..).zip(holders.iter_mut()) {
+                drive(holder, store, at + n * 10, at + n * 10 + 10);
+            }
+        }
+    };
+    step(&mut holders, &mut store, 10, 5_000);
+    let before: Vec<_> = holders.iter().map(|holder| holder.grant().unwrap()).collect();
+    store.put_back(backup);
+    step(&mut holders, &mut store, 5_000, 6_500);
+    let begun = meta(&store);
+    step(&mut holders, &mut store, 6_500, 9_000);
+    assert_eq!(meta(&store), begun, "none begins another");
+    for (before, holder) in before.iter().zip(&holders) {
+        assert!(holder.grant().is_some_and(|after| after.token == before.token && after.bound > before.bound));
+    }
+}
+
+/// Nothing keeps others from the number without a clock: the lease ends at once, and the store is refused until an operator accepts it.
+#[test]
+fn without_a_clock_the_lease_ends_and_the_store_is_refused() {
+    for (taken, saved) in TAKEN {
+        let (mut store, backup, mut first) = held(Kind::Clockless, taken, saved);
+        store.put_back(backup);
+        let troubles = drive(&mut first, &mut store, RESTORED, RESTORED + 5_000);
+        assert!(!troubles.is_empty() && troubles.iter().all(|kind| *kind == ErrorKind::StoreChanged), "{troubles:?}");
+        assert!(first.grant().is_none() && first.take_loss().is_some_and(|loss| !loss.orderly && loss.by.is_none()));
+        accept(&mut store, RESTORED + 5_000);
+        drive(&mut first, &mut store, RESTORED + 5_000, RESTORED + 20_000);
+        assert!(above_floor(&first, RESTORED + 5_000) && first.trouble().is_none());
+    }
+}
+
+/// etcd's revision and ZooKeeper's transaction number show it before a record is read.
+#[test]
+fn a_lease_ends_when_a_store_without_a_clock_says_that_it_went_back() {
+    for (kind, ends) in [(Kind::Clockless, true), (Kind::Clocked, false)] {
+        let mut store = SimStore::new(kind, false);
+        let mut first = only(1);
+        drive(&mut first, &mut store, 0, 100);
+        let Do::Rest(due) = first.step(instant(100)) else { panic!("it was taken just now") };
+        assert!(matches!(first.step(instant(due)), Do::Swap(_)));
+        first.done(Err(Error::new(ErrorKind::StoreChanged, "its history went back")), instant(due));
+        // With a clock a floor keeps others above the bound.
+        assert!(first.grant().is_none() == ends, "duplicate on node 1: others may have it, {kind:?}");
+        assert_eq!(first.take_loss().is_some(), ends);
+    }
+}
+
+/// A machine is copied, and the copy gives the number back, which another process takes: the store has lost nothing.
+#[test]
+fn a_copy_of_the_machine_is_no_sign_of_a_restore() {
+    let mut store = SimStore::new(Kind::Clocked, false);
+    let mut first = only(1);
+    drive(&mut first, &mut store, 0, 5_000);
+    let mut copy = first.clone();
+    copy.release(first.grant().unwrap().first);
+    drive(&mut copy, &mut store, 5_000, 5_010);
+    let mut rival = only(2);
+    drive(&mut rival, &mut store, 5_010, 5_100);
+    assert!(rival.grant().is_some());
+    drive(&mut first, &mut store, 5_100, 8_000);
+    assert!(first.take_loss().is_some_and(|loss| !loss.orderly));
+    assert_eq!(meta(&store).since_ms, 0, "no other incarnation is begun");
+}

@@ -1,0 +1,150 @@
+"""One restore: two holders of a number, of which one has taken it after the backup, and two processes that want the same numbers afterwards."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import frazil
+import numpy
+from servers import process
+
+HERE = pathlib.Path(__file__).resolve().parent
+LAYOUT = frazil.Layout("time:41@1ms node:4 sequence:12 epoch:2025-01-01")
+WINDOW_S, RENEW_S = 5.0, 0.6
+# What a busy machine takes for what comes at once.
+SLACK_S = 20
+NODE = 3
+
+
+def spec(url, namespace, node):
+    # From sequence 0 in every tick: two owners of a number cannot miss each other.
+    common = f"layout='{LAYOUT}' start=zero rollback=wait:100ms node={node}"
+    return f"{common} store={url} namespace={namespace} window={WINDOW_S * 1000:.0f}ms renew={RENEW_S * 1000:.0f}ms"
+
+
+class Worker:
+    """A process that mints under one number."""
+
+    def __init__(self, name, line, folder):
+        self.file = folder / name
+        command = [sys.executable, HERE / "worker.py", line, self.file]
+        # Two of them use one number, which a guard would keep apart only if it were fixed.
+        self.running = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, text=True)
+        self.expect("ready")
+
+    def log(self):
+        path = self.file.with_name(f"{self.file.name}.log")
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def times(self, *whats, since=0.0):
+        """The times at which one of these was noted."""
+        return [at for at, what, _ in self.log() if what in whats and at >= since]
+
+    def expect(self, what, since=0.0, seconds=SLACK_S):
+        if not process.await_true(lambda: self.times(what, since=since), seconds):
+            raise AssertionError(f"{self.file.name}: no {what} in {seconds} s, but {self.log()}")
+
+    def go(self):
+        self.running.stdin.write("go\n")
+        self.running.stdin.flush()
+
+    def ids(self):
+        path = self.file.with_name(f"{self.file.name}.ids")
+        return numpy.frombuffer(path.read_bytes()[: path.stat().st_size // 8 * 8], dtype="<i8")
+
+    def end(self):
+        """Ends it at once: what it has minted is written down, and it may wait for a number for long."""
+        self.running.kill()
+        self.running.wait(SLACK_S)
+        self.running.stdin.close()
+
+
+@dataclasses.dataclass
+class Outcome:
+    """The end of one holder."""
+
+    noticed: str
+    """The event by which the holder noticed: `store.changed`, `lease.lost`, or nothing."""
+    after_s: float
+    """Since the restore was done; 0 for one who noticed before."""
+    repeated: int
+    span_s: float
+    """From the first repeated ID to the last one, by their time."""
+    late_s: float
+    """From the event to the last repeated ID, which should lie before it."""
+    taken: bool
+    """Another process took the number while the holder used it."""
+    holder_mints: bool
+    """In the end the holder has IDs."""
+    said: list
+
+    def __str__(self):
+        when = f"{self.noticed} after {self.after_s:.2f} s" if self.noticed else "nothing"
+        end = "continues" if self.holder_mints else "stopped"
+        taken = "taken" if self.taken else "not taken"
+        return f"{when}, {end}; {taken}; {self.repeated} IDs repeat, within {self.span_s:.2f} s"
+
+
+NOTICES = ("store.changed", "lease.lost")
+
+
+def judge(holder, other, begun, since):
+    """Judges a number by the logs of its holder and of who wants it, since the restore was begun and done."""
+    told = [(at, what) for at, what, _ in holder.log() if at >= begun and what in NOTICES]
+    at, what = told[0] if told else (since, "")
+    both = numpy.intersect1d(numpy.unique(holder.ids()), numpy.unique(other.ids()))
+    first, last = (LAYOUT.decode(int(both[end])).time.timestamp() if len(both) else at for end in (0, -1))
+    state = [what for _, what, _ in holder.log() if what == "mints" or what.isupper()]
+    said = [holder.log(), other.log()]
+    return Outcome(what, max(at - since, 0), len(both), last - first, last - at, len(other.ids()) > 0, state[-1] == "mints", said)
+
+
+def begin(url, namespace):
+    """Begins a namespace, so that the backup has it."""
+    if url.startswith("redis"):
+        # Without the command the first start waits.
+        command = [pathlib.Path(sys.executable).with_name("frazil"), "nodes", url, "--namespace", namespace, "--begin"]
+        subprocess.run([*command, f"layout='{LAYOUT}' window={WINDOW_S * 1000:.0f}ms"], check=True, capture_output=True)
+    with frazil.Snowflake(spec(url, namespace, 0), detached=True) as ids:
+        ids.next()
+
+
+def run(cell):
+    """Returns the outcome for a number that was taken after the backup, and for one whose bound in the backup has passed."""
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"frazil-restores-{os.getpid()}-")))
+        store = stack.enter_context(cell.store(folder))
+        crew = []
+
+        def start(name, namespace):
+            worker = Worker(name, spec(store.url, namespace, NODE), folder)
+            stack.callback(worker.end)
+            crew.append(worker)
+            return worker
+
+        for namespace in ("later", "earlier"):
+            begin(store.url, namespace)
+        later, earlier = start("later", "later"), start("earlier", "earlier")
+        others = [start("other-later", "later"), start("other-earlier", "earlier")]
+        earlier.go()
+        earlier.expect("mints")
+        saved = cell.save(store)
+        later.go()
+        later.expect("mints")
+        # The bound in the backup passes meanwhile.
+        time.sleep(WINDOW_S + 0.3)
+        begun = time.time()
+        cell.restore(store, saved)
+        since = time.time()
+        for other in others:
+            other.go()
+        time.sleep(4 * RENEW_S + 0.4)
+        for worker in crew:
+            worker.end()
+        return judge(later, others[0], begun, since), judge(earlier, others[1], begun, since)

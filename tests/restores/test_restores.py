@@ -1,0 +1,25 @@
+"""Each store, restored in each way from a backup while processes mint: what they notice, and which IDs repeat at most."""
+
+import pytest
+
+from .methods import CELLS, Sees
+from .run import run
+
+# A renewal with its call takes 1.1 s at most; the rest is for a busy machine, and ends well before the bound.
+LATEST_S = 4
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
+def test_a_restored_backup(cell):
+    for sees, outcome in zip((cell.later, cell.earlier), run(cell), strict=True):
+        print(f"{cell.name}: {outcome}")
+        if sees is Sees.HOLDER:
+            assert outcome.noticed and outcome.after_s < LATEST_S, outcome.said
+            assert outcome.late_s < 0.1, f"IDs repeat after the holder has noticed: {outcome}, {outcome.said}"
+            assert not (outcome.taken and outcome.holder_mints), "both go on"
+        else:
+            assert outcome.repeated == 0 and not outcome.taken, f"{outcome}, {outcome.said}"
+            # Without a clock its lease lasts up to the bound, because nobody else takes a number either.
+            assert bool(outcome.noticed) == (sees is Sees.EVERYBODY) or not cell.clock, outcome.said
+        if cell.clock and not outcome.taken:
+            assert outcome.holder_mints, f"it has no reason to stop: {outcome.said}"
