@@ -137,6 +137,16 @@ impl SimStore {
         Saved(self.records.clone())
     }
 
+    /// One of the earlier states, if there is one.
+    pub(super) fn backup(&self, which: usize) -> Option<Saved> {
+        self.snapshots.get(which % SNAPSHOTS).cloned().map(Saved)
+    }
+
+    /// The record of each number that has one.
+    pub(super) fn slots(&self) -> &BTreeMap<u64, String> {
+        &self.records.slots
+    }
+
     /// A backup is restored in place: the server looks as before.
     pub(super) fn put_back(&mut self, saved: Saved) {
         self.records = saved.0;

@@ -10,7 +10,7 @@ pub(super) use judge::overlaps;
 use super::super::calls::Call;
 use super::super::contract::{Contract, Times};
 use super::super::protocol::{Do, Reply};
-use super::super::record::Slot;
+use super::super::record::{Meta, Slot};
 use super::super::worker::Next;
 use super::program::{Batch, Program, Spans, Thread};
 use super::store::{Kind, Saved, SimStore};
@@ -118,6 +118,15 @@ pub(super) struct World {
     /// Every token of a record, and how often one stood again where it was gone.
     tokens: HashSet<u64>,
     reclaimed: u64,
+    /// True where backups are restored in place.
+    restores: bool,
+    /// True from a restore on, until a holder has noticed it.
+    went_back: bool,
+    /// The tokens of records that a restore brought back, and that another one's had followed.
+    revived: HashSet<u64>,
+    /// The tokens that were taken from a restore on, until a holder had noticed it, or extended though another's had followed: no store of that
+    /// kind tells them that the number is in use.
+    excused: HashSet<u64>,
     /// The process that alone reaches a server that came back unchanged: it cannot know better.
     usher: Option<(usize, String)>,
     /// One unit of trouble: W + A + e, in ms.

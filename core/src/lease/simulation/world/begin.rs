@@ -49,7 +49,8 @@ impl World {
         let any: Vec<_> = layout.node_fields().iter().map(|field| (None, field.bits())).collect();
         let terms = Arc::clone(&contract(any.clone(), window_ms).terms);
         // Where the meta record may be lost, the windows have to be the same.
-        let mixed = matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
+        let restores = kind == Kind::Clocked && !disposable && random.bool();
+        let mixed = !restores && matches!(kind, Kind::Clocked | Kind::Clockless) || random.u8(..4) == 0;
         let reach_ms = (layout.ticks(window_ms) + 1) * tick_ms + terms.allowance_ms + 1_000;
         let fault_ms = reach_ms * random.u64(3..=7);
         let mut world = World {
@@ -63,6 +64,10 @@ impl World {
             stamps: 0,
             tokens: HashSet::new(),
             reclaimed: 0,
+            restores,
+            went_back: false,
+            revived: HashSet::new(),
+            excused: HashSet::new(),
             usher: None,
             reach_ms,
             fault_ms,

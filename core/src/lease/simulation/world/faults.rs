@@ -28,7 +28,7 @@ impl World {
             8..10 if !self.is_usher(at) => {
                 self.crash(at);
             }
-            10 if !self.store.forgets() && self.random.bool() => self.clone_machine(at),
+            10 if !self.store.forgets() && !self.restores && self.random.bool() => self.clone_machine(at),
             10 => {
                 if self.processes.len() < MOST_PROCESSES {
                     self.starts += 1;
@@ -94,15 +94,34 @@ impl World {
                 self.hasten();
             }
             (Kind::Lossy, 5) if !self.store.keeps_meta => self.wipe(),
+            (Kind::Clocked, 2 | 3) if self.restores => self.restore(few),
             _ => {}
         }
+    }
+
+    /// A backup is restored in place.
+    fn restore(&mut self, which: usize) {
+        let Some(backup) = self.store.backup(which) else { return };
+        self.note(|| "a backup is restored".to_owned());
+        let before = self.store.slots().clone();
+        self.store.put_back(backup);
+        let token = |(node, text): (&u64, &String)| Slot::parse(*node, text).map(|slot| slot.token).ok();
+        let is_another = |slot: &(&u64, &String)| before.get(slot.0).and_then(|text| token((slot.0, text))) != token(*slot);
+        self.revived.extend(self.store.slots().iter().filter(is_another).filter_map(token));
+        self.went_back = true;
+        self.hasten();
     }
 
     pub(super) fn wrote(&mut self, call: u64, from: usize, swap: &Swap) {
         if swap.old.is_none() {
             self.tempt(swap.key);
         }
-        let Key::Slot(node) = swap.key else { return };
+        let Key::Slot(node) = swap.key else {
+            // A holder that misses its record begins another incarnation, and says since when.
+            let since_ms = |text: &String| Meta::parse(text).map_or(0, |meta| meta.since_ms);
+            self.went_back &= [0, swap.old.as_ref().map_or(0, since_ms)].contains(&since_ms(&swap.new));
+            return;
+        };
         // A late write may be that of a process that crashed since.
         let process = &self.processes[from];
         if process.threads.iter().any(|thread| thread.batch.as_ref().is_some_and(|batch| batch.place(call).is_some())) {
@@ -111,6 +130,9 @@ impl World {
         }
         let token = |text: &String| Slot::parse(node, text).map(|slot| slot.token).ok();
         let Some(new) = token(&swap.new) else { return };
+        if self.went_back && (swap.old.as_ref().and_then(token) != Some(new) || self.revived.contains(&new)) {
+            self.excused.insert(new);
+        }
         let again = !self.tokens.insert(new) && swap.old.as_ref().and_then(token) != Some(new);
         self.reclaimed += u64::from(again);
     }
