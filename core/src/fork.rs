@@ -36,9 +36,10 @@ pub use generation::Copies;
 pub(crate) use per_process::{PerCopy, PerProcess};
 pub use written::Written;
 
+use crate::cancel::Uncancelled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::yield_now;
-use page::Page;
+use page::{Page, handle_forks};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 /// A handle on the number of this process; [`Mark::current`] reads it. The low 32 bits are the process ID, and those above ascend with each number
@@ -63,10 +64,11 @@ pub(crate) fn mark() -> Mark {
 #[cold]
 #[inline(never)]
 fn make() -> Mark {
+    let _uncancelled = Uncancelled::new();
     let page = page::make();
     // Of two threads that are here at once, one leaves its page unused.
     if MARK.compare_exchange(std::ptr::null_mut(), page, Ordering::AcqRel, Ordering::Acquire).is_ok() {
-        page::handle_forks();
+        handle_forks();
     }
     marked().expect("it was just set")
 }
@@ -85,7 +87,7 @@ impl Mark {
         self.0.is_followed() && self.0.number.load(Ordering::Relaxed) == number
     }
 
-    /// As [`is`](Mark::is), for a caller that knows the number's [generation](Mark::generation_of): it loads one word less.
+    /// Returns what [`is`](Mark::is) does, to a caller that knows the number's [generation](Mark::generation_of): it loads one word less.
     #[inline(always)]
     pub(crate) fn is_of(self, number: &u64, generation: &u64) -> bool {
         self.0.generation.load(Ordering::Relaxed) == *generation && self.0.number.load(Ordering::Relaxed) == *number

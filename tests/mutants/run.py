@@ -313,8 +313,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a slot is read while it is used anew",
-        "(self.begun.load(Ordering::Acquire) == done && mark",
-        "(self.begun.load(Ordering::Acquire) <= done | GENERATION && mark",
+        "(self.begun.load(Ordering::Acquire) == done).then_some",
+        "(self.begun.load(Ordering::Acquire) <= done | GENERATION).then_some",
         "loom_blocks",
     ),
     (
@@ -331,8 +331,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a forked child takes of its parent's block",
-        "mark.is(process)).then_some",
-        "process > 0 && !mark.is(0)).then_some",
+        "&& mark.is(content.process)",
+        "&& content.process > 0 && !mark.is(0)",
         "prefetch::current",
     ),
     ("places come round", "if word & PLACE >= FAR {", "if word & PLACE >= 2 * FAR {", "prefetch::current"),
@@ -352,8 +352,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "random bytes survive a fork",
-        "|| !mark.is(self.process) {",
-        "|| !mark.is(mark.current()) {",
+        "|| !self.is_of_this_process() {",
+        "|| false {",
         "interop::random",
     ),
     (

@@ -65,9 +65,12 @@ const likely = fc.oneof(
   fc.record({ maxWaitMs: fc.constantFrom(0, 1, '1', null, -1) }),
 )
 
+/** Those that change the whole process. */
+const SWEEPING = ['closeOnSigterm', 'restored']
+
 /** Every function, and every method of each kind of object, by its name. */
 function calls({ ids }, numbers) {
-  const exported = Object.entries(frazil).filter(([name, value]) => typeof value === 'function' && name !== 'closeOnSigterm')
+  const exported = Object.entries(frazil).filter(([name, value]) => typeof value === 'function' && !SWEEPING.includes(name))
   const functions = exported.map(([name, value]) => [name, /^[A-Z]/.test(name) ? (...given) => new value(...given) : value])
   const opens = [['Snowflake.open', (...given) => Snowflake.open(given[0], { maxWaitMs: 0, ...Object(given[1]) })]]
   const methods = [['ids', ids], ['numbers', numbers], ...layouts.map(layout => ['layout', layout])].flatMap(([name, object]) => {

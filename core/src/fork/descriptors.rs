@@ -14,7 +14,7 @@
 //! A program may close descriptors that it did not open, as daemons do (`closefrom`), and a file of its own may take the number. So each place
 //! remembers the file, too: a number that means another one by now is left alone.
 
-use super::{mark, page};
+use super::mark;
 use rustix::fs::fstat;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -109,7 +109,7 @@ impl Drop for ClosedInChild {
 fn handle_forks() {
     mark();
     // Another thread may have made the mark, and not come to this.
-    page::handle_forks();
+    super::handle_forks();
 }
 
 /// Opens and registers a descriptor, or closes one, between two forks.

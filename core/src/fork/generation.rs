@@ -7,6 +7,7 @@
 //!   store, so for so long two copies can repeat each other. Its path is opened each time: a new file may be renamed into its place.
 //! - **Neither**: the generation is always 0, and copies are not noticed but by [`restored`](super::restored).
 
+use crate::cancel::Uncancelled;
 use crate::error::{Error, ErrorKind, shown};
 use std::fs::OpenOptions;
 use std::hash::{DefaultHasher, Hasher};
@@ -70,6 +71,7 @@ impl Polled {
     /// # Errors
     /// `COPIED`.
     fn read(&self) -> Result<u64, Error> {
+        let _uncancelled = Uncancelled::new();
         let path = self.path.as_ref().map_err(|value| {
             let why = format!("{VARIABLE}={} is not file:PATH, so it is not known whether this process is a copy", shown(value));
             Error::new(ErrorKind::Copied, why)
@@ -102,7 +104,7 @@ pub(super) fn trouble() -> Error {
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]
-pub(super) use device::map as map_device;
+pub(super) use device::{map as map_device, page_size};
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod device {
@@ -117,6 +119,11 @@ mod device {
     const MAGIC: u32 = 0x4b4c_4356;
     /// `VMCLOCK_FLAG_VM_GEN_COUNTER_PRESENT`
     const HAS_GENERATION: u64 = 1 << 8;
+
+    pub(in crate::fork) fn page_size() -> usize {
+        // SAFETY: it asks for a number.
+        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    }
 
     /// Maps the device's page at an address, where a page of zeros is mapped already, which stays where there is no device.
     pub(in crate::fork) fn map(at: *mut libc::c_void, size: usize) {
@@ -169,7 +176,7 @@ mod device {
     }
 }
 
-/// How copies of this machine are noticed, for an operator.
+/// The way in which copies of this machine are noticed, for an operator.
 #[cfg(feature = "admin")]
 #[derive(Debug)]
 pub enum Copies {
@@ -193,7 +200,7 @@ impl Copies {
                 .map_or_else(|error| Copies::Unreadable(error.to_string()), |_| Copies::Noticed(format!("{VARIABLE}=file:{path}")));
         }
         #[cfg(all(target_os = "linux", not(loom)))]
-        return match device::open(super::page::page_size()) {
+        return match device::open(page_size()) {
             Ok(_) => Copies::Noticed(device::PATH.to_owned()),
             Err(why) if why.kind() == std::io::ErrorKind::NotFound => Copies::Unnoticed(format!("there is no {}", device::PATH)),
             Err(why) => Copies::Unreadable(format!("{}: {why}", device::PATH)),

@@ -79,13 +79,6 @@ pub(super) fn is_wiped() -> bool {
     IS_WIPED.load(Ordering::Relaxed)
 }
 
-/// The size of a page.
-#[cfg(all(target_os = "linux", not(loom)))]
-pub(super) fn page_size() -> usize {
-    // SAFETY: it asks for a number.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
 /// Makes the page, and finds where the generation is to be read.
 pub(super) fn make() -> *mut Page {
     #[cfg(all(target_os = "linux", not(loom)))]
@@ -101,12 +94,12 @@ pub(super) fn make() -> *mut Page {
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod linux {
-    use super::{IS_WIPED, Ordering, Page, WIPED_BYTES, generation, page_size};
+    use super::{IS_WIPED, Ordering, Page, WIPED_BYTES, generation};
     use std::ptr;
 
     /// Maps the two pages.
     pub(super) fn map() -> Option<*mut Page> {
-        let size = page_size();
+        let size = generation::page_size();
         // SAFETY: a new private mapping of our own; nothing else points into it.
         let mapped = unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;

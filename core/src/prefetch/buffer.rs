@@ -5,7 +5,7 @@ use super::current::{Left, MOST, Past};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork;
 use crate::lease::Due;
-use crate::sync::{Arc, Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::wait::Wait;
 use std::collections::VecDeque;
 use std::mem::ManuallyDrop;
@@ -499,14 +499,5 @@ impl Rest {
     /// It is shorter when a caller waits.
     fn until(self, urgent: bool) -> Instant {
         self.since + if urgent { self.pause.min(URGENT_PAUSE) } else { self.pause }
-    }
-}
-
-/// A buffer and what sees to it, which ends with it.
-pub(super) struct Staffed(pub(super) Arc<Buffer>);
-
-impl Drop for Staffed {
-    fn drop(&mut self) {
-        self.0.close();
     }
 }

@@ -12,6 +12,7 @@ mod current;
 mod filling;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod staffed;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -20,15 +21,13 @@ pub(crate) use buffer::{Counts, Fill, Filled, Levels, Need};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::fork::{self, Mark, PerCopy};
-use crate::lease;
-use crate::stats::{self, Counted};
+use crate::stats::Counted;
 use crate::store::Address;
-use crate::sync::{Arc, AtomicBool, Ordering};
-use crate::thread;
+use crate::sync::{AtomicBool, Ordering};
 use crate::wait::Wait;
-use buffer::{Buffer, Staffed, State};
+use buffer::{Buffer, State};
 use current::{Current, Step};
-use filling::Filling;
+use staffed::Staffed;
 use std::time::{Duration, Instant};
 
 /// The purpose of a prefetch: a segment, or a ring.
@@ -302,34 +301,6 @@ impl Prefetch {
     /// This process's buffer, with who sees to it.
     fn buffer(&self) -> Result<&Buffer> {
         Ok(&self.buffer.get(|original| self.staff(original))?.0)
-    }
-
-    fn staff(&self, original: Option<&Staffed>) -> Result<Staffed> {
-        // Under its lock: no thread goes on to another range of the original's after this.
-        original.into_iter().for_each(|original| original.0.close());
-        let process = self.mark.current();
-        if self.closed.load(Ordering::Acquire) {
-            // Before a fork; in this process whoever closes it closes its buffer.
-            let buffer = Staffed(Arc::new(Buffer::new(process, None)));
-            buffer.0.close();
-            return Ok(buffer);
-        }
-        let filler = self.purpose.filler()?;
-        if let Some(source) = &self.shown_by {
-            stats::register(source.clone());
-        }
-        let stores = self.purpose.stores();
-        if stores.is_empty() {
-            let buffer = Arc::new(Buffer::new(process, None));
-            let filling = Filling { buffer: Arc::clone(&buffer), filler };
-            let why = |error| Error::new(ErrorKind::Internal, format!("no thread can be started to prepare numbers: {error}"));
-            thread::spawn("frazil-ahead", Box::new(move || filling.run())).map_err(why)?;
-            return Ok(Staffed(buffer));
-        }
-        lease::engage(stores, |bell| {
-            let buffer = Arc::new(Buffer::new(process, Some(bell)));
-            (Box::new(Filling { buffer: Arc::clone(&buffer), filler }), Staffed(buffer))
-        })
     }
 }
 
