@@ -25,8 +25,8 @@
 //! | another token, a higher bound | see below | has lost the slot |
 //!
 //! The last may be an owner before X that gave stamps back. Within the limit of time it can be one after X only where no
-//! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), and somebody
-//! took the slot there before anyone who knew better had looked. X does not go on beside it.
+//! protocol helps: where a server came back that knew nothing of X (see [`super::incarnation`]), or was restored from a backup that did not
+//! (see [`super::loss`]), and somebody took the slot there before anyone who knew better had looked. X does not go on beside it.
 //!
 //! Of two copies of a running machine the first that writes goes on. That is one too many only if the other was confirmed
 //! more than the copy knows, and the store forgot it, while the copy's own bound still lies ahead.
