@@ -820,15 +820,15 @@ frazil_status frazil_snowflake_lease(const frazil_snowflake *ids, frazil_lease *
  * FRAZIL_LEASE_EXHAUSTED when the store takes too long.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_renew(const frazil_snowflake *ids);
+frazil_status frazil_snowflake_release_node(const frazil_snowflake *ids);
 
 /**
- * Does the work of frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+ * Does the work of frazil_snowflake_release_node(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
  * told yet. The lease has ended in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_renew(const frazil_snowflake *ids,
-                                         int64_t max_wait_ms);
+frazil_status frazil_snowflake_try_release_node(const frazil_snowflake *ids,
+                                                int64_t max_wait_ms);
 
 /**
  * Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads
@@ -1071,15 +1071,15 @@ frazil_status frazil_numbers_last_error(const frazil_numbers *numbers,
  * store takes too long.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_renew(const frazil_numbers *numbers);
+frazil_status frazil_numbers_discard(const frazil_numbers *numbers);
 
 /**
- * Does the work of frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+ * Does the work of frazil_numbers_discard(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
  * been told yet. What was prepared is dropped in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_renew(const frazil_numbers *numbers,
-                                       int64_t max_wait_ms);
+frazil_status frazil_numbers_try_discard(const frazil_numbers *numbers,
+                                         int64_t max_wait_ms);
 
 /**
  * Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that

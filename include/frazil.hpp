@@ -699,8 +699,6 @@ struct calls<frazil_snowflake> {
     static constexpr auto batch = frazil_snowflake_batch;
     static constexpr auto fill = frazil_snowflake_fill;
     static constexpr auto try_fill = frazil_snowflake_try_fill;
-    static constexpr auto renew = frazil_snowflake_renew;
-    static constexpr auto try_renew = frazil_snowflake_try_renew;
     static constexpr auto close = frazil_snowflake_close;
     static constexpr auto try_close = frazil_snowflake_try_close;
     static constexpr auto stats = frazil_snowflake_stats;
@@ -716,8 +714,6 @@ struct calls<frazil_numbers> {
     static constexpr auto batch = frazil_numbers_batch;
     static constexpr auto fill = frazil_numbers_fill;
     static constexpr auto try_fill = frazil_numbers_try_fill;
-    static constexpr auto renew = frazil_numbers_renew;
-    static constexpr auto try_renew = frazil_numbers_try_renew;
     static constexpr auto close = frazil_numbers_close;
     static constexpr auto try_close = frazil_numbers_try_close;
     static constexpr auto stats = frazil_numbers_stats;
@@ -793,13 +789,6 @@ public:
     /// `for (auto number : numbers)`, until it is left.
     iterator begin() const { return iterator(*this); }
     iterator end() const { return iterator(); }
-
-    /// Gives a leased node number back, and drops what is prepared, before this machine is cloned; the next use takes another. A generator's IDs
-    /// go on increasing. Errors: spec for a generator without a store, closed, lease_exhausted.
-    outcome<void> renew() const { return detail::done(calls::renew(handle_.get())); }
-
-    /// As renew(), waiting at most so long; it has happened in any case. Errors: also would_block.
-    outcome<void> try_renew(wait_arg max_wait) const { return detail::done(calls::try_renew(handle_.get(), max_wait.ms())); }
 
     /// Closes it: what is prepared is lost, and its calls are closed from now on. The last handle of a leased number gives that back, and waits
     /// up to 5 s for the store; the destructor, 200 ms. Closing twice is harmless.
@@ -911,6 +900,15 @@ public:
     /// forked, closed.
     outcome<void> observe(std::int64_t id) const { return detail::done(frazil_snowflake_observe(handle_.get(), id)); }
 
+    /// Releases a leased node number before this machine is cloned; the next ID leases another. IDs go on increasing. Errors: spec without a store,
+    /// closed, store_unreachable, lease_exhausted.
+    outcome<void> release_node() const { return detail::done(frazil_snowflake_release_node(handle_.get())); }
+
+    /// As release_node(), waiting at most so long; the number is released in any case. Errors: also would_block.
+    outcome<void> try_release_node(wait_arg max_wait) const {
+        return detail::done(frazil_snowflake_try_release_node(handle_.get(), max_wait.ms()));
+    }
+
     /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below. `node`, `field` and `lease` have forked too,
     /// in a forked child before its first ID.
     outcome<frazil::layout> layout() const { return layout_of_ids(); }
@@ -957,6 +955,15 @@ public:
         std::uint64_t prepared = 0;
         const frazil_status status = frazil_numbers_prepared(handle_.get(), &prepared);
         return detail::give(status, prepared);
+    }
+
+    /// Drops what is prepared, before this machine is cloned; the next call prepares more. A ring's leased node number is released. Errors: closed;
+    /// of a ring store_unreachable, lease_exhausted.
+    outcome<void> discard() const { return detail::done(frazil_numbers_discard(handle_.get())); }
+
+    /// As discard(), waiting at most so long; what was prepared is dropped in any case. Errors: also would_block.
+    outcome<void> try_discard(wait_arg max_wait) const {
+        return detail::done(frazil_numbers_try_discard(handle_.get(), max_wait.ms()));
     }
 
     /// What went wrong last while numbers were prepared, although there may be some; nothing when all is well.

@@ -525,13 +525,13 @@ export class Snowflake<P extends string = string> {
    */
   observe(id: IdLike): void
   /**
-   * Gives a leased node number back; the next use takes another. A hook for machines that are about to be cloned: after it every clone
+   * Releases a leased node number; the next ID leases another. A hook for machines that are about to be cloned: after it every clone
    * leases a number of its own. IDs go on increasing. The next `next` is often `WOULD_BLOCK`: `nextAsync` waits for the store.
    *
    * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` or `STORE_UNREACHABLE`
    * when the store takes too long; `CLOSED`.
    */
-  renew(options?: Waiting): Promise<void>
+  releaseNodeAsync(options?: Waiting): Promise<void>
   /**
    * Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless.
    *
@@ -637,7 +637,7 @@ export abstract class Numbers {
    * Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; the leased node number of a
    * {@link Buffered} is given back, too. The next call prepares new ones.
    */
-  renew(options?: Waiting): Promise<void>
+  discardAsync(options?: Waiting): Promise<void>
   /**
    * Closes: what is prepared is lost, and every later call is `CLOSED`, `prepared` and `lastError` too. Closing twice is harmless.
    *

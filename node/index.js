@@ -482,8 +482,8 @@ class Snowflake {
     native.snowflakeObserve(this, id)
   }
 
-  async renew(options) {
-    await later(native.snowflakeRenew(this, options), options)
+  async releaseNodeAsync(options) {
+    await later(native.snowflakeReleaseNode(this, options), options)
   }
 
   close(options) {
@@ -578,8 +578,8 @@ class Numbers {
     return strings(waits(given) ? await later(given, options) : given)
   }
 
-  async renew(options) {
-    await later(native.numbersRenew(this, options), options)
+  async discardAsync(options) {
+    await later(native.numbersDiscard(this, options), options)
   }
 
   close(options) {

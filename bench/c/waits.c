@@ -134,8 +134,8 @@ static frazil_status fill(struct call *call, int64_t max_wait_ms) {
     return OR_LIMIT(frazil_snowflake_fill(call->ids, call->buffer, 1000, NULL),
                     frazil_snowflake_try_fill(call->ids, max_wait_ms, call->buffer, 1000, NULL));
 }
-static frazil_status renew(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_snowflake_renew(call->ids), frazil_snowflake_try_renew(call->ids, max_wait_ms));
+static frazil_status release_node(struct call *call, int64_t max_wait_ms) {
+    return OR_LIMIT(frazil_snowflake_release_node(call->ids), frazil_snowflake_try_release_node(call->ids, max_wait_ms));
 }
 static frazil_status close_ids(struct call *call, int64_t max_wait_ms) {
     return OR_LIMIT(frazil_snowflake_close(call->ids), frazil_snowflake_try_close(call->ids, max_wait_ms));
@@ -152,7 +152,7 @@ static const struct wait waits[] = {
     {"open", make_silent, open_ids, false},
     {"next", make_hours, next, true},
     {"fill", make_hours, fill, true},
-    {"renew", make_lost, renew, true},
+    {"release_node", make_lost, release_node, true},
     {"close", make_lost, close_ids, false},
     {"segment open", make_silent_tag, open_segment, false},
     {"segment next", make_segment, numbers_next, true},

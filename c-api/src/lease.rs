@@ -81,17 +81,17 @@ pub unsafe extern "C" fn frazil_snowflake_lease(ids: *const frazil_snowflake, le
 /// FRAZIL_SPEC for a number that is given without a store; FRAZIL_STORE_UNREACHABLE or
 /// FRAZIL_LEASE_EXHAUSTED when the store takes too long.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_renew(ids: *const frazil_snowflake) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_release_node(ids: *const frazil_snowflake) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    unsafe { handle::renew(ids, None) }
+    unsafe { handle::discard(ids, None) }
 }
 
-/// Does the work of frazil_snowflake_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
+/// Does the work of frazil_snowflake_release_node(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
 /// told yet. The lease has ended in any case.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_renew(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_try_release_node(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    unsafe { handle::renew(ids, Some(max_wait_ms)) }
+    unsafe { handle::discard(ids, Some(max_wait_ms)) }
 }
 
 /// Closes a generator: from now on its calls are FRAZIL_CLOSED, and those that wait in other threads

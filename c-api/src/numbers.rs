@@ -214,17 +214,17 @@ pub unsafe extern "C" fn frazil_numbers_last_error(
 /// FRAZIL_CLOSED; for a ring over a lease FRAZIL_STORE_UNREACHABLE or FRAZIL_LEASE_EXHAUSTED when the
 /// store takes too long.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_renew(numbers: *const frazil_numbers) -> frazil_status {
+pub unsafe extern "C" fn frazil_numbers_discard(numbers: *const frazil_numbers) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    unsafe { handle::renew(numbers, None) }
+    unsafe { handle::discard(numbers, None) }
 }
 
-/// Does the work of frazil_numbers_renew(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
+/// Does the work of frazil_numbers_discard(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
 /// been told yet. What was prepared is dropped in any case.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_try_renew(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_numbers_try_discard(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
-    unsafe { handle::renew(numbers, Some(max_wait_ms)) }
+    unsafe { handle::discard(numbers, Some(max_wait_ms)) }
 }
 
 /// Closes numbers: what is prepared is lost, and from now on their calls are FRAZIL_CLOSED; those that

@@ -100,7 +100,7 @@ pub fn check_spec(spec: &Spec, supply: Option<Supply>) -> Result<()> {
     }
 }
 
-/// The longest wait of `renew` for a ring's thread, whose calls are short.
+/// The longest wait of `discard` for a ring's thread, whose calls are short.
 const REST: Duration = Duration::from_secs(1);
 
 impl Numbers {
@@ -287,16 +287,16 @@ impl Numbers {
     /// for it first.
     ///
     /// # Errors
-    /// `CLOSED`; for a ring over a lease those of [`Snowflake::renew`].
-    pub fn renew(&self) -> Result<()> {
-        self.try_renew(Duration::MAX)
+    /// `CLOSED`; for a ring over a lease those of [`Snowflake::release_node`].
+    pub fn discard(&self) -> Result<()> {
+        self.try_discard(Duration::MAX)
     }
 
-    /// Does the work of [`renew`](Numbers::renew), waiting no longer than the caller says; prefetched numbers are dropped in any case.
+    /// Does the work of [`discard`](Numbers::discard), waiting no longer than the caller says; prefetched numbers are dropped in any case.
     ///
     /// # Errors
-    /// As [`renew`](Numbers::renew), and `WOULD_BLOCK` where the store has not been told yet.
-    pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    /// As [`discard`](Numbers::discard), and `WOULD_BLOCK` where the store has not been told yet.
+    pub fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         let wait = wait.into().begun();
         let prefetch = &self.shared.prefetch;
         prefetch.drop_prepared()?;
@@ -305,10 +305,10 @@ impl Numbers {
         {
             // The thread is a user of the lease, and would take another one at once.
             prefetch.wait_for_rest(&wait, REST)?;
-            let renewed = ring.ids().try_renew(wait);
+            let released = ring.ids().try_release_node(wait);
             // What a caller has had prepared meanwhile may be the old one's, whether the store was told or not.
             prefetch.drop_prepared()?;
-            renewed?;
+            released?;
         }
         Ok(())
     }

@@ -89,8 +89,8 @@ pub trait Source: sealed::Sealed + Send + Sync + 'static {
     /// Releases the node number and drops what was prefetched.
     ///
     /// # Errors
-    /// Those of [`Snowflake::try_renew`] and [`Numbers::try_renew`].
-    fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    /// Those of [`Snowflake::try_release_node`] and [`Numbers::try_discard`].
+    fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
     where
         Self: Sized;
 
@@ -108,9 +108,9 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// `source!(type: type with the methods, its generator)`: the type's own methods, or those of the numbers that it derefs to.
+/// `source!(type: type with the methods, its generator, its `try_discard`)`: the type's own methods, or those of the numbers that it derefs to.
 macro_rules! source {
-    ($($source:ident: $ids:ident, $snowflake:expr;)*) => {$(
+    ($($source:ident: $ids:ident, $snowflake:expr, $discard:ident;)*) => {$(
         impl sealed::Sealed for $source {}
 
         impl Source for $source {
@@ -160,8 +160,8 @@ macro_rules! source {
                 $ids::try_batch(self, count, wait)
             }
 
-            fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-                $ids::try_renew(self, wait)
+            fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::$discard(self, wait)
             }
 
             fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
@@ -172,9 +172,9 @@ macro_rules! source {
 }
 
 source! {
-    Snowflake: Snowflake, Some;
-    Numbers: Numbers, Numbers::snowflake;
-    Segment: Numbers, Numbers::snowflake;
-    Tickets: Numbers, Numbers::snowflake;
-    Buffered: Numbers, Numbers::snowflake;
+    Snowflake: Snowflake, Some, try_release_node;
+    Numbers: Numbers, Numbers::snowflake, try_discard;
+    Segment: Numbers, Numbers::snowflake, try_discard;
+    Tickets: Numbers, Numbers::snowflake, try_discard;
+    Buffered: Numbers, Numbers::snowflake, try_discard;
 }

@@ -206,13 +206,13 @@ fn at_the_bound_with_the_store_away() {
 }
 
 #[test]
-fn a_renewed_lease_is_taken_by_the_next_use() {
-    let folder = Folder::new("renew");
+fn a_released_number_is_replaced_by_the_next_use() {
+    let folder = Folder::new("release");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
     let (node, before) = (ids.node().unwrap(), ids.next_id().unwrap());
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     assert!(folder.record(node).contains(" free "), "a snapshot taken now holds no lease");
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     assert!(ids.next_id().unwrap() > before);
     assert_ne!(ids.node().unwrap(), node);
 }

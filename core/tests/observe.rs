@@ -279,13 +279,13 @@ fn a_lease_is_not_driven_past_the_cap() {
 
 #[test]
 fn what_was_observed_outlives_the_lease() {
-    let ids = open("standard store=memory namespace=observe-renew exhausted=ahead:1m rollback=error");
+    let ids = open("standard store=memory namespace=observe-release exhausted=ahead:1m rollback=error");
     let theirs = ahead(10_000);
     ids.observe(theirs).unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     mint_within_the_bound(&ids, theirs);
     // Between the lease that is given back and the one that follows.
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     let theirs = ahead(20_000);
     ids.observe(theirs).unwrap();
     mint_within_the_bound(&ids, theirs);

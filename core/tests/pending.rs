@@ -157,7 +157,7 @@ fn a_polled_open_survives_the_renewal_of_something_else() {
     let spec = Spec::parse(&format!("{layout} size=40 empty=wait:6s")).unwrap();
     let (_call, open) = start(LONG, Numbers::opening(Supply::Buffered, spec, LONG));
     std::thread::sleep(Duration::from_millis(1200));
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     let (result, after) = told(&open);
     assert!(result.is_ok(), "{:?} after {after:?}", result.err());
 }
@@ -186,7 +186,7 @@ fn a_polled_ring_may_wait_long_for_its_lease() {
 }
 
 #[test]
-fn a_ring_has_nothing_of_the_old_lease_after_a_renewal_that_did_not_wait() {
+fn a_ring_has_nothing_of_the_old_lease_after_a_discard_that_did_not_wait() {
     let folder = Folder::new("ring-renew");
     let mut found = Vec::new();
     for round in 0..60 {
@@ -203,7 +203,7 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_renewal_that_did_not_wait() {
             }
             std::thread::sleep(Duration::from_millis(3));
             let locked = folder.lock();
-            let renewed = ring.try_renew(Duration::ZERO);
+            let discarded = ring.try_discard(Duration::ZERO);
             // A snapshot of the machine may be taken now; whatever lies ready is in each copy.
             let ready = ring.prepared().unwrap();
             let next = ring.try_next_id(Duration::ZERO);
@@ -211,7 +211,7 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_renewal_that_did_not_wait() {
             let of_old = next.as_ref().is_ok_and(|id| (id.get() >> 12) as u64 & 1023 == before);
             assert!(of_old || next.is_err(), "the store is locked: no other number can be leased");
             if ready > 0 || of_old {
-                found.push(format!("round {round}: {renewed:?}, {ready} prepared under node {before}, next {next:?}"));
+                found.push(format!("round {round}: {discarded:?}, {ready} prepared under node {before}, next {next:?}"));
             }
             drop(locked);
         });
@@ -324,7 +324,7 @@ fn calls_that_wait_for_a_tick_hold_up_no_release() {
     let line = "layout='time:31@1s node:10 sequence:2 epoch:2025-01-01' store=memory namespace=pending.ticks exhausted=wait:60s";
     let ids = Snowflake::open(line).unwrap();
     ids.next_id().unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     let next = |_| {
         start(LONG, {
             let ids = ids.clone();
@@ -333,7 +333,7 @@ fn calls_that_wait_for_a_tick_hold_up_no_release() {
     };
     let calls: Vec<_> = (0..80).map(next).collect();
     assert!(calls.iter().any(|(_, call)| call.recv_timeout(Duration::from_millis(100)).is_ok()) || told(&calls[0].1).0.is_ok());
-    ids.try_renew(Duration::from_secs(1)).unwrap();
+    ids.try_release_node(Duration::from_secs(1)).unwrap();
     calls.iter().for_each(|(call, _)| call.cancel());
 }
 

@@ -115,7 +115,7 @@ fn the_memory_store_leases_and_takes_back() {
     assert_eq!(again.node().unwrap(), node);
     assert!(again.next_id().unwrap() > last, "a new holder starts above the last word of the one before");
     let before = again.next_id().unwrap();
-    again.renew().unwrap();
+    again.release_node().unwrap();
     let other = Snowflake::open(spec).unwrap();
     assert_eq!(other.node().unwrap(), node, "the number was given back");
     let error = again.next_id().unwrap_err();
@@ -131,8 +131,8 @@ fn the_memory_store_leases_and_takes_back() {
 }
 
 #[test]
-fn renewing_while_threads_mint_repeats_none_and_goes_on_increasing() {
-    let ids = Snowflake::open("layout=\"time:41@1ms node:3 sequence:14 epoch:2025-01-01\" store=memory namespace=renewing").unwrap();
+fn releasing_while_threads_mint_repeats_none_and_goes_on_increasing() {
+    let ids = Snowflake::open("layout=\"time:41@1ms node:3 sequence:14 epoch:2025-01-01\" store=memory namespace=releasing").unwrap();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let minted: Vec<Vec<i64>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..2)
@@ -148,7 +148,7 @@ fn renewing_while_threads_mint_repeats_none_and_goes_on_increasing() {
             })
             .collect();
         for _ in 0..300 {
-            ids.renew().unwrap();
+            ids.release_node().unwrap();
             std::thread::sleep(Duration::from_micros(500));
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -162,12 +162,12 @@ fn renewing_while_threads_mint_repeats_none_and_goes_on_increasing() {
 }
 
 #[test]
-fn a_local_handle_follows_a_renewed_lease() {
+fn a_local_handle_follows_a_released_lease() {
     let ids = Snowflake::open(&format!("{WIDE} store=memory namespace=local clock=manual exhausted=ahead:1h")).unwrap();
     ids.set_time(unix_ms()).unwrap();
     let mut mine = ids.local();
     let before = mine.next_id().unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     let after = ids.layout().decode(mine.next_id().unwrap()).unwrap();
     assert_eq!(after.field("node"), Some(ids.node().unwrap()));
     assert!(after.id() > before);
@@ -256,7 +256,7 @@ fn a_forked_child_is_refused() {
             forked(ids.credit().map(drop)),
             forked(mine.next_id().map(drop)),
             forked(memory.next_id().map(drop)),
-            memory.renew().is_ok(),
+            memory.release_node().is_ok(),
             forked(Snowflake::open("standard node=900").map(drop)),
             forked(Snowflake::open("standard store=memory namespace=forked").map(drop)),
             Snowflake::open("standard node=901").and_then(|ids| ids.next_id()).is_ok(),
@@ -289,12 +289,12 @@ fn other_names_for_the_same_bits_are_the_same_generator() {
 }
 
 #[test]
-fn closing_while_renewing_gives_every_number_back_once() {
-    let spec = "layout=\"time:41@1ms node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=renew-and-close detached=true";
+fn closing_while_releasing_gives_every_number_back_once() {
+    let spec = "layout=\"time:41@1ms node:1 sequence:12 epoch:2025-01-01\" store=memory namespace=release-and-close detached=true";
     for _ in 0..2000 {
         let ids = Snowflake::open(spec).unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| drop(ids.renew()));
+            scope.spawn(|| drop(ids.release_node()));
             scope.spawn(|| ids.close());
         });
         let both = [Snowflake::open(spec).unwrap(), Snowflake::open(spec).unwrap()];

@@ -255,14 +255,14 @@ fn a_closed_handle_is_closed_everywhere() {
     assert_eq!(segment.next_id().unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.batch(1).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(other.batch(0).unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(other.renew().unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.discard().unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]
-fn renew_drops_what_is_prepared() {
-    let segment = Segment::open("renew store=memory step=100").unwrap();
+fn discard_drops_what_is_prepared() {
+    let segment = Segment::open("discard store=memory step=100").unwrap();
     assert_eq!(segment.next_id().unwrap().get(), 1);
-    segment.renew().unwrap();
+    segment.discard().unwrap();
     assert!(segment.next_id().unwrap().get() > 100);
 }
 
@@ -345,26 +345,26 @@ fn a_ring_is_dropped_when_the_clock_goes_back() {
 }
 
 #[test]
-fn a_ring_over_a_lease_is_made_anew_by_renew() {
+fn a_ring_over_a_lease_is_made_anew_by_discard() {
     let ids = Buffered::open("layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=ring size=5000").unwrap();
     let layout = ids.snowflake().unwrap().layout().clone();
     let node = |ids: &Numbers| layout.decode(ids.next_id().unwrap()).unwrap().field("node");
     let before = node(&ids);
-    ids.renew().unwrap();
+    ids.discard().unwrap();
     let after: HashSet<_> = (0..5_000).map(|_| node(&ids)).collect();
     assert!(!after.contains(&before), "{before:?} {after:?}");
 }
 
 #[test]
-fn after_renew_nothing_is_prepared_until_a_number_is_wanted() {
-    let lines = ["renewal store=memory step=10", "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=still"];
+fn after_discard_nothing_is_prepared_until_a_number_is_wanted() {
+    let lines = ["discarded store=memory step=10", "layout='time:41@1ms node:4 sequence:12 epoch:2025-01-01' store=memory namespace=still"];
     let opened = [Segment::open(lines[0]).map(|it| Numbers::clone(&it)), Buffered::open(lines[1]).map(|it| Numbers::clone(&it))];
     for handle in opened.map(Result::unwrap) {
         for round in 0..20 {
             // Now and then the thread is at work.
             let many = 1 + round * 1_000;
             assert_eq!(numbers(&handle, many).len(), many);
-            handle.renew().unwrap();
+            handle.discard().unwrap();
             std::thread::sleep(Duration::from_millis(5));
             assert_eq!(handle.prepared().unwrap(), 0, "{handle:?}, round {round}");
         }

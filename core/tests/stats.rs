@@ -107,7 +107,7 @@ fn threads_are_counted_exactly() {
         });
         start.wait();
         for _ in 0..20 {
-            ids.renew().unwrap();
+            ids.release_node().unwrap();
             std::thread::yield_now();
         }
         minters.into_iter().for_each(|minter| minter.join().unwrap());
@@ -175,7 +175,7 @@ fn segments_and_rings_are_counted() {
     assert_eq!(orders.stats().issued, 207);
     assert!(orders.stats().range_step > Some(10), "{:?}", orders.stats());
     // What is dropped was not given out.
-    orders.renew().unwrap();
+    orders.discard().unwrap();
     assert_eq!((orders.stats().issued, orders.stats().range_left), (207, Some(0)));
     orders.next_id().unwrap();
     assert_eq!(orders.stats().issued, 208);
@@ -387,7 +387,7 @@ fn gauges_that_mean_nothing_are_not_shown() {
     let node = |ids: &Snowflake| (ids.stats().lease_node.is_some(), ids.stats().lease_seconds_left.is_some());
     assert_eq!(node(&ids), (true, true));
     // Whoever is given up ends nowhere: an alert on what is left must be silent.
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     assert_eq!(node(&ids), (false, false));
     ids.next_id().unwrap();
     assert_eq!(node(&ids), (true, true));

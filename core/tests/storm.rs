@@ -1,4 +1,4 @@
-//! Forks at any moment: threads mint, renew, open, observe and close, while children are forked that do the same, and fork.
+//! Forks at any moment: threads mint, release, open, observe and close, while children are forked that do the same, and fork.
 //!
 //! `FRAZIL_STORM_MS=60000` lets it go on for longer.
 
@@ -21,7 +21,7 @@ fn mint(line: &str, shared: &Snowflake, folder: &Path, thread: u64, until: Insta
     let (mut own, mut ids, mut local) = (Vec::new(), Vec::new(), shared.local());
     while Instant::now() < until {
         match random.u8(..12) {
-            0 => drop(shared.renew()),
+            0 => drop(shared.release_node()),
             1 => own.extend(Snowflake::open_spec(Spec::parse(line).unwrap(), Duration::from_millis(random.u64(..20)))),
             2 => own.truncate(random.usize(..2)),
             3 => own.push(shared.clone()),

@@ -138,8 +138,8 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let ids = told(&open).0.unwrap();
     let (before, node) = (ids.next_id().unwrap(), ids.node().unwrap());
     let handle = ids.clone();
-    let (_call, renewed) = start(LONG, move |wait| handle.try_renew(wait));
-    told(&renewed).0.unwrap();
+    let (_call, released) = start(LONG, move |wait| handle.try_release_node(wait));
+    told(&released).0.unwrap();
     let handle = ids.clone();
     let (_call, next) = start(LONG, move |wait| handle.try_next_id(wait));
     assert!(told(&next).0.unwrap() > before);

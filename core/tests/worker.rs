@@ -92,11 +92,11 @@ fn a_childs_local_handle_drops_its_parents_block_for_good() {
 
 #[test]
 fn a_local_handle_drops_its_block_when_the_number_is_given_back() {
-    let folder = Folder::new("local-renew");
+    let folder = Folder::new("local-release");
     let ids = open(&format!("{LONG_TICK} {}", folder.store()));
     let mut mine = ids.local();
     let before = mine.next_id().unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     // What is minted after this must come from another lease: a copy of the machine holds the same block.
     let after = mine.next_id().unwrap();
     assert!(after.get() >= before.get() + 64, "{after} is of the block of {before}");
@@ -104,10 +104,10 @@ fn a_local_handle_drops_its_block_when_the_number_is_given_back() {
 
 #[test]
 fn after_holds_for_a_number_that_was_given_back() {
-    let ids = open("standard store=memory namespace=after-renewed exhausted=ahead:1m rollback=error");
-    ids.renew().unwrap();
+    let ids = open("standard store=memory namespace=after-release exhausted=ahead:1m rollback=error");
+    ids.release_node().unwrap();
     let after = ids.layout().min_id(unix_ms() + 10_000).unwrap();
-    let other = open(&format!("standard store=memory namespace=after-renewed exhausted=ahead:1m rollback=error after={after}"));
+    let other = open(&format!("standard store=memory namespace=after-release exhausted=ahead:1m rollback=error after={after}"));
     let id = other.next_id().unwrap();
     assert!(id > after, "{id} is not above {after}");
 }
@@ -120,10 +120,10 @@ fn spent_disposable_numbers_are_told() {
         let ids =
             open(&format!("layout='{layout}' {} namespace={name} lease=disposable rollback=error exhausted=ahead:3h", folder.store()));
         ids.next_id().unwrap();
-        ids.renew().unwrap();
-        ids.renew().unwrap();
+        ids.release_node().unwrap();
+        ids.release_node().unwrap();
         ids.next_id().unwrap();
-        ids.renew().unwrap();
+        ids.release_node().unwrap();
         let error = ids.next_id().unwrap_err();
         println!("{error:?}");
         assert!(error.to_string().contains("all 2 disposable"), "{error}");
@@ -167,7 +167,7 @@ fn forks_at_any_moment() {
                     match n {
                         0 => drop(open(&format!("{spec} detached=true")).next_id().unwrap()),
                         1 => {
-                            drop(keep.renew());
+                            drop(keep.release_node());
                             std::thread::sleep(Duration::from_millis(3));
                         }
                         _ => drop(keep.batch(100)),
@@ -182,7 +182,7 @@ fn forks_at_any_moment() {
                 match first {
                     0 => keep.next_id().map(drop).unwrap(),
                     1 => open(&spec).next_id().map(drop).unwrap(),
-                    2 => keep.renew().unwrap(),
+                    2 => keep.release_node().unwrap(),
                     3 => drop(keep.lease()),
                     4 => drop(keep.credit()),
                     _ => assert_eq!(wait(fork(|| keep.next_id().map(|_| 0).unwrap())), 0),
@@ -230,7 +230,7 @@ fn times_that_differ_are_a_conflict() {
 fn a_call_waits_no_longer_than_it_may() {
     let folder = Folder::new("patience");
     let ids = open(&format!("standard {} {QUICK}", folder.store()));
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     let place = folder.0.join("default");
     let lock = std::fs::OpenOptions::new().write(true).open(place.join(".lock")).unwrap();
     lock.lock().unwrap();
@@ -324,7 +324,7 @@ fn who_mints_again_finds_the_lease_healthy() {
     // Who takes a lease tells of it, which takes a moment.
     frazil::on_event(|_| ());
     for round in 0..20 {
-        ids.renew().unwrap();
+        ids.release_node().unwrap();
         let thief = open(&line);
         assert_eq!(ids.next_id().unwrap_err().kind(), ErrorKind::LeaseExhausted);
         assert!(!ids.lease().unwrap().healthy);
@@ -354,7 +354,7 @@ fn resident() -> u64 {
 fn calls_that_may_not_wait_cost_no_memory() {
     let folder = Folder::new("memory");
     let ids = open(&format!("standard {} window=18s renew=6s rollback=error exhausted=wait", folder.store()));
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     // The worker is in one call of the store all the time.
     let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
     lock.lock().unwrap();
@@ -381,7 +381,7 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
     std::thread::sleep(Duration::from_millis(1_000 - unix_ms() as u64 % 1_000));
     ids.next_id().unwrap();
     std::thread::scope(|scope| {
-        scope.spawn(|| ids.renew());
+        scope.spawn(|| ids.release_node());
         // So seldom that no tick is used up, which would close the gate.
         while ids.try_next_id(Duration::ZERO).is_ok() {
             std::thread::sleep(Duration::from_millis(100));
@@ -416,7 +416,7 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
             Snowflake::open_spec(Spec::parse(&format!("standard {store} namespace=other"))?, wait)?.next_id().map(drop)
         }),
         ("next", |_, ids, wait| ids.try_next_id(wait).map(drop)),
-        ("renew", |_, ids, wait| ids.try_renew(wait)),
+        ("release_node", |_, ids, wait| ids.try_release_node(wait)),
         ("close", |_, ids, wait| ids.try_close(wait)),
         ("segment", |store, _, wait| {
             Numbers::open(Supply::Segment, Spec::parse(&format!("orders {store} wait=60s"))?, wait)?.next_id().map(drop)
@@ -429,7 +429,7 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
         let ids = open(&format!("standard {store} window=64s renew=16s"));
         drop((open(&format!("standard {store} namespace=other")), frazil::Segment::open(&format!("orders {store}")).unwrap()));
         if name == "next" {
-            ids.renew().unwrap();
+            ids.release_node().unwrap();
         }
         let lock = |namespace: &str| std::fs::File::open(folder.0.join(namespace).join(".lock")).unwrap();
         let locks = ["default", "other", "default~orders"].map(lock);

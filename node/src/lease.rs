@@ -46,10 +46,10 @@ pub fn give_back(env: &Env) -> Result<()> {
     })
 }
 
-/// Gives a leased node number back; the next use takes another.
+/// Releases a leased node number; the next ID leases another.
 #[napi]
-pub fn snowflake_renew<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || renew::<Snowflake>(env, this, options))
+pub fn snowflake_release_node<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || discard::<Snowflake>(env, this, options))
 }
 
 /// Closes the generator; the store is waited for as long as an event loop may be held up, unless the options say otherwise.
@@ -64,11 +64,11 @@ pub fn snowflake_close_async<'a>(env: &'a Env, this: Unknown<'_>, options: Unkno
     guard(env, || close_async::<Snowflake>(env, this, options))
 }
 
-pub(crate) fn renew<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+pub(crate) fn discard<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = next::this::<M>(env, this)?.clone();
     let max_wait = max_wait(env, options, Form::Promise)?;
     // Not tried in place first: each call gives up a number of its own.
-    later(env, max_wait, move |wait| ids.0.try_renew(wait), |()| ())
+    later(env, max_wait, move |wait| ids.0.try_discard(wait), |()| ())
 }
 
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {

@@ -114,8 +114,8 @@ pub fn numbers_fill(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, options: 
 
 /// Drops what is prepared.
 #[napi]
-pub fn numbers_renew<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
-    guard(env, || lease::renew::<Numbers>(env, this, options))
+pub fn numbers_discard<'a>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
+    guard(env, || lease::discard::<Numbers>(env, this, options))
 }
 
 /// Closes; a ring's store is waited for as long as an event loop may be held up, unless the options say otherwise.

@@ -387,16 +387,16 @@ class Snowflake:
         True
         """
 
-    def renew(self, *, timeout: _Timeout = None) -> None:
-        """Releases a leased node number; the next use leases another. IDs continue to increase.
+    def release_node(self, *, timeout: _Timeout = None) -> None:
+        """Releases a leased node number; the next ID leases another. IDs continue to increase.
 
         Call it before a machine is cloned. Every clone then leases its own number. It waits for the store. Raises SpecError for a fixed number
         without a store, and LeaseExhaustedError if the store takes too long. Raises WouldBlockError in an event loop and after `timeout`.
         The number is then not used again, and the release is written to the store in the background.
         """
 
-    def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """Runs `renew` without blocking an event loop."""
+    def arelease_node(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """Runs `release_node` without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
         """Closes this handle: every later call raises ClosedError. Closing twice is harmless, and dropping closes.
@@ -490,15 +490,15 @@ class Numbers:
         The buffer is as `Snowflake.fill` takes it. Raises as `next` does; the exception's `written` says how many were written.
         """
 
-    def renew(self, *, timeout: _Timeout = None) -> None:
+    def discard(self, *, timeout: _Timeout = None) -> None:
         """Drops the prefetched numbers, so that the clones of a machine do not hand them out twice.
 
         It also releases a ring's leased node number, which waits for the store. The next call fetches new numbers. Raises
-        ClosedError; for a ring with a lease as `Snowflake.renew`.
+        ClosedError; for a ring with a lease as `Snowflake.release_node`.
         """
 
-    def renew_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
-        """Runs `renew` without blocking an event loop."""
+    def adiscard(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, None]:
+        """Runs `discard` without blocking an event loop."""
 
     def close(self, *, timeout: _Timeout = None) -> None:
         """Closes the object. Prefetched numbers are lost, and every later use raises ClosedError, also `prepared` and `last_error`.

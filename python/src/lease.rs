@@ -139,16 +139,20 @@ pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<
     finish(Call::new(timeout(max)?, move |wait| shared.try_close(wait), nothing), ids, "aclose")
 }
 
-/// Gives a leased number back for another.
-pub(crate) fn renew<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+/// Releases a leased number, and drops what was prefetched; `instead` is the method for event loops.
+pub(crate) fn release<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>, instead: &str) -> PyResult<()> {
     let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_renew(wait))?.map_err(|error| limit.exception(py, error, "await ids.renew_async()"))
+    limit.wait(py, |wait| ids.try_discard(wait))?.map_err(|error| limit.exception(py, error, &format!("await ids.{instead}()")))
 }
 
-/// A coroutine of `renew`.
-pub(crate) fn renew_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+/// A coroutine of `release`.
+pub(crate) fn arelease<'py, M: Mint>(
+    ids: &Bound<'py, M>,
+    max: Option<&Bound<'py, PyAny>>,
+    method: &'static str,
+) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_renew(wait), nothing), ids, "renew_async")
+    finish(Call::new(timeout(max)?, move |wait| shared.try_discard(wait), nothing), ids, method)
 }
 
 fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {

@@ -118,14 +118,14 @@ impl Numbers {
 
     /// Drops what is prepared; a ring's leased node number is given back, too. Before this machine is cloned.
     #[pyo3(signature = (*, timeout=None))]
-    fn renew(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        guard(py, || lease::renew(py, &*self.0, timeout))
+    fn discard(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::release(py, &*self.0, timeout, "adiscard"))
     }
 
     /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
-    fn renew_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(numbers.py(), || lease::renew_async(numbers, timeout))
+    fn adiscard<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || lease::arelease(numbers, timeout, "adiscard"))
     }
 
     /// Closes: what is prepared is lost, and every later call is ClosedError. A ring's leased node number is given back.

@@ -113,16 +113,16 @@ impl Snowflake {
         guard(py, || self.0.observe(convert::id_in(id)?).or_raise(py))
     }
 
-    /// Gives a leased node number back; the next use takes another. Before this machine is cloned.
+    /// Releases a leased node number; the next ID leases another. Before this machine is cloned.
     #[pyo3(signature = (*, timeout=None))]
-    fn renew(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        guard(py, || lease::renew(py, &*self.0, timeout))
+    fn release_node(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        guard(py, || lease::release(py, &*self.0, timeout, "arelease_node"))
     }
 
     /// The asynchronous form, which does not block an event loop.
     #[pyo3(signature = (*, timeout=None))]
-    fn renew_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(ids.py(), || lease::renew_async(ids, timeout))
+    fn arelease_node<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || lease::arelease(ids, timeout, "arelease_node"))
     }
 
     /// Closes this handle; every later call is ClosedError. The last handle of a leased number gives it back.

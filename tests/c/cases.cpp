@@ -207,7 +207,7 @@ CASE(every_error) {
     const snowflake second(two);
     CHECK(refused([&] { snowflake third(two); }, errc::no_free_node));
     CHECK(refused(open("standard store=memory namespace=cpp-every"), errc::layout_mismatch));
-    first.renew();
+    first.release_node();
     const snowflake thief(two);
     CHECK(refused([&] { first.next(); }, errc::lease_exhausted));
 
@@ -425,7 +425,7 @@ CASE(memory_store) {
     std::optional<snowflake> two(std::in_place, spec);
     CHECK(one.node() != two->node());
     const auto id = one.next();
-    one.renew();
+    one.release_node();
     CHECK(one.next() > id && one.node() != two->node());
     const std::string same = spec + " node=" + std::to_string(two->node());
     CHECK(refused([&] { snowflake again(same); }, errc::node_in_use));
@@ -468,12 +468,12 @@ CASE(lease_close_gives_back) {
     ids.reset();
     CHECK(in_time([&] { return in.is_free("scope", scoped); }));
 
-    const snowflake renewed(in.spec("namespace=renew"));
-    const auto before = renewed.node();
-    const auto id = renewed.next();
-    renewed.renew();
-    CHECK(in.is_free("renew", before));
-    CHECK(renewed.next() > id && !in.is_free("renew", renewed.node()));
+    const snowflake released(in.spec("namespace=release"));
+    const auto before = released.node();
+    const auto id = released.next();
+    released.release_node();
+    CHECK(in.is_free("release", before));
+    CHECK(released.next() > id && !in.is_free("release", released.node()));
 
     // A generator of static storage is destroyed by exit().
     std::fflush(stdout);
@@ -591,7 +591,7 @@ CASE(lease_errors) {
     // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
     const std::string two = TWO + " namespace=cpp-errors";
     const snowflake first(two), second(two);
-    first.renew();
+    first.release_node();
     const snowflake thief(two);
     CHECK(refused([&] { first.next(); }, errc::lease_exhausted, {"all 2 node numbers"}));
     const auto lease = first.lease();
@@ -675,7 +675,7 @@ CASE(closed_handle) {
     CHECK(refused([&] { ids.credit(); }, errc::closed));
     CHECK(refused([&] { ids.set_time(NOW); }, errc::closed));
     CHECK(refused([&] { ids.observe(1); }, errc::closed));
-    CHECK(refused([&] { ids.renew(); }, errc::closed));
+    CHECK(refused([&] { ids.release_node(); }, errc::closed));
     CHECK(refused([&] { for (const auto id : ids) (void)id; }, errc::closed));
     CHECK(ids.node() == 414);
 }

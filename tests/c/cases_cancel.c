@@ -116,7 +116,7 @@ static int lease(void *data) {
     snprintf(line, sizeof line, "standard store=file:%s", folder->path);
     NEED(frazil_snowflake_open(line, &ids) == FRAZIL_OK && frazil_snowflake_next(ids, &id) == FRAZIL_OK);
     NEED(frazil_snowflake_try_open(line, 60000, &same) == FRAZIL_OK);
-    NEED(frazil_snowflake_renew(ids) == FRAZIL_OK && frazil_snowflake_try_renew(ids, 60000) == FRAZIL_OK);
+    NEED(frazil_snowflake_release_node(ids) == FRAZIL_OK && frazil_snowflake_try_release_node(ids, 60000) == FRAZIL_OK);
     NEED(frazil_snowflake_next(ids, &id) == FRAZIL_OK);
     NEED(frazil_snowflake_lease(ids, &lease, sizeof lease) == FRAZIL_OK && lease.leased);
     NEED(frazil_snowflake_close(same) == FRAZIL_OK && frazil_snowflake_try_close(ids, 60000) == FRAZIL_OK);
@@ -142,7 +142,7 @@ static int take_numbers(void *data) {
     snprintf(line, sizeof line, "orders store=file:%s step=1000", folder->path);
     NEED(frazil_segment_open(line, &orders) == FRAZIL_OK && frazil_numbers_next(orders, &number) == FRAZIL_OK);
     NEED(frazil_numbers_fill(orders, many, 3000, NULL) == FRAZIL_OK && frazil_numbers_batch(orders, many, 3000) == FRAZIL_OK);
-    NEED(frazil_numbers_renew(orders) == FRAZIL_OK);
+    NEED(frazil_numbers_discard(orders) == FRAZIL_OK);
     for (int i = 0; i < 3000; ++i) NEED(frazil_numbers_try_next(orders, 60000, &number) == FRAZIL_OK);
     NEED(frazil_numbers_close(orders) == FRAZIL_OK);
     frazil_numbers_free(orders);

@@ -127,7 +127,7 @@ CASE(every_error) {
     STATUS(frazil_snowflake_open(line, &third), FRAZIL_NO_FREE_NODE);
     STATUS(frazil_snowflake_open("standard store=memory namespace=c-every", &third), FRAZIL_LAYOUT_MISMATCH);
     CHECK(third == NULL);
-    OK(frazil_snowflake_renew(ids));
+    OK(frazil_snowflake_release_node(ids));
     OK(frazil_snowflake_open(TWO " namespace=c-every node=1", &third));
     STATUS(frazil_snowflake_next(ids, &id), FRAZIL_LEASE_EXHAUSTED);
     frazil_snowflake_free(third);
@@ -233,7 +233,7 @@ CASE(wrong_types) {
     REFUSED(frazil_snowflake_credit(ids, NULL), "credit");
     REFUSED(frazil_snowflake_set_time(NULL, NOW), "ids");
     REFUSED(frazil_snowflake_observe(NULL, 1), "ids");
-    REFUSED(frazil_snowflake_renew(NULL), "ids");
+    REFUSED(frazil_snowflake_release_node(NULL), "ids");
     REFUSED(frazil_snowflake_lease(NULL, &lease, sizeof lease), "ids");
     REFUSED(frazil_snowflake_lease(ids, NULL, 64), "lease");
     REFUSED(frazil_snowflake_close(NULL), "ids");
@@ -411,7 +411,7 @@ CASE(closed_handle) {
     STATUS(frazil_snowflake_credit(ids, &value), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_set_time(ids, NOW), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_observe(ids, 1), FRAZIL_CLOSED);
-    STATUS(frazil_snowflake_renew(ids), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_release_node(ids), FRAZIL_CLOSED);
     CHECK(id == -5);
     /* What it was can still be read. */
     OK(frazil_snowflake_node(ids, &value));

@@ -64,7 +64,7 @@ CASE(memory_store) {
     OK(frazil_snowflake_node(two, &b));
     CHECK(a != b);
     OK(frazil_snowflake_next(one, &before));
-    OK(frazil_snowflake_renew(one));
+    OK(frazil_snowflake_release_node(one));
     OK(frazil_snowflake_next(one, &id));
     CHECK(id > before);
     OK(frazil_snowflake_node(one, &a));
@@ -83,7 +83,7 @@ CASE(memory_store) {
     frazil_snowflake_free(one);
 
     OK(frazil_snowflake_open("standard node=310", &given));
-    STATUS(frazil_snowflake_renew(given), FRAZIL_SPEC);
+    STATUS(frazil_snowflake_release_node(given), FRAZIL_SPEC);
     frazil_snowflake_free(given);
 }
 
@@ -160,16 +160,16 @@ CASE(lease_close_gives_back) {
     frazil_snowflake_free(one);
     CHECK(is_given_back(folder, "free", node));
 
-    OK(open_in(folder, "namespace=renew", &one));
+    OK(open_in(folder, "namespace=release", &one));
     OK(frazil_snowflake_next(one, &first));
     OK(frazil_snowflake_node(one, &node));
-    OK(frazil_snowflake_renew(one));
-    OK(frazil_snowflake_renew(one));
-    CHECK(is_free(folder, "renew", node));
+    OK(frazil_snowflake_release_node(one));
+    OK(frazil_snowflake_release_node(one));
+    CHECK(is_free(folder, "release", node));
     OK(frazil_snowflake_next(one, &id));
     CHECK(id > first);
     OK(frazil_snowflake_node(one, &node));
-    CHECK(!is_free(folder, "renew", node));
+    CHECK(!is_free(folder, "release", node));
     frazil_snowflake_free(one);
 
     /* The end of another process, which has freed what it had. */
@@ -374,7 +374,7 @@ CASE(lease_errors) {
     STATUS(frazil_snowflake_open(TWO " namespace=c-errors", &ids), FRAZIL_NO_FREE_NODE);
     CHECK(error_has("all 2 node numbers"));
     /* Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it. */
-    OK(frazil_snowflake_renew(one));
+    OK(frazil_snowflake_release_node(one));
     OK(frazil_snowflake_open(TWO " namespace=c-errors", &thief));
     STATUS(frazil_snowflake_next(one, &id), FRAZIL_LEASE_EXHAUSTED);
     CHECK(error_has("all 2 node numbers"));

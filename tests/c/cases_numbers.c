@@ -361,7 +361,7 @@ CASE(segment_closed) {
     STATUS(frazil_numbers_batch(numbers, &number, 1), FRAZIL_CLOSED);
     STATUS(frazil_numbers_prepared(numbers, &prepared), FRAZIL_CLOSED);
     STATUS(frazil_numbers_last_error(numbers, &last_status, &text), FRAZIL_CLOSED);
-    STATUS(frazil_numbers_renew(numbers), FRAZIL_CLOSED);
+    STATUS(frazil_numbers_discard(numbers), FRAZIL_CLOSED);
     CHECK(number == -5 && prepared == 7 && last_status == -5 && text == NULL);
     /* What it was can still be read, and another handle goes on. */
     OK(frazil_numbers_spec(numbers, &text));
@@ -370,10 +370,10 @@ CASE(segment_closed) {
     OK(frazil_numbers_next(other, &number));
     frazil_numbers_free(other);
 
-    OK(frazil_segment_open("c-renew store=memory step=100", &numbers));
+    OK(frazil_segment_open("c-discard store=memory step=100", &numbers));
     OK(frazil_numbers_next(numbers, &number));
     CHECK(number == 1);
-    OK(frazil_numbers_renew(numbers));
+    OK(frazil_numbers_discard(numbers));
     OK(frazil_numbers_next(numbers, &number));
     CHECK(number > 100);
     frazil_numbers_free(numbers);
@@ -382,7 +382,7 @@ CASE(segment_closed) {
     OK(frazil_buffered_open("standard node=331 size=100", &numbers));
     OK(frazil_numbers_close(numbers));
     STATUS(frazil_numbers_next(numbers, &number), FRAZIL_CLOSED);
-    STATUS(frazil_numbers_renew(numbers), FRAZIL_CLOSED);
+    STATUS(frazil_numbers_discard(numbers), FRAZIL_CLOSED);
     OK(frazil_numbers_layout(numbers, &layout));
     frazil_layout_free(layout);
     frazil_numbers_free(numbers);
@@ -542,8 +542,8 @@ CASE(buffered) {
     }
     frazil_numbers_free(ring);
 
-    /* renew() gives the number back, and so do close() and free(). */
-    OK(frazil_numbers_renew(leased));
+    /* discard() gives the number back, and so do close() and free(). */
+    OK(frazil_numbers_discard(leased));
     CHECK(is_free(folder, "default", node));
     for (int i = 0; i < 5000; ++i) {
         OK(next_node(leased, &prepared));
@@ -598,7 +598,7 @@ CASE(numbers_wrong_types) {
     REFUSED(frazil_numbers_last_error(numbers, NULL, &text), "last_status");
     REFUSED(frazil_numbers_last_error(numbers, &last_status, NULL), "last_error");
     CHECK(last_status == -5 && text == NULL);
-    REFUSED(frazil_numbers_renew(NULL), "numbers");
+    REFUSED(frazil_numbers_discard(NULL), "numbers");
     REFUSED(frazil_numbers_close(NULL), "numbers");
     REFUSED(frazil_numbers_layout(NULL, &layout), "numbers");
     REFUSED(frazil_numbers_layout(numbers, NULL), "layout");

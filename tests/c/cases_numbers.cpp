@@ -230,14 +230,14 @@ CASE(segment_closed) {
     CHECK(refused([&] { orders.try_fill(buffer.data(), 1, milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)orders.prepared(); }, errc::closed));
     CHECK(refused([&] { (void)orders.last_error(); }, errc::closed));
-    CHECK(refused([&] { orders.renew(); }, errc::closed));
+    CHECK(refused([&] { orders.discard(); }, errc::closed));
     CHECK(refused([&] { for (const auto number : orders) (void)number; }, errc::closed));
     CHECK(orders.spec() == "cpp-closed store=memory" && other.next() > 0);
 
-    const segment renewed("cpp-renew store=memory step=100");
-    CHECK(renewed.next() == 1);
-    renewed.renew();
-    CHECK(renewed.next() > 100);
+    const segment clone("cpp-discard store=memory step=100");
+    CHECK(clone.next() == 1);
+    clone.discard();
+    CHECK(clone.next() > 100);
     const buffered ring("standard node=430 size=100");
     ring.close();
     CHECK(refused([&] { ring.next(); }, errc::closed));
@@ -321,8 +321,8 @@ CASE(buffered) {
     CHECK(ended_well(child));
     CHECK(ring.next() > 0 && node(*leased) == before && !in.is_free("default", before));
 
-    // renew() gives the number back, and so do close() and the destructor.
-    leased->renew();
+    // discard() gives the number back, and so do close() and the destructor.
+    leased->discard();
     CHECK(in.is_free("default", before));
     for (int i = 0; i < 5000; ++i) CHECK(node(*leased) != before);
     const auto after = node(*leased);

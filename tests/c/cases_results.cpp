@@ -29,7 +29,7 @@ CASE(opening) {
     auto ids = snowflake::open("standard node=500");
     CHECK(ids && *ids->node() == 500 && *ids->field("node") == 500 && *ids->spec() == "standard node=500");
     CHECK(refused(ids->field("worker"), errc::unknown_key));
-    CHECK(refused(ids->renew(), errc::spec));
+    CHECK(refused(ids->release_node(), errc::spec));
     static_assert(!std::is_default_constructible_v<snowflake> && !std::is_constructible_v<snowflake, const char *>);
 }
 
@@ -74,7 +74,7 @@ CASE(leases) {
     CHECK(lease && *lease && (*lease)->node == *ids->node() && (*lease)->store == "memory" && (*lease)->store_namespace == "results");
     CHECK((*lease)->healthy && !(*lease)->last_error && (*lease)->bound && !(*lease)->left);
     const auto before = ids->next();
-    CHECK(ids->renew());
+    CHECK(ids->release_node());
     const auto after = ids->next();
     CHECK(before && after && *after > *before);
     auto moved = snowflake::open("standard node=503");
@@ -136,7 +136,7 @@ CASE(numbers) {
     CHECK(orders->fill(buffer) && buffer[1] == 7);
     CHECK(orders->try_fill(buffer.data(), 2, milliseconds(1000)) && buffer[1] == 9);
     CHECK(orders->last_error() && !*orders->last_error());
-    CHECK(orders->renew());
+    CHECK(orders->discard());
     std::int64_t before = 100;
     for (const auto &number : *orders) {
         CHECK(number && *number > before);

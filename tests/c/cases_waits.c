@@ -74,18 +74,18 @@ CASE(wait_bounds) {
     /* None of them spent anything or closed; the longest limit is one. */
     OK(frazil_snowflake_try_next(ids, INT64_MAX, &id));
     OK(frazil_numbers_try_fill(ring, INT64_MAX, buffer, 4, NULL));
-    STATUS(frazil_snowflake_try_renew(ids, -1), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_try_release_node(ids, -1), FRAZIL_OUT_OF_RANGE);
     CHECK(error_has("max_wait_ms=-1"));
     STATUS(frazil_snowflake_try_close(ids, INT64_MIN), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_numbers_try_renew(ring, -1), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_numbers_try_discard(ring, -1), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_numbers_try_close(ring, -1), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_close_all(-1), FRAZIL_OUT_OF_RANGE);
-    REFUSED(frazil_snowflake_try_renew(NULL, 0), "ids");
+    REFUSED(frazil_snowflake_try_release_node(NULL, 0), "ids");
     REFUSED(frazil_snowflake_try_close(NULL, 0), "ids");
-    REFUSED(frazil_numbers_try_renew(NULL, 0), "numbers");
+    REFUSED(frazil_numbers_try_discard(NULL, 0), "numbers");
     REFUSED(frazil_numbers_try_close(NULL, 0), "numbers");
-    OK(frazil_snowflake_try_renew(ids, INT64_MAX));
-    OK(frazil_numbers_try_renew(ring, 60000));
+    OK(frazil_snowflake_try_release_node(ids, INT64_MAX));
+    OK(frazil_numbers_try_discard(ring, 60000));
     OK(frazil_snowflake_node(ids, &node));
     OK(frazil_snowflake_try_close(ids, 60000));
     CHECK(is_given_back(folder, "waits", node));
@@ -226,7 +226,7 @@ static void mint_at_the_end(void *unused) {
     at_the_end[2] = stats.issued >= 100 && stats.spec != NULL ? FRAZIL_OK : FRAZIL_INTERNAL;
     at_the_end[3] = frazil_snowflake_lease(minter, &lease, sizeof lease);
     at_the_end[4] = frazil_uuid7(uuid);
-    at_the_end[5] = frazil_snowflake_renew(minter);
+    at_the_end[5] = frazil_snowflake_release_node(minter);
     at_the_end[6] = frazil_snowflake_fill(minter, buffer, 100, &written);
 }
 

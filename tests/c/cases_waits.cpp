@@ -24,12 +24,12 @@ CASE(wait_bounds) {
     const folder place;
     const auto ids = frazil::snowflake::open(place.spec());
     const auto ring = frazil::buffered::open(place.spec("size=8 namespace=ring"));
-    CHECK(refused([&] { ids->try_renew(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { ids->try_release_node(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
     CHECK(refused([&] { ids->try_close(milliseconds(-1)); }, errc::out_of_range));
-    CHECK(refused([&] { ring->try_renew(milliseconds(-1)); }, errc::out_of_range));
+    CHECK(refused([&] { ring->try_discard(milliseconds(-1)); }, errc::out_of_range));
     CHECK(refused([&] { ring->try_close(milliseconds(-1)); }, errc::out_of_range));
-    ids->try_renew(milliseconds(60000));
-    ring->try_renew(milliseconds(60000));
+    ids->try_release_node(milliseconds(60000));
+    ring->try_discard(milliseconds(60000));
     ids->try_close(milliseconds(60000));
     ring->try_close(milliseconds(60000));
     CHECK(refused([&] { ids->next(); }, errc::closed) && refused([&] { ring->next(); }, errc::closed));

@@ -188,7 +188,7 @@ def test_wait_refuses_a_long_rollback_at_once():
 
 @under_a_clock_to_turn
 def test_new_leases_are_used_at_once_after_a_rollback():
-    """Also those of a forked child, and of renew(): `rollback=ahead` allows what the lease before it allowed."""
+    """Also those of a forked child, and of release_node(): `rollback=ahead` allows what the lease before it allowed."""
     with tempfile.TemporaryDirectory() as folder:
         ids = frazil.Snowflake("standard", rollback="ahead:10m", store=f"file:{folder}/store")
         newest = ids.next()
@@ -200,7 +200,7 @@ def test_new_leases_are_used_at_once_after_a_rollback():
             since = time.monotonic()
             os._exit(0 if ids.next() > before and time.monotonic() - since < SLACK else 1)
         assert os.waitpid(child, 0)[1] == 0, "the child's first lease"
-        ids.renew()
+        ids.release_node()
         assert ids.next() > before
         ids.close()
 

@@ -28,7 +28,7 @@ RECOVERY_S = 45
 STORES = ("file", *servers.ALL)
 # The stores without a clock.
 CLOCKLESS = ("etcd", "zookeeper")
-# What is no defect under a fixed number: a child has no right to it, and there is nothing to renew.
+# What is no defect under a fixed number: a child has no right to it, and there is nothing to release.
 FIXED = {"FORKED", "SPEC"}
 # What nobody may observe: an ID of a worker whose clock is ahead.
 AHEAD = {"OUT_OF_RANGE"}

@@ -110,8 +110,8 @@ static void reopen(struct source *self, bool waits) {
     }
 }
 
-static frazil_status renew(struct source *self) {
-    return segment ? frazil_numbers_renew(self->numbers) : frazil_snowflake_renew(self->ids);
+static frazil_status release(struct source *self) {
+    return segment ? frazil_numbers_discard(self->numbers) : frazil_snowflake_release_node(self->ids);
 }
 
 static void shut(struct source *self) {
@@ -210,7 +210,7 @@ static void run(struct source *self, double end, bool forks) {
         if (draw < 2) shut(self);
         if (!is_open(self)) reopen(self, true);
         if (!is_open(self) || (draw % 16 == 0 && stopped())) break;
-        if (draw == 2) done(self, renew(self));
+        if (draw == 2) done(self, release(self));
         if (draw == 3 && forks) branch(self);
         if (draw == 4) observe(self);
         if (draw == 5) visit();

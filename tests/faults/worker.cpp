@@ -58,7 +58,7 @@ public:
             if (draw < 2) ids_.reset();
             if (!ids_) open();
             if (!ids_ || (draw % 16 == 0 && stopped())) break;
-            if (draw == 2) try_to([&] { ids_->renew(); });
+            if (draw == 2) try_to([&] { ids_->release_node(); });
             if (draw == 3 && forks) branch();
             if (draw == 4) observe();
             if (draw == 5) visit();

@@ -119,7 +119,7 @@ async function main() {
     }
     ids ??= await open()
     if (!ids || (draw % 16 === 0 && stopped())) break
-    if (draw === 2) await refusal(() => ids.renew())
+    if (draw === 2) await refusal(() => kind === 'Segment' ? ids.discardAsync() : ids.releaseNodeAsync())
     if (draw === 4) await observe(ids)
     if (draw === 5) visit()
     await pause(mint(ids, draw < 6 ? many : few))

@@ -4,7 +4,7 @@ KIND is what it opens: Snowflake, or Segment, whose numbers are IDs as well here
 in one write(2) as soon as they are there: neither kill -9 nor a stop takes back what was written. Errors go to FOLDER/NAME.PID.log, a line
 each. FOLDER/stop ends the program.
 
-Now and then it closes and opens, renews, observes an ID of another process (FOLDER/NAME.PID.observed gets a byte), forks, or has a visitor:
+Now and then it closes and opens, releases its number, observes an ID of another process (FOLDER/NAME.PID.observed gets a byte), forks, or has a visitor:
 a thread that opens the same late, waiting or polling, mints and closes, into files named PID.waits.N and PID.polls.N.
 The workers in the other languages do the same; Node, which cannot fork, has its visitors in threads with a heap of their own, and ends some.
 """
@@ -109,9 +109,9 @@ class Worker:
         self.ids.close()
         self.ids = None
 
-    def renew(self):
+    def release(self):
         try:
-            self.ids.renew()
+            self.ids.discard() if KIND == "Segment" else self.ids.release_node()
         except frazil.FrazilError as error:
             self.note(error.name, error)
 
@@ -187,7 +187,7 @@ class Worker:
             if not self.ids or (draw % 16 == 0 and os.path.exists(STOP)):
                 break
             if draw == 2:
-                self.renew()
+                self.release()
             if draw == 3 and forks:
                 self.fork()
             if draw == 4:
@@ -201,7 +201,7 @@ class Worker:
                 if other.ids:
                     other.mint(FEW)
                 if other.ids and draw in (6, 7):
-                    other.renew() if draw == 6 else other.close()
+                    other.release() if draw == 6 else other.close()
             time.sleep(PAUSE_S)
         # Half of the children just vanish, as crashed processes do.
         for each in (self, *self.beside):

@@ -42,7 +42,7 @@ def opened(url, namespace):
 
 
 @pytest.mark.stores(*servers.ALL)
-@pytest.mark.parametrize("give_back", ["close", "renew"])
+@pytest.mark.parametrize("give_back", ["close", "release_node"])
 def test_a_cut_connection_is_made_again(store, namespace, give_back):
     _kind, url, server = store
     with servers.Proxy(server.port) as proxy, opened(server.url_at(proxy.port), namespace) as ids:

@@ -105,10 +105,10 @@ def test_disposable_numbers(spec):
     assert refusal(line).name == "NO_FREE_NODE"
 
 
-def test_a_renewed_lease_is_given_back_at_once(spec):
+def test_a_released_number_is_given_back_at_once(spec):
     with frazil.Snowflake(spec) as ids:
         node, before = ids.node, ids.next()
-        ids.renew()
+        ids.release_node()
         [[theirs, _]] = elsewhere(f"{spec} node={node}", OPEN_OR_SAY, "ids.close()")
         assert theirs == node
         assert ids.next() > before

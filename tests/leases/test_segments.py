@@ -137,7 +137,7 @@ def test_a_frozen_server_is_not_waited_for_longer_than_told(store, spec):
         segment.next()
         server.pause()
         try:
-            segment.renew()
+            segment.discard()
             begin = time.monotonic()
             error = refusal(segment.next)
             assert error.name == "SEGMENT_EXHAUSTED" and "tag=orders" in str(error), error
@@ -175,7 +175,7 @@ class OfTwoStores:
             assert time.monotonic() < until, self.segment.last_error
             # What is prepared comes from before.
             time.sleep(0.05)
-            self.segment.renew()
+            self.segment.discard()
 
     def server_serves(self):
         return any(number % 2 for number in self.numbers[-1000:])
@@ -203,7 +203,7 @@ def test_several_stores_serve_one_tag_while_one_is_alive(store, tmp_path, reques
         taken = OfTwoStores(segment)
         taken.take_until(taken.server_serves)
         server.kill9()
-        segment.renew()
+        segment.discard()
         before = len(taken.numbers)
         taken.take_until(lambda: taken.tells("STORE_UNREACHABLE"))
         assert f"127.0.0.1:{server.port}" in str(segment.last_error)
@@ -285,7 +285,7 @@ def check_wiped(kind, url, server):
             subprocess.run([*FRAZIL, "segment", url, "orders", "--namespace=wiped", f"--start={N}"], check=True, timeout=60)
         else:
             obey(error, url, N)
-            segment.renew()
+            segment.discard()
             assert segment.next() >= N > highest
         [theirs] = elsewhere(spec, TAKE)
         assert theirs[0] >= N > highest

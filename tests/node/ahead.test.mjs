@@ -201,7 +201,7 @@ test('a lease that is given back in the middle of a piece, and a handle that is 
       assert.equal(ids.layout.decode(id).node, ids.node)
     }
     nodes.add(ids.node)
-    await ids.renew()
+    await ids.releaseNodeAsync()
     minted.push(await ids.nextAsync())
   }
   assertAscending(minted)

@@ -22,7 +22,7 @@ test('every_error', async () => {
   closed.close()
   const taken = await memory()
   const used = await memory({ namespace: 'node-every-error-used' })
-  await used.renew()
+  await used.releaseNodeAsync()
   const thieves = [await memory()]
   thieves.push(await memory({ namespace: 'node-every-error-used' }), await memory({ namespace: 'node-every-error-used' }))
   new Snowflake('twitter datacenter=9 worker=1')
@@ -132,7 +132,7 @@ test('wrong_types', async () => {
       }
       for (const other of [...notHandles, type === Layout ? ids : twitter]) {
         const call = () => (value ?? get).call(other, 1)
-        await (name.endsWith('Async') || name === 'renew' ? rejected('WRONG_TYPE', call()) : refused('WRONG_TYPE', call))
+        await (name.endsWith('Async') ? rejected('WRONG_TYPE', call()) : refused('WRONG_TYPE', call))
       }
     }
   }
@@ -245,7 +245,7 @@ test('closed_handle', async () => {
   }
   await ids.closeAsync()
   await rejected('CLOSED', ids.nextAsync())
-  await rejected('CLOSED', ids.renew())
+  await rejected('CLOSED', ids.releaseNodeAsync())
   await rejected('CLOSED', ids.batchAsync(1))
   assert.deepEqual([ids.node, ids.fields.worker, ids.layout], [297, 9, layout])
   assert.match(ids.spec, /^twitter /)

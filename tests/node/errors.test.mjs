@@ -188,7 +188,7 @@ test('a copy in a realm of its own gives values of that realm', async () => {
   }
   assert.equal(Object.getPrototypeOf(copy.uuidBytes(copy.uuid7())), theirBytes.prototype)
   // The second waits.
-  for (const call of [() => ids.nextAsync(), () => ids.batchAsync(40), () => leased.renew(), () => leased.closeAsync()]) {
+  for (const call of [() => ids.nextAsync(), () => ids.batchAsync(40), () => leased.releaseNodeAsync(), () => leased.closeAsync()]) {
     const promise = call()
     assert.equal(Object.getPrototypeOf(promise), theirPromise.prototype)
     const value = await promise

@@ -10,7 +10,7 @@ const { FrazilError, Layout, Numbers, Segment, Snowflake, errors, formatId, pars
 const CALLS = 20_000
 const START = 1700000000000
 // Called at random, these leave nothing to look at.
-const ENDS = ['constructor', 'close', 'closeAsync', 'setTime', 'observe', 'renew']
+const ENDS = ['constructor', 'close', 'closeAsync', 'setTime', 'observe', 'releaseNodeAsync', 'discardAsync']
 const codes = new Set(errors.map(({ code }) => code))
 const layouts = ['twitter', 'standard', 'sonyflake', 'js53', 'time:2@1h a:2 b:54 sequence:5 epoch:2025-01-01'].map(text => new Layout(text))
 

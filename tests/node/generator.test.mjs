@@ -334,11 +334,11 @@ test('memory_store', async () => {
   assert.equal(third.node, freed)
   assertAscending([last, third.next()])
 
-  const roomy = await Snowflake.open('twitter store=memory namespace=node-renew detached=true')
+  const roomy = await Snowflake.open('twitter store=memory namespace=node-release detached=true')
   const before = roomy.next()
-  await roomy.renew()
+  await roomy.releaseNodeAsync()
   assertAscending([before, await roomy.nextAsync()])
-  await rejected('SPEC', new Snowflake('twitter datacenter=2 worker=3').renew(), 'store')
+  await rejected('SPEC', new Snowflake('twitter datacenter=2 worker=3').releaseNodeAsync(), 'store')
 })
 
 test('environment', async () => {

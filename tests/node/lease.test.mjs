@@ -132,15 +132,15 @@ test('lease_close_gives_back', async () => {
     refused('CLOSED', () => disposed.next())
   }
 
-  const renewed = await open('standard', { store, namespace: 'renew' })
-  const first = renewed.next()
-  await renewed.renew()
-  await renewed.renew()
-  assert.deepEqual(tenures('renew'), ['free'])
-  assertAscending([first, await renewed.nextAsync()])
-  assert.equal(slots('renew')[renewed.node], 'held')
-  assert.equal(renewed.lease.node, renewed.node)
-  await renewed.closeAsync()
+  const released = await open('standard', { store, namespace: 'release' })
+  const first = released.next()
+  await released.releaseNodeAsync()
+  await released.releaseNodeAsync()
+  assert.deepEqual(tenures('release'), ['free'])
+  assertAscending([first, await released.nextAsync()])
+  assert.equal(slots('release')[released.node], 'held')
+  assert.equal(released.lease.node, released.node)
+  await released.closeAsync()
 })
 
 test('what is collected gives its number back', async () => {
@@ -298,7 +298,7 @@ test('lease_errors', async () => {
   const full = [await open(undefined, two), await open(undefined, two)]
   await rejected('NO_FREE_NODE', Snowflake.open(undefined, two), 'all 2 node numbers')
   // Whoever gave his number back finds that another has it, and is told why; once it is free, the next use has it.
-  await full[0].renew()
+  await full[0].releaseNodeAsync()
   const thief = await open(undefined, two)
   await rejected('LEASE_EXHAUSTED', full[0].nextAsync(), 'all 2 node numbers')
   const lease = full[0].lease

@@ -74,9 +74,9 @@ export const waits = {
     const ids = await Snowflake.open(SECOND, { node: uniqueNode() })
     return { ids, begin: options => ids.batchAsync(1000, options) }
   },
-  'Snowflake.renew': async () => {
-    const ids = await lost(unique('renew'), Snowflake, 'standard', LONG)
-    return { ids, begin: options => ids.renew(options) }
+  'Snowflake.releaseNodeAsync': async () => {
+    const ids = await lost(unique('release'), Snowflake, 'standard', LONG)
+    return { ids, begin: options => ids.releaseNodeAsync(options) }
   },
   'Snowflake.closeAsync': async () => {
     const ids = await lost(unique('close'), Snowflake, 'standard', LONG)
@@ -117,9 +117,9 @@ export const waits = {
     const ids = await Buffered.open(SECOND, { node: uniqueNode(), size: 2, empty: 'wait:60s' })
     return { ids, begin: options => ids.batchAsync(1000, options) }
   },
-  'Buffered.renew': async () => {
-    const ids = await lost(unique('ring-renew'), Buffered, 'standard', LONG)
-    return { ids, begin: options => ids.renew(options) }
+  'Buffered.discardAsync': async () => {
+    const ids = await lost(unique('ring-discard'), Buffered, 'standard', LONG)
+    return { ids, begin: options => ids.discardAsync(options) }
   },
   'Buffered.closeAsync': async () => {
     const ids = await lost(unique('ring-close'), Buffered, 'standard', LONG)
@@ -150,7 +150,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       const { ids, begin } = await make()
       const abort = new AbortController()
       times.signal.push((await ended(begin({ signal: abort.signal }), () => abort.abort())).ms)
-      if (ids && !name.endsWith('renew')) {
+      if (ids && !/(releaseNode|discard)Async$/.test(name)) {
         times.close.push((await ended(begin(), () => ids.close())).ms)
       }
     }

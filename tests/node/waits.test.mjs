@@ -48,13 +48,13 @@ for (const [name, make] of Object.entries(waits)) {
       const { state, ms } = await ended(begin({ signal: abort.signal }), () => abort.abort(reason))
       assert.equal(state, abort.signal.reason)
       assert.ok(ms < LIMIT)
-      if (name.endsWith('renew') || name.endsWith('closeAsync')) {
+      if (/(releaseNode|discard|close)Async$/.test(name)) {
         break
       }
     }
   })
 
-  if (!/open$|renew$|closeAsync$/.test(name)) {
+  if (!/(open|releaseNodeAsync|discardAsync|closeAsync)$/.test(name)) {
     test(`${name} is ended by close`, async () => {
       const { ids, begin } = await make()
       const { state } = await ended(begin(), () => ids.close())
@@ -153,7 +153,7 @@ test('a signal that has aborted lets nothing begin', async () => {
   const ids = new Snowflake('standard clock=manual detached=true node=1')
   ids.setTime(1750000000000)
   const first = ids.next()
-  for (const call of [() => ids.nextAsync({ signal }), () => ids.batchAsync(1, { signal }), () => ids.renew({ signal }), () => ids.closeAsync({ signal })]) {
+  for (const call of [() => ids.nextAsync({ signal }), () => ids.batchAsync(1, { signal }), () => ids.releaseNodeAsync({ signal }), () => ids.closeAsync({ signal })]) {
     await mine(call())
   }
   // Nothing was minted or closed.
@@ -176,7 +176,7 @@ test('maxWaitMs in place', async () => {
   const ring = new Buffered('standard', { store, namespace: 'in-place', size: 100, maxWaitMs: 30000 })
   ring.close({ maxWaitMs: 30000 })
   refused('CLOSED', () => ring.next({ maxWaitMs: 1 }))
-  const { ids: lost } = await waits['Snowflake.renew']()
+  const { ids: lost } = await waits['Snowflake.releaseNodeAsync']()
   refused('WOULD_BLOCK', () => lost.close({ maxWaitMs: 5 }), 'use await ids.closeAsync()')
   lost.close()
 })
@@ -198,7 +198,7 @@ test('time-outs and signals that are none', async () => {
     options => Snowflake.open('standard', { node: 42, ...options }), options => Segment.open('orders', { store: 'memory', ...options }),
     options => Buffered.open('standard', { node: 42, ...options }),
     ...[ids, ring].flatMap(ids => [
-      options => ids.nextAsync(options), options => ids.batchAsync(1, options), options => ids.renew(options), options => ids.closeAsync(options),
+      options => ids.nextAsync(options), options => ids.batchAsync(1, options), options => ids.releaseNodeAsync(options), options => ids.closeAsync(options),
     ]),
   ]
   for (const [value, code, ...says] of [

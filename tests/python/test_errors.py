@@ -50,7 +50,7 @@ def leased(namespace, *lines):
 
 def used_up():
     ids, _ = leased("used_up", ONE_NODE, ONE_NODE)
-    ids.renew()
+    ids.release_node()
     _thief = leased("used_up", ONE_NODE)
     ids.next()
 
@@ -258,7 +258,7 @@ def test_closed_handle(node):
         lambda: ids.fill(array.array("q", [0])),
         lambda: ids.text("hex"),
         ids.credit,
-        ids.renew,
+        ids.release_node,
         lambda: ids.set_time(NOW),
         lambda: ids.observe(1),
     ]

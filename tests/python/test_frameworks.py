@@ -126,7 +126,7 @@ def running(command, folder):
 def uwsgi(options, folder):
     """The port of uWSGI, which ends when it is told to."""
     # What the master leases is given back before the workers are forked: it runs nothing of Python when it ends.
-    after = "" if "--lazy-apps" in options else "ids.renew()"
+    after = "" if "--lazy-apps" in options else "ids.release_node()"
     (folder / "shop.py").write_text(WSGI.format(store=f"file:{folder}", after=after))
     command = ["uwsgi", "--http-socket=fd://{fd}", "--master", "--module=shop:app", "--need-app", GRACEFULLY, "--no-orphans"]
     return running([Path(sys.executable).parent / command[0], *command[1:], FEW.replace("workers", "processes"), *options], folder)

@@ -320,13 +320,13 @@ def test_memory_store(namespace):
     first.close()
     assert second.fields == {"node": 1}
     before = second.next()
-    second.renew()
+    second.release_node()
     assert second.next() > before
     third = frazil.Snowflake(line, namespace=namespace, detached=True)
     assert third.node != second.node
     assert third.next() > last
-    with pytest.raises(frazil.SpecError, match="renew"):
-        open_manual().renew()
+    with pytest.raises(frazil.SpecError, match="release_node"):
+        open_manual().release_node()
 
 
 def test_environment(monkeypatch, node):

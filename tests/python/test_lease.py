@@ -135,17 +135,17 @@ def test_lease_close_gives_back(store, tmp_path):
         raises()
     assert in_time(lambda: set(slots(tmp_path, "raise").values()) == {"free"})
 
-    ids = frazil.Snowflake("standard", store=store, namespace="renew")
+    ids = frazil.Snowflake("standard", store=store, namespace="release")
     before, first = ids.node, ids.next()
-    ids.renew()
-    ids.renew()
-    assert set(slots(tmp_path, "renew").values()) == {"free"}
+    ids.release_node()
+    ids.release_node()
+    assert set(slots(tmp_path, "release").values()) == {"free"}
     assert ids.next() > first
     assert ids.lease.node == ids.node
-    assert slots(tmp_path, "renew")[ids.node] == "held"
-    assert before in slots(tmp_path, "renew")
-    with pytest.raises(frazil.SpecError, match="renew"):
-        open_manual().renew()
+    assert slots(tmp_path, "release")[ids.node] == "held"
+    assert before in slots(tmp_path, "release")
+    with pytest.raises(frazil.SpecError, match="release_node"):
+        open_manual().release_node()
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_lease_errors(store, tmp_path, namespace):
     with pytest.raises(frazil.NoFreeNodeError, match="all 2 node numbers"):
         frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
     # Whoever gave his number back finds another has it, and is told why; once it is free, the next use has it.
-    full[0].renew()
+    full[0].release_node()
     thief = frazil.Snowflake(TWO, store="memory", namespace=namespace, detached=True, **QUICK)
     with pytest.raises(frazil.LeaseExhaustedError, match="all 2 node numbers") as raised:
         full[0].next()
@@ -327,7 +327,7 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
             assert time.monotonic() - started < NOT_BLOCKED_S
         ids = await frazil.Snowflake.open("standard", store=store, namespace="loop", **SLOW)
         assert ids.next() < await ids.next_async()
-        await asyncio.to_thread(ids.renew)
+        await asyncio.to_thread(ids.release_node)
         assert await ids.next_async() > 0
         with silenced(tmp_path, "loop"):
             started = time.monotonic()

@@ -303,7 +303,7 @@ def test_segment_closed(namespace):
             lambda numbers=numbers: numbers.fill(array.array("q", [0])),
             lambda numbers=numbers: asyncio.run(numbers.next_async()),
             lambda numbers=numbers: asyncio.run(numbers.batch_async(1)),
-            numbers.renew,
+            numbers.discard,
             lambda numbers=numbers: numbers.prepared,
             lambda numbers=numbers: numbers.last_error,
         ]:
@@ -314,10 +314,10 @@ def test_segment_closed(namespace):
         assert orders.next() == 1
     refused(frazil.ClosedError, orders.next)
 
-    renewed = frazil.Segment("renew", store="memory", namespace=namespace, step=100)
-    assert renewed.next() == 1
-    renewed.renew()
-    assert renewed.next() > 100
+    clone = frazil.Segment("discard", store="memory", namespace=namespace, step=100)
+    assert clone.next() == 1
+    clone.discard()
+    assert clone.next() > 100
 
 
 def test_buffered(node):
@@ -410,7 +410,7 @@ def test_a_ring_over_a_lease(tmp_path, namespace):
     store = f"file:{tmp_path}"
     ids = frazil.Buffered(FOUR, store="memory", namespace=namespace, size=5_000)
     before = ids.layout.decode(ids.next()).node
-    ids.renew()
+    ids.discard()
     after = {ids.layout.decode(id).node for id in ids.batch(5_000)}
     assert before not in after
 
@@ -500,7 +500,7 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
         assert [await orders.next_async(), *await orders.batch_async(2_000)] == list(range(1, 2_002))
         ring = await frazil.Buffered.open("standard", store=f"file:{tmp_path}", namespace="ring", size=100, **SLOW)
         assert ascends([await ring.next_async(), *await ring.batch_async(5_000)])
-        await asyncio.to_thread(ring.renew)
+        await asyncio.to_thread(ring.discard)
         with silenced(tmp_path, "ring"):
             started = time.monotonic()
             ring.close()

@@ -106,14 +106,14 @@ WAITS = {
     "next": lambda _: of(used_up(), "next"),
     "batch": lambda _: of(used_up(), "batch", 1000),
     "fill": lambda _: of(used_up(), "fill", array.array("q", bytes(8 * 100))),
-    "renew": lambda silence: of(silence.generator(), "renew"),
+    "release_node": lambda silence: of(silence.generator(), "release_node"),
     "close": lambda silence: of(silence.generator(), "close"),
     "segment-open": lambda silence: opens(frazil.Segment, {"store": silence.server(), "wait": "60s"}),
     "segment-next": lambda silence: of(silence.segment(), "next"),
     "tickets-next": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "next"),
     "tickets-batch": lambda silence: of(frazil.Tickets("photos", **silence.pair()), "batch", 3),
     "ring-next": lambda silence: of(silence.ring(), "next"),
-    "ring-renew": lambda silence: of(silence.generator(frazil.Buffered), "renew"),
+    "ring-discard": lambda silence: of(silence.generator(frazil.Buffered), "discard"),
     "ring-close": lambda silence: of(silence.generator(frazil.Buffered), "close"),
 }
 ASYNC = [name for name in WAITS if name != "fill"]
@@ -162,7 +162,7 @@ def test_ctrl_c_interrupts(name, tmp_path):
     said, took = ended(waiting(name, tmp_path), signal.SIGINT)
     assert said == "KeyboardInterrupt None\n"
     assert took < AT_ONCE_S
-    if "close" in name or "renew" in name or "silent" in name:
+    if "close" in name or name in ("release_node", "ring-discard") or "silent" in name:
         assert took < 4, "not when the store is given up"
 
 
@@ -214,7 +214,7 @@ def test_a_second_ctrl_c_does_no_harm(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["next", "batch", "fill", "renew", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-renew"]
+    "name", ["next", "batch", "fill", "release_node", "segment-next", "tickets-next", "tickets-batch", "ring-next", "ring-discard"]
 )
 def test_close_ends_what_waits(name, tmp_path):
     silence = Silence(tmp_path)
@@ -297,7 +297,7 @@ def test_every_loop_awaits_ids(loop, tmp_path):
             for _ in range(100_000):
                 minted.append(await ids.next_async())
             minted.extend(await ids.batch_async(10_000, timeout=30))
-            await ids.renew_async()
+            await ids.arelease_node()
         assert set(slots(tmp_path).values()) == {"free"}
         orders = await frazil.Segment.open("orders", store=f"file:{tmp_path}", step=10, timeout=30)
         assert [await orders.next_async() for _ in range(100)] == list(range(1, 101))
@@ -391,7 +391,7 @@ def test_trio_within_asyncio():
     assert done == [True]
 
 
-@pytest.mark.parametrize("method", ["next_async", "batch_async", "renew_async", "aclose", "open", "__aenter__"])
+@pytest.mark.parametrize("method", ["next_async", "batch_async", "arelease_node", "aclose", "open", "__aenter__"])
 def test_a_coroutine_that_is_not_awaited_names_the_method(method):
     for cls, line in ((frazil.Snowflake, "standard node=1"), (frazil.Segment, "names store=memory namespace=names")):
         of = cls if method == "open" else cls(line)
@@ -455,19 +455,19 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
     async def main():
         ids = frazil.Snowflake("standard", store=f"file:{tmp_path}", namespace="loop", timeout=30)
         assert ids.next() > 0
-        await ids.renew_async(timeout=30)
+        await ids.arelease_node(timeout=30)
         assert await ids.next_async(timeout=30) > 0
         with pytest.raises(frazil.WouldBlockError) as raised:
             hours.next()
         assert "use await ids.next_async(), or timeout=, because an event loop runs in this thread" in str(raised.value)
-        for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().renew, silence.generator(namespace="c").close):
+        for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().release_node, silence.generator(namespace="c").close):
             since = time.monotonic()
             with pytest.raises(frazil.WouldBlockError) as raised:
                 call(timeout=0.3)
             assert time.monotonic() - since >= 0.3 and "use a longer timeout=" in str(raised.value)
         with pytest.raises(frazil.WouldBlockError) as raised:
-            silence.generator(namespace="r").renew()
-        assert "use await ids.renew_async(), or timeout=" in str(raised.value)
+            silence.generator(namespace="r").release_node()
+        assert "use await ids.arelease_node(), or timeout=" in str(raised.value)
         for call, instead in (
             (lambda: hours.batch(7), "batch_async(7)"),
             (lambda: hours.fill(array.array("q", [0] * 9)), "batch_async(9)"),
@@ -488,8 +488,9 @@ def test_bad_timeouts():
     buffer = array.array("q", [0])
     calls = []
     for of in (ids, numbers):
-        calls += [of.next, lambda of=of, **o: of.batch(1, **o), lambda of=of, **o: of.fill(buffer, **o), of.renew, of.close, of.next_async]
-        calls += [lambda of=of, **o: of.batch_async(1, **o), of.renew_async, of.aclose]
+        calls += [of.next, lambda of=of, **o: of.batch(1, **o), lambda of=of, **o: of.fill(buffer, **o), of.close, of.next_async]
+        calls += [lambda of=of, **o: of.batch_async(1, **o), of.aclose]
+    calls += [ids.release_node, ids.arelease_node, numbers.discard, numbers.adiscard]
     for cls in (frazil.Snowflake, frazil.Segment, frazil.Tickets, frazil.Buffered):
         calls += [lambda cls=cls, **o: cls("standard node=1", **o), lambda cls=cls, **o: cls.open("standard node=1", **o)]
     for call in calls:
@@ -557,7 +558,7 @@ def test_async_with(tmp_path):
         with pytest.raises(frazil.ClosedError):
             await ids.next_async()
         with pytest.raises(frazil.ClosedError):
-            await ids.renew_async()
+            await ids.arelease_node()
         assert await ids.aclose() is None
         async with await frazil.Segment.open("orders", store=f"file:{tmp_path}") as orders:
             assert await orders.next_async() == 1

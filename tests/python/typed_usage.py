@@ -24,7 +24,7 @@ def numbers() -> None:
     assert_type(either.last_error, frazil.FrazilError | None)
     assert_type(either.spec, str)
     assert_type(ids.layout, frazil.Layout)
-    assert_type(orders.renew(), None)
+    assert_type(orders.discard(), None)
     with orders as same:
         assert_type(same, frazil.Segment)
     photos.close()

@@ -104,9 +104,9 @@ pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count:
 
 /// # Safety
 /// The pointer is NULL or valid.
-pub(crate) unsafe fn renew<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
+pub(crate) unsafe fn discard<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     // SAFETY: as the caller says.
-    guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().try_renew(limit(max_wait_ms)?))
+    guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().try_discard(limit(max_wait_ms)?))
 }
 
 /// Without a limit it closes in any case, and what is left to do goes on in the background.

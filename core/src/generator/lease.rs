@@ -307,7 +307,7 @@ pub(crate) struct Owner {
 }
 
 /// The current lease. Old ones live as long as this, because a slow caller may still read them: 256 bytes for each number
-/// that was given up, which is one for each `renew()`, fork and lost lease.
+/// that was given up, which is one for each `release_node()`, fork and lost lease.
 ///
 /// There is no lock: a forked child swaps a lease that it inherited in whatever state it stood.
 pub(crate) struct LeasePointer(AtomicPtr<Lease>);

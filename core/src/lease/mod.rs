@@ -44,7 +44,7 @@ pub(crate) use protocol::nodes_command;
 #[cfg(feature = "admin")]
 pub use record::{Meta, Slot, Tenure, newer_format};
 pub use root::close_all;
-pub(crate) use root::{connections, engage, open, renew};
+pub(crate) use root::{connections, engage, open, release_node};
 pub use shared::Lease;
 pub(crate) use shared::SharedGenerator;
 pub(crate) use tasks::{Due, Task};

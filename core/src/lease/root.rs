@@ -78,11 +78,11 @@ pub(crate) fn open(contract: &Arc<Contract>, wait: &Wait<'_>) -> Result<Arc<Shar
 ///
 /// # Errors
 /// `SPEC` without a store; `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(crate) fn renew(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(crate) fn release_node(shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     if shared.leased.is_none() {
-        return Err(Error::new(ErrorKind::Spec, "renew needs a store: this node number is given in the spec"));
+        return Err(Error::new(ErrorKind::Spec, "release_node needs a store: this node number is given in the spec"));
     }
-    visit::renew(&workers()?, shared, wait)
+    visit::release_node(&workers()?, shared, wait)
 }
 
 /// Closes every generator of this process that leases its number, and gives the numbers back: for the end of a program, as at

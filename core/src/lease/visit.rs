@@ -1,7 +1,7 @@
 //! A call at a lease task: it finds its answer there, or leaves a [request](crate::request) and waits.
 //!
 //! A number that was found for a call that has gone is kept for a moment: a caller that may not wait asks again, and finds it then. Handles
-//! call `open`, `ensure`, `close` and `renew`; a simulation makes the visits itself, and calls `look` where they would wait.
+//! call `open`, `ensure`, `close` and `release_node`; a simulation makes the visits itself, and calls `look` where they would wait.
 
 use super::contract::Contract;
 use super::lease_task::{Answer, LeaseTask, Wish};
@@ -233,7 +233,7 @@ pub(super) fn close(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait:
 ///
 /// # Errors
 /// `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long to be told; `CLOSED`.
-pub(super) fn renew(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
+pub(super) fn release_node(workers: &Arc<Workers>, shared: &Arc<SharedGenerator>, wait: &Wait<'_>) -> Result<()> {
     let contract = contract_of(shared);
     let patience = Patience::new(wait, 2 * contract.call_timeout());
     ask(workers, contract, Wish::Renewal(Arc::clone(shared)), &patience).map(drop)

@@ -70,7 +70,7 @@ handle! {
     /// rests. Who finds it empty waits (`empty=wait:D`) or is refused (`empty=error`). IDs are stamped when they are
     /// prepared, not when they are taken: up to a ring's length old, or with `exhausted=ahead` ahead. It is dropped, and filled
     /// anew, in a forked child and when the clock has gone back; the latter is looked at before each piece of at most 4,096 IDs.
-    /// An ID that the generator is told to [`observe`](crate::Snowflake::observe) does not call back what is prepared: `renew` drops it.
+    /// An ID that the generator is told to [`observe`](crate::Snowflake::observe) does not call back what is prepared: `discard` drops it.
     ///
     /// The spec line: the generator's, and `size` (65536), `refill` (50), `empty` (`wait`, which is `wait:5s`).
     ///

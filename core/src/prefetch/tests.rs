@@ -241,7 +241,7 @@ fn what_is_dropped_is_prepared_again_for_who_waits() {
     }
 }
 
-/// Else a machine that is cloned after a `renew` would find numbers that were prepared for nobody.
+/// Else a machine that is cloned after a `discard` would find numbers that were prepared for nobody.
 #[test]
 fn a_caller_who_panics_within_a_wait_waits_no_more() {
     let (prefetch, _tell, _needs) = prefetch(Levels { low: 0, high: 0 }, None);

@@ -253,21 +253,21 @@ impl Snowflake {
 
     /// Gives a leased node number back; the next use takes another. A hook for machines that are about
     /// to be cloned: call it before the snapshot, and every clone leases a number of its own. IDs go
-    /// on increasing. What a [`Buffered`](crate::Buffered) has prepared stays: it has a [`renew`](crate::Numbers::renew) of its own.
+    /// on increasing. What a [`Buffered`](crate::Buffered) has prepared stays: it has a [`discard`](crate::Numbers::discard) of its own.
     ///
     /// # Errors
     /// `SPEC` without a store, `CLOSED`, `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long.
-    pub fn renew(&self) -> Result<()> {
-        self.try_renew(Duration::MAX)
+    pub fn release_node(&self) -> Result<()> {
+        self.try_release_node(Duration::MAX)
     }
 
-    /// Does the work of [`renew`](Snowflake::renew), waiting no longer than the caller says; the lease has ended in any case.
+    /// Does the work of [`release_node`](Snowflake::release_node), waiting no longer than the caller says; the lease has ended in any case.
     ///
     /// # Errors
-    /// As [`renew`](Snowflake::renew), and `WOULD_BLOCK` where the store has not been told yet.
-    pub fn try_renew<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    /// As [`release_node`](Snowflake::release_node), and `WOULD_BLOCK` where the store has not been told yet.
+    pub fn try_release_node<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
-        lease::renew(&self.shared, &self.waiting(wait.into()))
+        lease::release_node(&self.shared, &self.waiting(wait.into()))
     }
 
     /// The leased node number and how it stands; `None` for one that is given without a store, and in a forked child that has leased none yet.
@@ -337,7 +337,7 @@ impl Snowflake {
         &self.layout
     }
 
-    /// The node number: all node fields side by side. A leased one may change: after `renew()` or a lost lease the next ID has another. `None`
+    /// The node number: all node fields side by side. A leased one may change: after `release_node()` or a lost lease the next ID has another. `None`
     /// in a forked child, whose parent has the number: the child leases another one with its first ID.
     pub fn node(&self) -> Option<u64> {
         self.generator().own_lease().map(|lease| lease.node)

@@ -219,7 +219,7 @@ fn what_was_observed_in_a_tick_that_was_just_entered_holds_for_every_node_number
     ids.observe(ids.layout().max_id(NOW).unwrap()).unwrap();
     let theirs = ids.layout().compose(NOW + 1, &[("node", 0)], 5).unwrap();
     ids.observe(theirs).unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     lower.close();
     let mine = ids.next_id().unwrap();
     assert_eq!(ids.node().unwrap(), 0);

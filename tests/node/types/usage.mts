@@ -29,7 +29,7 @@ ids.setTime(time)
 ids.setTime(new Date())
 ids.observe('1541815603606036480')
 ids.observe(1541815603606036480n)
-const renewed: Promise<void> = ids.renew()
+const released: Promise<void> = ids.releaseNodeAsync()
 const closed: Promise<void> = ids.closeAsync()
 const lease: Lease | undefined = ids.lease
 const bound: Date | undefined = lease?.bound
@@ -65,7 +65,7 @@ export const numberBig: bigint = base.nextBigInt()
 export const numbersMany: [string[], bigint[], number] = [base.batch(1), base.batchBigInt(1), base.fill(new BigInt64Array(1))]
 export const numbersLater: [Promise<string>, Promise<string[]>] = [orders.nextAsync(), orders.batchAsync(2)]
 export const numbersState: [number, FrazilError | undefined, string] = [orders.prepared, orders.lastError, orders.spec]
-export const numbersDone: Promise<void>[] = [orders.renew(), orders.closeAsync(), orders[Symbol.asyncDispose]()]
+export const numbersDone: Promise<void>[] = [orders.discardAsync(), orders.closeAsync(), orders[Symbol.asyncDispose]()]
 export const iterated: IteratorResult<string, never> = orders[Symbol.iterator]().next()
 orders.close()
 new Tickets('photos').close()
@@ -142,7 +142,7 @@ new Snowflake('twitter', { worker: null })
 
 export { big, bigs, bounds, code, composed, credit, dates, field, id, later, many, manyLater, next, node, nodes, numbers, rounded, same, scoped }
 export { photos }
-export { bound, closed, leased, left, made, others, renewed, trouble, uuidMade }
+export { bound, closed, leased, left, made, others, released, trouble, uuidMade }
 export { sequence, spec, stamp, text, texts, tick, worker, written, wrong }
 
 // Waits.
@@ -160,7 +160,7 @@ export const waited = [
   new Segment('orders', { store: 'memory', maxWaitMs: 5 }), new Buffered('standard', { node: 1, maxWaitMs: 5 }),
 ]
 export const promised = [
-  ids.nextAsync(waiting), ids.batchAsync(1, waiting), ids.renew(waiting), ids.closeAsync({ signal }), Snowflake.open('standard', { node: 1, signal }),
+  ids.nextAsync(waiting), ids.batchAsync(1, waiting), ids.releaseNodeAsync(waiting), ids.closeAsync({ signal }), Snowflake.open('standard', { node: 1, signal }),
   Segment.open('orders', { store: 'memory', signal }), Buffered.open('standard', { node: 1, maxWaitMs: 5, signal }),
 ]
 export const takenBack: () => void = closeOnSigterm()

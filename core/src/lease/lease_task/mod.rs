@@ -9,7 +9,7 @@
 //! nobody has fetched yet. `loss.rs` handles a lease that was lost.
 //!
 //! ```text
-//!            grant                       renew(), a fork
+//!            grant                       release_node(), fork
 //! Opening ---------> Serving ------------------------------> Unleased
 //!    |                  |  ^-------------------------------------'  |
 //!    |                  |              wish, then grant             |

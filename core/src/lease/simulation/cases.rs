@@ -137,7 +137,7 @@ fn a_new_lease_is_used_at_once_where_the_clock_went_back() {
     lab.drive(&mut parent, 100);
     assert_eq!(mint(&mut parent).unwrap_err().kind(), ErrorKind::WouldBlock);
     lab.drive(&mut parent, 100);
-    assert!(mint(&mut parent).unwrap().1 > before, "after renew()");
+    assert!(mint(&mut parent).unwrap().1 > before, "after release_node()");
 }
 
 #[test]

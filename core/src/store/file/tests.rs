@@ -604,14 +604,14 @@ fn no_space_for_another(dir: &Path) {
     while std::io::Write::write_all(&mut ballast, &[1; 512]).is_ok() {}
     let node = ids.lease().unwrap().node;
     for _ in 0..3 {
-        ids.renew().unwrap();
+        ids.release_node().unwrap();
         let next = ids.next_id().unwrap();
         assert!(next > last && ids.lease().unwrap().node == node);
         last = next;
     }
     drop(ballast);
     fs::remove_file(dir.join("ballast")).unwrap();
-    ids.renew().unwrap();
+    ids.release_node().unwrap();
     ids.next_id().unwrap();
     assert_ne!(ids.lease().unwrap().node, node, "there is room for another");
 }
