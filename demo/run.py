@@ -84,7 +84,7 @@ class Demo:
             seen.update(ids)
             duplicates = before + len(ids) - len(seen)
             ends = [layout.decode(ids[0]), layout.decode(ids[-1])]
-            (field,) = layout.fields
+            (field,) = layout.field_bits
             nodes = ", ".join(dict.fromkeys(f"{field}={getattr(end, field)}" for end in ends))
             first, last = (f"{end.time:%H:%M:%S}" for end in ends)
             yield name, result["language"], result["spec"], nodes, len(ids), round(len(ids) / result["seconds"]), first, last, duplicates

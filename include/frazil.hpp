@@ -453,7 +453,7 @@ public:
         const frazil_status status = frazil_layout_decode(handle_.get(), id, &raw, sizeof raw);
         if (status != FRAZIL_OK) return detail::fail<parts>(detail::last_error(status));
         named<std::uint64_t> values;
-        for (const auto &field : fields()) {
+        for (const auto &field : field_bits()) {
             std::uint64_t value = 0;
             (void)frazil_layout_decode_field(handle_.get(), id, field.first.c_str(), &value);
             values.emplace_back(field.first, value);
@@ -492,7 +492,7 @@ public:
     }
 
     /// The node fields and their widths in bits, from the most significant.
-    named<std::uint32_t> fields() const {
+    named<std::uint32_t> field_bits() const {
         named<std::uint32_t> fields;
         for (std::size_t index = 0; index < info().field_count; ++index) {
             const char *name = "";

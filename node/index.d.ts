@@ -317,13 +317,15 @@ export type Parts<P extends string = string> = {
 } & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
 
 /** The widths of the node fields by their names, from the most significant. */
-export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
+export type FieldBits<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
 /** The input from which an ID is composed: every node field by its name, the time and the sequence. */
 export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
   /** The counter within the tick. */
+  /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
+  readonly node: Integer<P>
   sequence: number | bigint
 } & (P extends Preset ? { [field in PresetFields[P]]: number | bigint } : { [field: string]: number | bigint | Date })
 
@@ -333,7 +335,7 @@ export type Composition<P extends string = string> = {
  * @example
  * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
  * layout.nodes                           // 1024n
- * layout.fields                          // { business: 4, machine: 6 }
+ * layout.fieldBits                       // { business: 4, machine: 6 }
  */
 export class Layout<P extends string = string> {
   /**
@@ -383,7 +385,7 @@ export class Layout<P extends string = string> {
   /** The first instant that cannot be stamped; `undefined` when that is after the year 9999. */
   get expiresAt(): Date | undefined
   /** The width of each node field, from the most significant. */
-  get fields(): Widths<P>
+  get fieldBits(): FieldBits<P>
   /** The IDs that one generator can mint in a second, sustained. */
   get idsPerSecond(): number
   /** The number of generators that can be told apart. */

@@ -76,8 +76,12 @@ class Layout {
   decode(id) {
     const parts = { ...native.layoutDecode(this, id) }
     parts.time = new Date(parts.time)
-    const { id: text, time, tick, sequence, looksRounded, ...fields } = parts
-    // Not listed: they are there by their names.
+    const { id: text, time, tick, sequence, looksRounded, nodeNumber, ...fields } = parts
+    delete parts.nodeNumber
+    // Not listed: `compose(parts)` takes the fields by their names, one of which may be `node`.
+    if (!('node' in fields)) {
+      Object.defineProperty(parts, 'node', { value: nodeNumber })
+    }
     return Object.defineProperty(parts, 'fields', { value: fields })
   }
 
@@ -113,8 +117,8 @@ class Layout {
     return date(native.layoutInfo(this).expiresAt)
   }
 
-  get fields() {
-    return { ...native.layoutInfo(this).fields }
+  get fieldBits() {
+    return { ...native.layoutInfo(this).fieldBits }
   }
 
   get idsPerSecond() {

@@ -2,7 +2,7 @@
 
 use crate::convert::{self, Wrapped};
 use crate::error::{OrThrow, guard, refuse};
-use frazil::{ErrorKind, Layout};
+use frazil::{ErrorKind, Field, Layout};
 use napi::bindgen_prelude::*;
 use napi_derive::napi;
 
@@ -41,7 +41,7 @@ pub struct LayoutInfo<'a> {
     /// The first instant that cannot be stamped, if a date can show it.
     pub expires_at: Option<f64>,
     /// The width of each node field, from the most significant.
-    pub fields: Object<'a>,
+    pub field_bits: Object<'a>,
     /// The width of the sequence.
     pub sequence_bits: u32,
     /// The number of generators that can be told apart.
@@ -55,9 +55,9 @@ pub struct LayoutInfo<'a> {
 pub fn layout_info<'a>(env: &'a Env, this: Unknown<'_>) -> Result<LayoutInfo<'a>> {
     guard(env, || {
         let layout = self::this(env, this)?;
-        let mut fields = Object::new(env)?;
+        let mut field_bits = Object::new(env)?;
         for field in layout.node_fields() {
-            fields.set(field.name(), field.bits())?;
+            field_bits.set(field.name(), field.bits())?;
         }
         Ok(LayoutInfo {
             text: layout.to_string(),
@@ -65,7 +65,7 @@ pub fn layout_info<'a>(env: &'a Env, this: Unknown<'_>) -> Result<LayoutInfo<'a>
             tick_ms: layout.tick_ms() as f64,
             epoch: layout.epoch_ms() as f64,
             expires_at: layout.expires_at_ms().map(|end| end as f64),
-            fields,
+            field_bits,
             sequence_bits: layout.sequence().bits(),
             nodes: BigInt::from(layout.nodes()),
             ids_per_second: layout.ids_per_second(),
@@ -92,6 +92,7 @@ pub fn layout_decode<'a>(env: &'a Env, this: Unknown<'_>, id: Unknown<'_>) -> Re
         for (field, (name, value)) in layout.node_fields().iter().zip(parts.fields()) {
             object.set(name, convert::integer(value, field.bits()))?;
         }
+        object.set("nodeNumber", convert::integer(parts.node(), layout.node_fields().iter().map(Field::bits).sum()))?;
         object.set("sequence", convert::integer(parts.sequence(), layout.sequence().bits()))?;
         object.set("looksRounded", parts.id().looks_rounded())?;
         Ok(object)

@@ -781,7 +781,7 @@ class Layout:
     layout that cannot exist, and says why.
 
     >>> layout = frazil.Layout("time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01")
-    >>> layout.nodes, layout.fields
+    >>> layout.nodes, layout.field_bits
     (1024, {'business': 4, 'machine': 6})
     """
 
@@ -845,7 +845,7 @@ class Layout:
         """The instant at which the time field is 0."""
 
     @property
-    def fields(self) -> dict[str, int]:
+    def field_bits(self) -> dict[str, int]:
         """The width of each node field, from the most significant."""
 
     @property

@@ -96,7 +96,7 @@ impl Layout {
 
     /// The width of each node field, from the most significant.
     #[getter]
-    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn field_bits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         guard(py, || convert::dict(py, self.0.node_fields().iter().map(|field| (field.name(), field.bits()))))
     }
 

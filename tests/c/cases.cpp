@@ -46,7 +46,7 @@ CASE(known_ids) {
         for (std::size_t i = 0; i < known.field_count; ++i) CHECK(parts.field(known.fields[i].name) == known.fields[i].value);
         CHECK(!parts.field("no_such_field"));
         std::uint64_t node = 0;
-        for (const auto &field : of.fields()) node = node << field.second | *parts.field(field.first);
+        for (const auto &field : of.field_bits()) node = node << field.second | *parts.field(field.first);
         CHECK(parts.node == node);
         CHECK(of.compose(parts.time, parts.fields, parts.sequence) == known.id);
     }
@@ -78,7 +78,7 @@ CASE(layouts) {
         CHECK(std::abs(of.ids_per_second() - valid.ids_per_second) < 0.001);
         if (valid.expires_at_ms == INT64_MAX) CHECK(!of.expires_at());
         else CHECK(of.expires_at() == frazil::time_point(milliseconds(valid.expires_at_ms)));
-        const auto fields = of.fields();
+        const auto fields = of.field_bits();
         CHECK(fields.size() == valid.field_count);
         for (std::size_t i = 0; i < fields.size(); ++i) {
             CHECK(fields[i].first == valid.fields[i].name && fields[i].second == valid.fields[i].value);

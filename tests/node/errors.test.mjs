@@ -178,7 +178,7 @@ test('a copy in a realm of its own gives values of that realm', async () => {
     assert.equal(Object.getPrototypeOf(date), theirDate.prototype)
   }
   assert.ok(leased.lease.bound === undefined || leased.lease.bound instanceof theirDate)
-  const objects = [parts, parts.fields, ids.fields, ids.layout.fields, leased.lease, copy.decodeObjectId(copy.objectId()), ...copy.errors]
+  const objects = [parts, parts.fields, ids.fields, ids.layout.fieldBits, leased.lease, copy.decodeObjectId(copy.objectId()), ...copy.errors]
   for (const object of objects) {
     assert.equal(Object.getPrototypeOf(object), theirObject.prototype)
   }

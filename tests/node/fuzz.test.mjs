@@ -126,7 +126,7 @@ test(`${CALLS} random calls`, async () => {
 test('what is put together comes apart again, in every layout and form', () => {
   const instants = fc.integer({ min: Date.parse('2025-02-01'), max: Date.parse('2040-01-01') })
   fc.assert(fc.property(fc.constantFrom(...layouts.slice(0, 4)), instants, fc.nat(), fc.nat(), fc.nat(), (layout, instant, sequence, ...values) => {
-    const named = Object.entries(layout.fields).map(([name, bits], at) => [name, values[at] % 2 ** bits])
+    const named = Object.entries(layout.fieldBits).map(([name, bits], at) => [name, values[at] % 2 ** bits])
     const parts = { time: instant, sequence: sequence % 2 ** layout.sequenceBits, ...Object.fromEntries(named) }
     const id = layout.compose(parts)
     const decoded = layout.decode(id)

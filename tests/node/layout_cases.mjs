@@ -43,10 +43,14 @@ export const cases = {
         equal(parts[name], value, `${name} of ${id}`)
       }
       equal(layout.decode(BigInt(id)), parts)
+      const node = Object.entries(layout.fieldBits).reduce((node, [name, bits]) => (node << BigInt(bits)) | BigInt(parts.fields[name]), 0n)
+      equal(BigInt(parts.node), node, `the node of ${id}`)
       const { id: _, tick, looksRounded, ...composition } = parts
       equal(layout.compose(composition), id)
       equal(layout.compose({ ...composition, time: composition.time.getTime() }), id)
     }
+    const pair = new Layout('time:41@1ms region:2 node:8 sequence:12 epoch:2025-01-01')
+    equal(pair.decode(pair.compose({ time: 1735689600000, region: 1, node: 5, sequence: 0 })).node, 5, 'a field of that name')
   },
 
   texts(frazil, vectors) {
@@ -79,7 +83,7 @@ export const cases = {
       equal(layout.timeBits, row.time_bits)
       equal(layout.tickMs, row.tick_ms)
       equal(layout.epoch.getTime(), row.epoch_ms)
-      equal(Object.entries(layout.fields), row.fields)
+      equal(Object.entries(layout.fieldBits), row.fields)
       equal(layout.sequenceBits, row.sequence_bits)
       equal(layout.nodes, BigInt(row.nodes))
       equal(layout.idsPerSecond, row.ids_per_second)

@@ -107,7 +107,7 @@ const WIDE = [
 ]
 
 const describe = layout => [
-  String(layout), layout.epoch, layout.expiresAt, layout.fields, layout.idsPerSecond, layout.nodes, layout.sequenceBits, layout.tickMs,
+  String(layout), layout.epoch, layout.expiresAt, layout.fieldBits, layout.idsPerSecond, layout.nodes, layout.sequenceBits, layout.tickMs,
   layout.timeBits,
 ]
 
@@ -125,7 +125,7 @@ test('random layouts, times and IDs', () => {
         first - 1, first, last - 1, last, first + below(2 ** 31), first + Math.floor((last - first) * (below(1000) / 1000)),
         253402300800000,
       ])
-      const values = Object.fromEntries(Object.entries(layout.fields).map(([name, bits]) => [name, bigBelow(bits)]))
+      const values = Object.fromEntries(Object.entries(layout.fieldBits).map(([name, bits]) => [name, bigBelow(bits)]))
       const sequence = bigBelow(layout.sequenceBits + (below(20) === 0))
       const id = pick([String(bigBelow(63)), bigBelow(63), Number(bigBelow(53)), String(Number(bigBelow(63)))])
       const outcomes = [

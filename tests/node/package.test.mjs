@@ -88,7 +88,7 @@ test('the declared presets have the fields of the real ones', () => {
   const presets = vectors('layouts').valid.map(({ text }) => text).filter(text => /^\w+$/.test(text))
   assert.deepEqual(declared.map(([name]) => name).sort(), presets.sort())
   for (const [name, fields] of declared) {
-    assert.deepEqual(fields, Object.keys(new frazil.Layout(name).fields), name)
+    assert.deepEqual(fields, Object.keys(new frazil.Layout(name).fieldBits), name)
   }
 })
 

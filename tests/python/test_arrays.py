@@ -26,7 +26,7 @@ LAYOUTS = [
 def some_ids(text, count=500):
     """IDs over the whole range of a layout, and those at its ends."""
     layout = frazil.Layout(text)
-    bits = layout.time_bits + layout.sequence_bits + sum(layout.fields.values())
+    bits = layout.time_bits + layout.sequence_bits + sum(layout.field_bits.values())
     end = layout.max_id(datetime(9999, 12, 31, tzinfo=UTC)) if layout.expires_at is None else 2**bits - 1
     return layout, [0, end, *(end * number // count for number in range(count))]
 
@@ -36,7 +36,7 @@ def test_many_are_decoded_as_one_is(text):
     layout, ids = some_ids(text)
     parts = layout.decode_many(ids)
     one_by_one = [layout.decode(id) for id in ids]
-    assert list(parts) == list(one_by_one[0]._asdict()) == ["time", *layout.fields, "sequence", "tick"]
+    assert list(parts) == list(one_by_one[0]._asdict()) == ["time", *layout.field_bits, "sequence", "tick"]
     for name, column in parts.items():
         assert column.dtype == ("datetime64[ms]" if name == "time" else numpy.int64)
         assert column.flags.owndata or column.base.flags.owndata

@@ -43,7 +43,7 @@ def test_layouts():
         assert layout.time_bits == case["time_bits"]
         assert layout.tick_ms == case["tick_ms"]
         assert layout.epoch == at(case["epoch_ms"])
-        assert list(layout.fields.items()) == [tuple(field) for field in case["fields"]]
+        assert list(layout.field_bits.items()) == [tuple(field) for field in case["fields"]]
         assert layout.sequence_bits == case["sequence_bits"]
         assert layout.nodes == int(case["nodes"])
         assert layout.ids_per_second == pytest.approx(case["ids_per_second"])

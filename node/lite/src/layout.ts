@@ -45,12 +45,14 @@ export type Parts<P extends string = string> = {
   readonly sequence: Integer<P>
   /** True if the ID looks as if JavaScript had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
+  /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
+  readonly node: Integer<P>
   /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
   readonly fields: Fields<P>
 } & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
 
 /** The widths of the node fields by their names, from the most significant. */
-export type Widths<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
+export type FieldBits<P extends string = string> = P extends Preset ? { readonly [field in PresetFields[P]]: number } : Record<string, number>
 
 /** The input from which an ID is composed: every node field by its name, the time and the sequence. */
 export type Composition<P extends string = string> = {
@@ -73,7 +75,7 @@ export function shapeOf(layout: unknown, name: string): Shape {
  * @example
  * const layout = new Layout('time:41@1ms business:4 machine:6 sequence:12 epoch:2025-01-01')
  * layout.nodes                           // 1024n
- * layout.fields                          // { business: 4, machine: 6 }
+ * layout.fieldBits                       // { business: 4, machine: 6 }
  */
 export class Layout<P extends string = string> {
   /** The canonical text, which parses to the same layout: by it `deepEqual` and test runners compare. */
@@ -120,7 +122,12 @@ export class Layout<P extends string = string> {
     }
     const { sequence, ...fields } = values
     const parts = { id: String(number), time: new Date(time), tick: integer(tick, shape.timeBits), ...fields, sequence: sequence!, looksRounded }
-    // Not listed: they are there by their names.
+    // Not listed: `compose(parts)` takes the fields by their names, one of which may be `node`.
+    if (!('node' in fields)) {
+      const bits = nodeFields(shape).reduce((sum, field) => sum + field.bits, 0)
+      const node = nodeFields(shape).reduce((sum, field) => (sum << BigInt(field.bits)) | BigInt(fields[field.name]!), 0n)
+      Object.defineProperty(parts, 'node', { value: integer(node, bits) })
+    }
     return Object.defineProperty(parts, 'fields', { value: fields }) as unknown as Parts<P>
   }
 
@@ -199,12 +206,12 @@ export class Layout<P extends string = string> {
   }
 
   /** The width of each node field, from the most significant. */
-  get fields(): Widths<P> {
-    const fields: Record<string, number> = {}
+  get fieldBits(): FieldBits<P> {
+    const widths: Record<string, number> = {}
     for (const { name, bits } of nodeFields(shapeOf(this, 'this'))) {
       fields[name] = bits
     }
-    return fields as Widths<P>
+    return widths as FieldBits<P>
   }
 
   /** The IDs that one generator can mint in a second, sustained. */

@@ -87,7 +87,7 @@ class CreatedAt(models.Func):
             raise NotSupportedError(f"CreatedAt() is for {', '.join(_FROM_UNIX_MS)}; elsewhere decode the keys with created_at(row)")
         layout = get_layout()
         epoch = (layout.epoch - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)) // datetime.timedelta(milliseconds=1)
-        shift = layout.sequence_bits + sum(layout.fields.values())
+        shift = layout.sequence_bits + sum(layout.field_bits.values())
         ticks = f"(%(expressions)s >> {shift})"
         if connection.vendor == "mysql":  # whose >> is unsigned
             ticks = f"CAST({ticks} AS SIGNED)"

@@ -8,7 +8,7 @@ test('values are of this realm', () => {
   expect(parts.fields).toStrictEqual({ datacenter: 1, worker: 7 })
   expect(ids.fields).toStrictEqual({ datacenter: 1, worker: 7 })
   expect(ids.batch(3)).toBeInstanceOf(Array)
-  expect(ids.layout.fields).toStrictEqual({ datacenter: 5, worker: 5 })
+  expect(ids.layout.fieldBits).toStrictEqual({ datacenter: 5, worker: 5 })
 })
 
 test('layouts are compared', () => {

@@ -7,8 +7,8 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 const ids = new Snowflake('twitter', { datacenter: 1, worker: 'hostname+1', rollback: 'wait:5ms', maxWaitMs: 5 })
 const typed: Snowflake<'twitter'> = ids
 const parts = ids.layout.decode(ids.next())
-export const numbers: number[] = [parts.worker, parts.datacenter, parts.sequence, parts.tick, parts.fields.worker, ids.node, ids.fields.datacenter]
-export const widths: number = ids.layout.fields.datacenter
+export const numbers: number[] = [parts.worker, parts.datacenter, parts.sequence, parts.tick, parts.fields.worker, parts.node, ids.node, ids.fields.datacenter]
+export const widths: number = ids.layout.fieldBits.datacenter
 export const composed: string = ids.layout.compose({ time: 0, sequence: 0, datacenter: 1, worker: 1n })
 export const same: [Same<typeof parts, Parts<'twitter'>>, Same<typeof parts.fields, Fields<'twitter'>>] = [true, true]
 

@@ -81,7 +81,7 @@ const composition: Composition = { time: new Date(), sequence: 0, worker: 1, dat
 const composed: string = layout.compose(composition)
 const bounds: string[] = [layout.minId(0), layout.maxId(new Date())]
 const same: boolean = layout.equals(new Layout(`${layout}`))
-const numbers: number[] = [layout.idsPerSecond, layout.sequenceBits, layout.tickMs, layout.timeBits, ...Object.values(layout.fields)]
+const numbers: number[] = [layout.idsPerSecond, layout.sequenceBits, layout.tickMs, layout.timeBits, ...Object.values(layout.fieldBits)]
 const nodes: bigint = layout.nodes
 const dates: (Date | undefined)[] = [layout.epoch, layout.expiresAt]
 
