@@ -113,9 +113,9 @@ def held_by(count):
     """Measures how long a loop is blocked, and until all have their IDs, when so many tasks meet a used-up tick."""
 
     async def main():
-        ids = await frazil.Snowflake.open("layout='time:31@100ms node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=7)
+        ids = await frazil.Snowflake.aopen("layout='time:31@100ms node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=7)
         since = last = time.monotonic()
-        tasks = [asyncio.create_task(ids.next_async()) for _ in range(count)]
+        tasks = [asyncio.create_task(ids.anext()) for _ in range(count)]
         longest = 0
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0)
@@ -134,7 +134,7 @@ def told_within(count):
     async def main(store):
         tickets = frazil.Tickets("photos", store=store, wait="1s")
         since = time.monotonic()
-        await asyncio.gather(*(tickets.next_async() for _ in range(count)), return_exceptions=True)
+        await asyncio.gather(*(tickets.anext() for _ in range(count)), return_exceptions=True)
         return time.monotonic() - since
 
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
@@ -161,8 +161,8 @@ def main():
     for name in WAITS:
         print(f"| {name} | " + " | ".join(worst(way, name) for way in ways) + " |", flush=True)
     held, took = held_by(200)
-    print(f"200 next_async on a used-up tick: the loop stands still for {milliseconds(held)} ms at most; all have IDs after {took:.2f} s")
-    print(f"60 next_async with wait=1s on stores that never answer: all told after {told_within(60):.2f} s")
+    print(f"200 anext on a used-up tick: the loop stands still for {milliseconds(held)} ms at most; all have IDs after {took:.2f} s")
+    print(f"60 anext with wait=1s on stores that never answer: all told after {told_within(60):.2f} s")
 
 
 main()

@@ -92,6 +92,10 @@ _Duration: TypeAlias = str | datetime.timedelta | None
 _Stores: TypeAlias = str | list[str] | tuple[str, ...] | None
 _Numbers: TypeAlias = _Number | list[int] | tuple[int, ...] | list[str] | tuple[str, ...]
 
+# An editor completes the words; a type checker also accepts "wait:D" and "ahead:D", and "alternate:N", "random:N" and "continue:N".
+_Reaction: TypeAlias = Literal["error", "wait", "ahead"] | str | None
+_Start: TypeAlias = Literal["zero"] | str | None
+
 class _Options(TypedDict, total=False):
     """A generator's options: the node fields of the presets, and the keys of the spec line. None means not given."""
 
@@ -109,15 +113,15 @@ class _Options(TypedDict, total=False):
     """An aware datetime, or Unix milliseconds, or text as in the spec line."""
     store: str | None
     namespace: str | None
-    lease: str | None
+    lease: Literal["shared-slots", "disposable"] | None
     window: _Duration
     renew: _Duration
-    rollback: str | None
-    exhausted: str | None
-    start: str | None
+    rollback: _Reaction
+    exhausted: _Reaction
+    start: _Start
     lag: _Duration
     after: _Id | None
-    clock: str | None
+    clock: Literal["system", "manual"] | None
     detached: bool | str | None
     shared: bool | str | None
 
@@ -126,7 +130,8 @@ class _RingOptions(_Options, total=False):
 
     size: _Number
     refill: _Number
-    empty: str | None
+    empty: Literal["error", "wait"] | str | None
+    """Also "wait:D"."""
 
 class _TicketsOptions(TypedDict, total=False):
     store: _Stores
@@ -135,7 +140,7 @@ class _TicketsOptions(TypedDict, total=False):
     wait: _Duration
 
 class _SegmentOptions(_TicketsOptions, total=False):
-    table: str | None
+    table: Literal["leaf", "tinyid"] | None
     step: _Number
     increment: _Number
     offset: _Numbers
@@ -313,12 +318,12 @@ class Snowflake:
 
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Self: ...
     @classmethod
-    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
+    def aopen(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_Options]) -> Coroutine[Any, Any, Snowflake]:
         """Opens a generator without blocking an event loop; the arguments are the constructor's.
 
         A number that a cancelled call has leased is released.
 
-        >>> ids = await frazil.Snowflake.open("game", server=4711)
+        >>> ids = await frazil.Snowflake.aopen("game", server=4711)
         """
 
     def next(self, *, timeout: _Timeout = None) -> int:
@@ -340,13 +345,13 @@ class Snowflake:
         """Returns the next ID."""
 
     def __iter__(self) -> Self: ...
-    def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
+    def anext(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
         """The next ID, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of ascending IDs, 0 to 16,777,216 of them: all or nothing. Raises as `next` does."""
 
-    def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
+    def abatch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
         """A list of ascending IDs, without blocking an event loop: all or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
@@ -448,10 +453,10 @@ class Numbers:
     """
 
     @classmethod
-    def open(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Any) -> Coroutine[Any, Any, Self]:
+    def aopen(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Any) -> Coroutine[Any, Any, Self]:
         """Opens without blocking an event loop; the arguments are the constructor's.
 
-        >>> orders = await frazil.Segment.open("orders", store="local")
+        >>> orders = await frazil.Segment.aopen("orders", store="local")
         """
 
     def next(self, *, timeout: _Timeout = None) -> int:
@@ -472,13 +477,13 @@ class Numbers:
         """Returns the next number."""
 
     def __iter__(self) -> Self: ...
-    def next_async(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
+    def anext(self, *, timeout: _Timeout = None) -> Coroutine[Any, Any, int]:
         """The next number, without blocking an event loop. A cancelled task waits no longer."""
 
     def batch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> list[int]:
         """A list of numbers, 0 to 16,777,216 of them: all or nothing. Raises as `next` does; the numbers taken before the error are a gap."""
 
-    def batch_async(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
+    def abatch(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> Coroutine[Any, Any, list[int]]:
         """A list of numbers, without blocking an event loop: all or nothing."""
 
     def array(self, count: SupportsIndex, /, *, timeout: _Timeout = None) -> numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]:
@@ -548,7 +553,7 @@ class Segment(Numbers):
 
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_SegmentOptions]) -> Self: ...
     @classmethod
-    def open(  # type: ignore[override]
+    def aopen(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_SegmentOptions]
     ) -> Coroutine[Any, Any, Self]:
         """Opens without blocking an event loop; the arguments are the constructor's."""
@@ -565,7 +570,7 @@ class Tickets(Numbers):
 
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_TicketsOptions]) -> Self: ...
     @classmethod
-    def open(  # type: ignore[override]
+    def aopen(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_TicketsOptions]
     ) -> Coroutine[Any, Any, Self]:
         """Opens without blocking an event loop; the arguments are the constructor's."""
@@ -587,7 +592,7 @@ class Buffered(Numbers):
 
     def __new__(cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_RingOptions]) -> Self: ...
     @classmethod
-    def open(  # type: ignore[override]
+    def aopen(  # type: ignore[override]
         cls, spec: str | None = None, /, *, timeout: _Timeout = None, **options: Unpack[_RingOptions]
     ) -> Coroutine[Any, Any, Self]:
         """Opens without blocking an event loop; the arguments are the constructor's."""

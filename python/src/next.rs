@@ -43,13 +43,13 @@ fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id>
 #[cold]
 fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, error, "await ids.next_async()"))
+    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))
 }
 
 /// A coroutine of the next ID.
-pub(crate) fn next_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn anext<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids, "next_async")
+    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids, "anext")
 }
 
 /// A list of so many IDs: all or nothing.
@@ -60,14 +60,14 @@ pub(crate) fn batch<'py, I: Source>(ids: &I, count: &Bound<'py, PyAny>, max: Opt
 }
 
 /// A coroutine of `batch`.
-pub(crate) fn batch_async<'py, M: Mint>(
+pub(crate) fn abatch<'py, M: Mint>(
     ids: &Bound<'py, M>,
     count: &Bound<'py, PyAny>,
     max: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
     let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.try_fill(buffer, wait));
-    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "batch_async")
+    finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "abatch")
 }
 
 /// The size of a batch; the core refuses one that is too large.
@@ -136,7 +136,7 @@ fn fill<I: Source, T: From<Id> + Send>(
         let all = rest.len();
         let filled = limit.wait(py, |wait| ids.try_fill(rest, wait))?;
         written.add(filled.as_ref().map_or_else(Error::written, |()| all));
-        filled.map_err(|error| raise(limit.exception(py, error, &format!("await ids.batch_async({all})")), written.count()))?;
+        filled.map_err(|error| raise(limit.exception(py, error, &format!("await ids.abatch({all})")), written.count()))?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ impl Numbers {
     /// Opens without blocking an event loop; the arguments are the constructor's.
     #[classmethod]
     #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
-    fn open<'py>(
+    fn aopen<'py>(
         class: &Bound<'py, PyType>,
         spec: Option<&Bound<'py, PyAny>>,
         timeout: Option<&Bound<'py, PyAny>>,
@@ -78,8 +78,8 @@ impl Numbers {
 
     /// The next number, without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
-    fn next_async<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(numbers.py(), || next::next_async(numbers, timeout))
+    fn anext<'py>(numbers: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(numbers.py(), || next::anext(numbers, timeout))
     }
 
     /// A list of `count` numbers: all or nothing.
@@ -90,12 +90,12 @@ impl Numbers {
 
     /// A list of `count` numbers, without blocking an event loop: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
-    fn batch_async<'py>(
+    fn abatch<'py>(
         numbers: &Bound<'py, Self>,
         count: &Bound<'py, PyAny>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        guard(numbers.py(), || next::batch_async(numbers, count, timeout))
+        guard(numbers.py(), || next::abatch(numbers, count, timeout))
     }
 
     /// A numpy array of `count` numbers: all or nothing.
@@ -274,7 +274,7 @@ where
     guard(py, || {
         let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_numbers(spec, options, py)?);
         let opened = limit.wait(py, |wait| frazil::Numbers::open(supply, spec, wait))?;
-        object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.open(...)")))?)
+        object(py, class, opened.map_err(|error| limit.exception(py, error, &format!("await {supply:?}.aopen(...)")))?)
     })
 }
 
@@ -293,7 +293,7 @@ where
     let (timeout, spec) = (wait::timeout(timeout)?, spec::for_numbers(spec, options, of.py())?);
     let mut open = frazil::Numbers::opening(supply, spec, timeout.unwrap_or(Duration::MAX));
     let open = move |wait: Wait<'_>| open(wait).map(Opened::new);
-    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "open")
+    finish(Call::new(timeout, open, move |py, numbers| Ok(object(py, class.clone(), numbers.take())?.into_any().unbind())), of, "aopen")
 }
 
 fn object<C>(py: Python<'_>, class: C, numbers: frazil::Numbers) -> PyResult<Bound<'_, C>>

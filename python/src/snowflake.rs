@@ -19,7 +19,7 @@ use std::sync::Arc;
 ///
 /// The first argument is a spec line, keywords add to it; with neither, the environment variable FRAZIL is
 /// read. Safe to share between threads; the GIL is let go around waits. On the thread of a running event
-/// loop nothing waits for more than 2 ms, unless `timeout` says so: then WouldBlockError, and `await Snowflake.open(...)`.
+/// loop nothing waits for more than 2 ms, unless `timeout` says so: then WouldBlockError, and `await Snowflake.aopen(...)`.
 ///
 /// >>> ids = frazil.Snowflake("twitter", datacenter=1, worker=7)
 /// >>> ids.next(), ids(), next(ids)
@@ -39,14 +39,14 @@ impl Snowflake {
         guard(py, || {
             let (limit, spec) = (Limit::new(py, wait::timeout(timeout)?, || EVENT_LOOP_PATIENCE)?, spec::for_generator(spec, options, py)?);
             let opened = limit.wait(py, |wait| frazil::Snowflake::open_spec(spec, wait))?;
-            Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.open(...)"))?)
+            Snowflake::object(py, opened.map_err(|error| limit.exception(py, error, "await Snowflake.aopen(...)"))?)
         })
     }
 
     /// Opens a generator without blocking an event loop; the arguments are the constructor's.
     #[classmethod]
     #[pyo3(signature = (spec=None, /, *, timeout=None, **options))]
-    fn open<'py>(
+    fn aopen<'py>(
         class: &Bound<'py, PyType>,
         spec: Option<&Bound<'py, PyAny>>,
         timeout: Option<&Bound<'py, PyAny>>,
@@ -55,14 +55,14 @@ impl Snowflake {
         guard(class.py(), || {
             let (timeout, spec) = (wait::timeout(timeout)?, spec::for_generator(spec, options, class.py())?);
             let open = move |wait: Wait<'_>| frazil::Snowflake::open_spec(spec.clone(), wait).map(Opened::new);
-            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class, "open")
+            finish(Call::new(timeout, open, |py, ids| Ok(Snowflake::object(py, ids.take())?.into_any().unbind())), class, "aopen")
         })
     }
 
     /// The next ID, without blocking an event loop.
     #[pyo3(signature = (*, timeout=None))]
-    fn next_async<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
-        guard(ids.py(), || next::next_async(ids, timeout))
+    fn anext<'py>(ids: &Bound<'py, Self>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        guard(ids.py(), || next::anext(ids, timeout))
     }
 
     /// A list of `count` ascending IDs: all or nothing.
@@ -73,12 +73,12 @@ impl Snowflake {
 
     /// A list of `count` ascending IDs, without blocking an event loop: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
-    fn batch_async<'py>(
+    fn abatch<'py>(
         ids: &Bound<'py, Self>,
         count: &Bound<'py, PyAny>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        guard(ids.py(), || next::batch_async(ids, count, timeout))
+        guard(ids.py(), || next::abatch(ids, count, timeout))
     }
 
     /// A numpy array of `count` ascending IDs: all or nothing.

@@ -338,7 +338,7 @@ class Loop(asyncio.SelectorEventLoop):
         return end() if woken else super().call_soon_threadsafe(*what)
 
 async def wait():
-    await ids.batch_async(10_000)
+    await ids.abatch(10_000)
 
 logging.getLogger("frazil").setLevel(logging.INFO)
 ids = frazil.Snowflake("standard", node=1)

@@ -163,7 +163,7 @@ def test_wrong_types():
     for value in NOT_AN_INT:
         given = type(value).__name__
         assert given in refused(frazil.WrongTypeError, ids.batch, value)
-        assert given in refused(frazil.WrongTypeError, ids.batch_async, value)
+        assert given in refused(frazil.WrongTypeError, ids.abatch, value)
         # An ID may be a decimal str.
         if value != "7":
             assert given in refused(frazil.WrongTypeError, TWITTER.decode, value)
@@ -200,7 +200,7 @@ def test_out_of_range():
     ids = open_manual()
     for value in NOT_A_WHOLE_NUMBER:
         assert "count" in refused(frazil.OutOfRangeError, ids.batch, value)
-        refused(frazil.OutOfRangeError, ids.batch_async, value)
+        refused(frazil.OutOfRangeError, ids.abatch, value)
         for name in PARTS:
             assert name in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, name: value})
         refused(frazil.IdInvalidError, TWITTER.decode, value)
@@ -208,7 +208,7 @@ def test_out_of_range():
     for value in [-1, 32, 2**63, 2**64, 2**200, -(2**200), 10**5000]:
         assert "worker" in refused(frazil.OutOfRangeError, frazil.Snowflake, "twitter", datacenter=1, worker=value)
     assert "16777216" in refused(frazil.OutOfRangeError, ids.batch, 2**24 + 1)
-    refused(frazil.OutOfRangeError, ids.batch_async, 2**24 + 1)
+    refused(frazil.OutOfRangeError, ids.abatch, 2**24 + 1)
     assert "0 to 31" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "worker": 32})
     assert "0 to 4095" in refused(frazil.OutOfRangeError, TWITTER.compose, NOW, **{**PARTS, "sequence": 4096})
     refused(frazil.UnknownKeyError, TWITTER.compose, NOW, **PARTS, machine=1)

@@ -38,8 +38,8 @@ async def app(scope, receive, send):
             # A child's first call waits for up to 1 s, which a busy machine may take. Whoever is refused sooner is refused for nothing.
             if time.monotonic() - begun < 0.9:
                 raise
-            first = await ids.next_async()
-        said, status = [first] + [ids.next() for _ in range(9)] + await ids.batch_async(40), 200
+            first = await ids.anext()
+        said, status = [first] + [ids.next() for _ in range(9)] + await ids.abatch(40), 200
     except frazil.FrazilError as error:
         said, status = repr(error), 500
     said = json.dumps([os.getpid(), turn, ids.node, said]).encode()

@@ -90,10 +90,10 @@ def test_async_forms(node):
         with pytest.raises(frazil.WouldBlockError) as raised:
             frazil.Snowflake(line, node=node)
         assert raised.value.retry_after <= 1
-        assert "use await Snowflake.open(...)" in str(raised.value)
+        assert "use await Snowflake.aopen(...)" in str(raised.value)
 
-        ids = await frazil.Snowflake.open(line, node=node)
-        minted = [await ids.next_async() for _ in range(2)]
+        ids = await frazil.Snowflake.aopen(line, node=node)
+        minted = [await ids.anext() for _ in range(2)]
         # These cannot all be of one tick.
         with pytest.raises(frazil.WouldBlockError) as raised:
             for _ in range(100):
@@ -109,16 +109,16 @@ def test_async_forms(node):
                 turns += 1
 
         counting = asyncio.create_task(count())
-        minted.append(await ids.next_async())
-        minted += await ids.batch_async(3)
+        minted.append(await ids.anext())
+        minted += await ids.abatch(3)
         counting.cancel()
         assert ascends(minted)
         assert turns > 10, "the loop went on while the calls waited"
 
-        assert await ids.batch_async(0) == []
+        assert await ids.abatch(0) == []
         with pytest.raises(frazil.WouldBlockError):
-            await open_manual(unix_ms=STANDARD_EPOCH_MS).batch_async(5000)
-        together = await asyncio.gather(*(ids.next_async() for _ in range(3)))
+            await open_manual(unix_ms=STANDARD_EPOCH_MS).abatch(5000)
+        together = await asyncio.gather(*(ids.anext() for _ in range(3)))
         assert len(set(together)) == 3
 
     asyncio.run(main())
@@ -133,7 +133,7 @@ def test_a_loop_is_held_up_for_2_ms_at_most(node):
             ids.fill(buffer)
         assert 0 < raised.value.written < 1_000_000
         assert ascends(buffer[: raised.value.written])
-        assert len(await ids.batch_async(20_000)) == 20_000
+        assert len(await ids.abatch(20_000)) == 20_000
 
     asyncio.run(main())
 

@@ -22,7 +22,7 @@ async def app(scope, receive, send):
             await send({{"type": "lifespan.startup.complete"}})
         return await send({{"type": "lifespan.shutdown.complete"}})
     try:
-        said, status = await ids.batch_async(20_000), 200
+        said, status = await ids.abatch(20_000), 200
     except frazil.NodeInUseError as error:
         said, status = str(error), 500
     said = json.dumps([os.getpid(), said]).encode()

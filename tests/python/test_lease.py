@@ -209,7 +209,7 @@ sys.stdin.read()
         frazil.Snowflake("standard", node=7, store=store, **QUICK)
     assert store in str(raised.value)
     with pytest.raises(frazil.NodeInUseError):
-        asyncio.run(frazil.Snowflake.open("standard", node=7, store=store, **QUICK))
+        asyncio.run(frazil.Snowflake.aopen("standard", node=7, store=store, **QUICK))
     other = frazil.Snowflake("standard", node=8, store=store, **QUICK)
     assert other.node == 8
     held.communicate("", timeout=60)
@@ -322,13 +322,13 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
         for kind in ("postgresql", "redis"):
             slow = f"{kind}://127.0.0.1:{listening.getsockname()[1]}"
             started = time.monotonic()
-            with pytest.raises(frazil.WouldBlockError, match=r"use await Snowflake.open\(\.\.\.\)"):
+            with pytest.raises(frazil.WouldBlockError, match=r"use await Snowflake.aopen\(\.\.\.\)"):
                 frazil.Snowflake("standard", store=slow, **SLOW)
             assert time.monotonic() - started < NOT_BLOCKED_S
-        ids = await frazil.Snowflake.open("standard", store=store, namespace="loop", **SLOW)
-        assert ids.next() < await ids.next_async()
+        ids = await frazil.Snowflake.aopen("standard", store=store, namespace="loop", **SLOW)
+        assert ids.next() < await ids.anext()
         await asyncio.to_thread(ids.release_node)
-        assert await ids.next_async() > 0
+        assert await ids.anext() > 0
         with silenced(tmp_path, "loop"):
             started = time.monotonic()
             ids.close()
@@ -345,7 +345,7 @@ def test_a_store_does_not_hold_up_a_loop(store, tmp_path):
 
         counting = asyncio.create_task(count())
         with pytest.raises(frazil.StoreUnreachableError):
-            await frazil.Snowflake.open("standard", store=slow, window="4s", renew="1s")
+            await frazil.Snowflake.aopen("standard", store=slow, window="4s", renew="1s")
         counting.cancel()
         assert turns > 10
 

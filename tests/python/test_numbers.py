@@ -180,7 +180,7 @@ def test_segment_errors(tmp_path, namespace, monkeypatch):
         ("orders store=memory worker=1", frazil.UnknownKeyError, "worker"),
     ]:
         refused(kind, lambda line=line: frazil.Segment(line), says)
-        refused(kind, lambda line=line: asyncio.run(frazil.Segment.open(line)), says)
+        refused(kind, lambda line=line: asyncio.run(frazil.Segment.aopen(line)), says)
     for options, kind, says in [
         ({"step": 0}, frazil.OutOfRangeError, "step=0"),
         ({"step": 2**127}, frazil.OutOfRangeError, "step"),
@@ -301,8 +301,8 @@ def test_segment_closed(namespace):
             lambda numbers=numbers: numbers.batch(1),
             lambda numbers=numbers: numbers.batch(0),
             lambda numbers=numbers: numbers.fill(array.array("q", [0])),
-            lambda numbers=numbers: asyncio.run(numbers.next_async()),
-            lambda numbers=numbers: asyncio.run(numbers.batch_async(1)),
+            lambda numbers=numbers: asyncio.run(numbers.anext()),
+            lambda numbers=numbers: asyncio.run(numbers.abatch(1)),
             numbers.discard,
             lambda numbers=numbers: numbers.prepared,
             lambda numbers=numbers: numbers.last_error,
@@ -470,10 +470,10 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
     async def main(slow, other):
         started = time.monotonic()
         raised = refused(frazil.WouldBlockError, frazil.Segment("orders", store=slow, wait="60s").next)
-        assert raised.retry_after > 0 and "use await ids.next_async()" in str(raised)
+        assert raised.retry_after > 0 and "use await ids.anext()" in str(raised)
         patient = frazil.Tickets("posters", store=[slow, other], wait="60s")
-        assert "use await ids.next_async()" in str(refused(frazil.WouldBlockError, patient.next))
-        assert "use await ids.batch_async(2)" in str(refused(frazil.WouldBlockError, lambda: patient.batch(2)))
+        assert "use await ids.anext()" in str(refused(frazil.WouldBlockError, patient.next))
+        assert "use await ids.abatch(2)" in str(refused(frazil.WouldBlockError, lambda: patient.batch(2)))
         assert time.monotonic() - started < 30
         tickets = frazil.Tickets("photos", store=[slow, other], wait="500ms")
         turns = 0
@@ -486,9 +486,9 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
 
         counting = asyncio.create_task(count())
         for waiting in (
-            frazil.Segment.open("orders", store=slow, wait="500ms"),
-            tickets.next_async(),
-            tickets.batch_async(2),
+            frazil.Segment.aopen("orders", store=slow, wait="500ms"),
+            tickets.anext(),
+            tickets.abatch(2),
         ):
             before = turns
             with pytest.raises(frazil.SegmentExhaustedError):
@@ -496,10 +496,10 @@ def test_numbers_do_not_hold_up_a_loop(tmp_path):
             assert turns - before > 10
         counting.cancel()
 
-        orders = await frazil.Segment.open("orders", store=f"file:{tmp_path}", step=10)
-        assert [await orders.next_async(), *await orders.batch_async(2_000)] == list(range(1, 2_002))
-        ring = await frazil.Buffered.open("standard", store=f"file:{tmp_path}", namespace="ring", size=100, **SLOW)
-        assert ascends([await ring.next_async(), *await ring.batch_async(5_000)])
+        orders = await frazil.Segment.aopen("orders", store=f"file:{tmp_path}", step=10)
+        assert [await orders.anext(), *await orders.abatch(2_000)] == list(range(1, 2_002))
+        ring = await frazil.Buffered.aopen("standard", store=f"file:{tmp_path}", namespace="ring", size=100, **SLOW)
+        assert ascends([await ring.anext(), *await ring.abatch(5_000)])
         await asyncio.to_thread(ring.discard)
         with silenced(tmp_path, "ring"):
             started = time.monotonic()
@@ -572,10 +572,10 @@ def test_numbers_of_wrong_types(namespace):
     orders = frazil.Segment("orders", store="memory", namespace=namespace)
     for value in [None, "7", b"7", [7], 1.0, True]:
         refused(frazil.WrongTypeError, lambda value=value: orders.batch(value))
-        refused(frazil.WrongTypeError, lambda value=value: orders.batch_async(value))
+        refused(frazil.WrongTypeError, lambda value=value: orders.abatch(value))
     for value in [-1, 2**24 + 1, 2**64, 1.5, float("nan")]:
         refused(frazil.OutOfRangeError, lambda value=value: orders.batch(value), "count")
-        refused(frazil.OutOfRangeError, lambda value=value: orders.batch_async(value), "count")
+        refused(frazil.OutOfRangeError, lambda value=value: orders.abatch(value), "count")
     read_only = numpy.zeros(4, dtype=numpy.int64)
     read_only.flags.writeable = False
     for buffer in [

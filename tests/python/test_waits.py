@@ -86,13 +86,13 @@ def opens(cls, options):
     return (
         None,
         lambda **limit: cls("standard" if cls is frazil.Snowflake else "orders", **options, **limit),
-        lambda **limit: cls.open("standard" if cls is frazil.Snowflake else "orders", **options, **limit),
+        lambda **limit: cls.aopen("standard" if cls is frazil.Snowflake else "orders", **options, **limit),
     )
 
 
 def of(ids, name, *arguments):
     """A handle, a call on it, and the same call for an event loop."""
-    by_name = {"fill": None, "close": "aclose"}.get(name, f"{name}_async")
+    by_name = None if name == "fill" else f"a{name}"
     return (
         ids,
         lambda **limit: getattr(ids, name)(*arguments, **limit),
@@ -293,14 +293,14 @@ def test_every_loop_awaits_ids(loop, tmp_path):
     minted = []
 
     async def main():
-        async with await frazil.Snowflake.open("standard", store=f"file:{tmp_path}", timeout=30) as ids:
+        async with await frazil.Snowflake.aopen("standard", store=f"file:{tmp_path}", timeout=30) as ids:
             for _ in range(100_000):
-                minted.append(await ids.next_async())
-            minted.extend(await ids.batch_async(10_000, timeout=30))
+                minted.append(await ids.anext())
+            minted.extend(await ids.abatch(10_000, timeout=30))
             await ids.arelease_node()
         assert set(slots(tmp_path).values()) == {"free"}
-        orders = await frazil.Segment.open("orders", store=f"file:{tmp_path}", step=10, timeout=30)
-        assert [await orders.next_async() for _ in range(100)] == list(range(1, 101))
+        orders = await frazil.Segment.aopen("orders", store=f"file:{tmp_path}", step=10, timeout=30)
+        assert [await orders.anext() for _ in range(100)] == list(range(1, 101))
         await orders.aclose()
 
     LOOPS[loop](main)
@@ -317,7 +317,7 @@ def test_cancelled_scopes_lose_no_wakeup(loop):
 
     async def call(at):
         with anyio.move_on_after(at % 97 / 1000):
-            minted.append(await ids.next_async())
+            minted.append(await ids.anext())
 
     async def main():
         since = anyio.current_time()
@@ -331,10 +331,10 @@ def test_cancelled_scopes_lose_no_wakeup(loop):
             for _ in range(100):
                 calls.start_soon(call_on)
         with pytest.raises(frazil.WouldBlockError), anyio.fail_after(AT_ONCE_S):
-            await used_up().next_async(timeout=0.1)
+            await used_up().anext(timeout=0.1)
 
     async def call_on():
-        minted.append(await ids.next_async())
+        minted.append(await ids.anext())
 
     _async._loops.clear()
     LOOPS[loop](main)
@@ -350,10 +350,10 @@ def test_trio_cancels_what_waits(tmp_path):
         with pytest.raises(frazil.WouldBlockError, match="because an event loop runs in this thread"):
             hours.next()
         with trio.move_on_after(0.2) as scope:
-            await hours.next_async()
+            await hours.anext()
         assert scope.cancelled_caught
         with trio.move_on_after(0.2) as scope:
-            await frazil.Snowflake.open("standard", store=silence.server(), **SLOW)
+            await frazil.Snowflake.aopen("standard", store=silence.server(), **SLOW)
         assert scope.cancelled_caught and trio.current_time() - since < AT_ONCE_S
 
         async def close():
@@ -363,7 +363,7 @@ def test_trio_cancels_what_waits(tmp_path):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(close)
             with pytest.raises(frazil.ClosedError):
-                await hours.next_async()
+                await hours.anext()
 
     trio.run(main)
 
@@ -375,7 +375,7 @@ def test_trio_within_asyncio():
 
     async def guest():
         with trio.move_on_after(0.1) as scope:
-            await inner.next_async()
+            await inner.anext()
         inner.close()
         done.append(scope.cancelled_caught)
 
@@ -383,7 +383,7 @@ def test_trio_within_asyncio():
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         trio.lowlevel.start_guest_run(guest, run_sync_soon_threadsafe=loop.call_soon_threadsafe, done_callback=lambda _: ended.set())
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(outer.next_async(), 0.1)
+            await asyncio.wait_for(outer.anext(), 0.1)
         outer.close()
         await ended.wait()
 
@@ -391,11 +391,13 @@ def test_trio_within_asyncio():
     assert done == [True]
 
 
-@pytest.mark.parametrize("method", ["next_async", "batch_async", "arelease_node", "aclose", "open", "__aenter__"])
+@pytest.mark.parametrize("method", ["anext", "abatch", "arelease_node", "aclose", "aopen", "__aenter__"])
 def test_a_coroutine_that_is_not_awaited_names_the_method(method):
     for cls, line in ((frazil.Snowflake, "standard node=1"), (frazil.Segment, "names store=memory namespace=names")):
-        of = cls if method == "open" else cls(line)
-        arguments = {"batch_async": [1], "open": [line]}.get(method, [])
+        if (cls, method) == (frazil.Segment, "arelease_node"):
+            method = "adiscard"
+        of = cls if method == "aopen" else cls(line)
+        arguments = {"abatch": [1], "aopen": [line]}.get(method, [])
         coroutine = getattr(of, method)(*arguments)
         assert (coroutine.__name__, coroutine.__qualname__) == (method, f"{cls.__name__}.{method}")
         with pytest.warns(RuntimeWarning, match=f"^coroutine '{cls.__name__}.{method}' was never awaited"):
@@ -403,7 +405,7 @@ def test_a_coroutine_that_is_not_awaited_names_the_method(method):
 
 
 def test_a_loop_that_nobody_knows_is_refused():
-    call = used_up().next_async()
+    call = used_up().anext()
     with pytest.raises(frazil.WouldBlockError, match="neither asyncio nor trio runs here"):
         call.send(None)
 
@@ -439,9 +441,9 @@ def test_no_loop_is_imported():
     code = """
 import sys, trio, frazil
 async def main():
-    ids = await frazil.Snowflake.open("standard store=memory")
+    ids = await frazil.Snowflake.aopen("standard store=memory")
     for _ in range(20_000):
-        await ids.next_async()
+        await ids.anext()
 trio.run(main)
 print("anyio" in sys.modules, "asyncio" in sys.modules)
 """
@@ -456,10 +458,10 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
         ids = frazil.Snowflake("standard", store=f"file:{tmp_path}", namespace="loop", timeout=30)
         assert ids.next() > 0
         await ids.arelease_node(timeout=30)
-        assert await ids.next_async(timeout=30) > 0
+        assert await ids.anext(timeout=30) > 0
         with pytest.raises(frazil.WouldBlockError) as raised:
             hours.next()
-        assert "use await ids.next_async(), or timeout=, because an event loop runs in this thread" in str(raised.value)
+        assert "use await ids.anext(), or timeout=, because an event loop runs in this thread" in str(raised.value)
         for call in (frazil.Tickets("photos", **silence.pair()).next, silence.generator().release_node, silence.generator(namespace="c").close):
             since = time.monotonic()
             with pytest.raises(frazil.WouldBlockError) as raised:
@@ -469,8 +471,8 @@ def test_a_loop_may_wait_where_a_timeout_says_so(tmp_path):
             silence.generator(namespace="r").release_node()
         assert "use await ids.arelease_node(), or timeout=" in str(raised.value)
         for call, instead in (
-            (lambda: hours.batch(7), "batch_async(7)"),
-            (lambda: hours.fill(array.array("q", [0] * 9)), "batch_async(9)"),
+            (lambda: hours.batch(7), "abatch(7)"),
+            (lambda: hours.fill(array.array("q", [0] * 9)), "abatch(9)"),
         ):
             with pytest.raises(frazil.WouldBlockError) as raised:
                 call()
@@ -488,11 +490,11 @@ def test_bad_timeouts():
     buffer = array.array("q", [0])
     calls = []
     for of in (ids, numbers):
-        calls += [of.next, lambda of=of, **o: of.batch(1, **o), lambda of=of, **o: of.fill(buffer, **o), of.close, of.next_async]
-        calls += [lambda of=of, **o: of.batch_async(1, **o), of.aclose]
+        calls += [of.next, lambda of=of, **o: of.batch(1, **o), lambda of=of, **o: of.fill(buffer, **o), of.close, of.anext]
+        calls += [lambda of=of, **o: of.abatch(1, **o), of.aclose]
     calls += [ids.release_node, ids.arelease_node, numbers.discard, numbers.adiscard]
     for cls in (frazil.Snowflake, frazil.Segment, frazil.Tickets, frazil.Buffered):
-        calls += [lambda cls=cls, **o: cls("standard node=1", **o), lambda cls=cls, **o: cls.open("standard node=1", **o)]
+        calls += [lambda cls=cls, **o: cls("standard node=1", **o), lambda cls=cls, **o: cls.aopen("standard node=1", **o)]
     for call in calls:
         for value in BAD:
             with pytest.raises(frazil.OutOfRangeError, match=r"^timeout=.* is out of range: 0 s or more, or float\(\"inf\"\)$"):
@@ -513,8 +515,8 @@ def test_bad_timeouts():
 def test_many_calls_do_not_hold_a_loop(node):
     async def main(silent):
         # 16 IDs a second.
-        ids = await frazil.Snowflake.open("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
-        tasks = [asyncio.create_task(ids.next_async()) for _ in range(64)]
+        ids = await frazil.Snowflake.aopen("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
+        tasks = [asyncio.create_task(ids.anext()) for _ in range(64)]
         turns = 0
         while not all(task.done() for task in tasks):
             await asyncio.sleep(0.001)
@@ -524,7 +526,7 @@ def test_many_calls_do_not_hold_a_loop(node):
 
         # Nobody knows when these end.
         photos = frazil.Tickets("photos", store=silent, wait="1m")
-        tasks = [asyncio.create_task(photos.next_async()) for _ in range(2000)]
+        tasks = [asyncio.create_task(photos.anext()) for _ in range(2000)]
         since = time.monotonic()
         await asyncio.sleep(0)
         assert time.monotonic() - since < 2, "a look of 2 ms at each is 4 s"
@@ -540,7 +542,7 @@ def test_deadlines_count_from_the_call():
     async def main(store):
         tickets = frazil.Tickets("photos", store=store, wait="1s")
         since = time.monotonic()
-        told = await asyncio.gather(*(tickets.next_async() for _ in range(60)), return_exceptions=True)
+        told = await asyncio.gather(*(tickets.anext() for _ in range(60)), return_exceptions=True)
         assert {type(error) for error in told} == {frazil.SegmentExhaustedError}
         # One after another they would take a minute, in an executor 5 or 10 s.
         assert time.monotonic() - since < 4
@@ -551,23 +553,23 @@ def test_deadlines_count_from_the_call():
 
 def test_async_with(tmp_path):
     async def main():
-        async with await frazil.Snowflake.open("standard", store=f"file:{tmp_path}", namespace="with") as ids:
-            assert ascends(await ids.batch_async(10_000))
+        async with await frazil.Snowflake.aopen("standard", store=f"file:{tmp_path}", namespace="with") as ids:
+            assert ascends(await ids.abatch(10_000))
             assert set(slots(tmp_path, "with").values()) == {"held"}
         assert set(slots(tmp_path, "with").values()) == {"free"}
         with pytest.raises(frazil.ClosedError):
-            await ids.next_async()
+            await ids.anext()
         with pytest.raises(frazil.ClosedError):
             await ids.arelease_node()
         assert await ids.aclose() is None
-        async with await frazil.Segment.open("orders", store=f"file:{tmp_path}") as orders:
-            assert await orders.next_async() == 1
+        async with await frazil.Segment.aopen("orders", store=f"file:{tmp_path}") as orders:
+            assert await orders.anext() == 1
         with pytest.raises(frazil.ClosedError):
             orders.next()
         with pytest.raises(TypeError, match="Segment"):
-            await frazil.Numbers.open("orders", store=f"file:{tmp_path}")
+            await frazil.Numbers.aopen("orders", store=f"file:{tmp_path}")
         # A handle lives as long as a call on it.
-        assert await frazil.Snowflake("standard", store=f"file:{tmp_path}", timeout=30).next_async() > 0
+        assert await frazil.Snowflake("standard", store=f"file:{tmp_path}", timeout=30).anext() > 0
 
     asyncio.run(main())
 
@@ -575,7 +577,7 @@ def test_async_with(tmp_path):
 def test_what_a_cancelled_open_got_is_given_back(tmp_path):
     async def main():
         for pause in [0, 0, 0.001, 0.002, 0.005, 0.01] * 5:
-            task = asyncio.create_task(frazil.Snowflake.open("standard", store=f"file:{tmp_path}", namespace="cancelled"))
+            task = asyncio.create_task(frazil.Snowflake.aopen("standard", store=f"file:{tmp_path}", namespace="cancelled"))
             await asyncio.sleep(pause)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -594,23 +596,23 @@ def test_a_loop_that_was_closed_meanwhile(tmp_path):
         loop = asyncio.new_event_loop()
         short = frazil.Snowflake(HOURS, detached=True, namespace="closed-loop")
         short.batch(2)
-        tasks = [loop.create_task(short.next_async(timeout=0.02)), loop.create_task(ids.next_async())]
+        tasks = [loop.create_task(short.anext(timeout=0.02)), loop.create_task(ids.anext())]
         loop.run_until_complete(asyncio.sleep(0.005))
         loop.close()
         time.sleep(0.01)
         for task in tasks:
             task._log_destroy_pending = False
         del tasks
-    assert asyncio.run(open_manual().next_async()) > 0
+    assert asyncio.run(open_manual().anext()) > 0
 
 
 @pytest.mark.parametrize(
     "end",
     [
-        "loop = asyncio.new_event_loop()\ntask = loop.create_task(ids.next_async(timeout=0.05))\nloop.run_until_complete(asyncio.sleep(0.045))",
+        "loop = asyncio.new_event_loop()\ntask = loop.create_task(ids.anext(timeout=0.05))\nloop.run_until_complete(asyncio.sleep(0.045))",
         "threading.Thread(target=ids.next, daemon=True).start()\ntime.sleep(0.1)",
-        "threading.Thread(target=lambda: asyncio.run(ids.next_async()), daemon=True).start()\ntime.sleep(0.1)",
-        "atexit.register(lambda: print(asyncio.run(open_manual().next_async())))",
+        "threading.Thread(target=lambda: asyncio.run(ids.anext()), daemon=True).start()\ntime.sleep(0.1)",
+        "atexit.register(lambda: print(asyncio.run(open_manual().anext())))",
     ],
 )
 def test_the_interpreter_ends_while_calls_wait(end):
@@ -835,9 +837,9 @@ def test_what_is_told_may_close_and_may_fail(tmp_path, monkeypatch):
 
 def test_a_callback_of_a_call_may_close_its_generator(node):
     async def main():
-        ids = await frazil.Snowflake.open("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
+        ids = await frazil.Snowflake.aopen("layout='time:31@1s node:10 sequence:4 epoch:2025-01-01' exhausted=wait:60s", node=node)
         # More than a loop that a busy machine stops for seconds gets meanwhile.
-        tasks = [asyncio.create_task(ids.next_async()) for _ in range(400)]
+        tasks = [asyncio.create_task(ids.anext()) for _ in range(400)]
         tasks[20].add_done_callback(lambda _: ids.close())
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert {type(end) for end in ends} == {int, frazil.ClosedError}

@@ -31,11 +31,11 @@ def numbers() -> None:
 
 
 async def asynchronous() -> None:
-    orders = await frazil.Segment.open("orders", store="local")
+    orders = await frazil.Segment.aopen("orders", store="local")
     assert_type(orders, frazil.Segment)
-    assert_type(await frazil.Buffered.open("standard", node=7), frazil.Buffered)
-    assert_type(await orders.next_async(), int)
-    assert_type(await orders.batch_async(3), list[int])
+    assert_type(await frazil.Buffered.aopen("standard", node=7), frazil.Buffered)
+    assert_type(await orders.anext(), int)
+    assert_type(await orders.abatch(3), list[int])
 
 
 def generators(options: dict[str, Any], now: datetime.datetime) -> None:
@@ -81,8 +81,8 @@ def errors(error: frazil.SpecError | frazil.IdInvalidError) -> None:
 
 
 async def refused_opening() -> None:
-    await frazil.Snowflake.open("twitter", datacentre=1)  # type: ignore[call-arg]
-    await frazil.Segment.open("orders", stepp=1)  # type: ignore[call-arg]
+    await frazil.Snowflake.aopen("twitter", datacentre=1)  # type: ignore[call-arg]
+    await frazil.Segment.aopen("orders", stepp=1)  # type: ignore[call-arg]
 
 
 def refused(now: datetime.datetime) -> None:

@@ -532,7 +532,7 @@ def test_a_default_holds_up_no_loop(tmp_path):
                 await session.flush()
         assert refused.value.retry_after > 0
         # IDs that were waited for beforehand need no default.
-        ready = await IDS.batch_async(5)
+        ready = await IDS.abatch(5)
         async with AsyncSession(engine) as session:
             session.add_all([User(id=id, name="") for id in ready])
             await session.flush()
