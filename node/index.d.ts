@@ -190,7 +190,7 @@ export class FrazilError extends Error {
 }
 
 /** The limit of a call that blocks the event loop. */
-export interface Patience {
+export interface WaitOptions {
   /**
    * At most so many milliseconds, then `WOULD_BLOCK`: 0 or more, `Infinity` too. Without it 2 ms in place (`batch`: see there), and for a
    * promise as long as the spec line says. It counts from the call.
@@ -199,7 +199,7 @@ export interface Patience {
 }
 
 /** The limit of a promise's wait, and what ends it sooner. */
-export interface Waiting extends Patience {
+export interface AsyncOptions extends WaitOptions {
   /** A signal: when it aborts, the promise is rejected with its reason at once. After one that has aborted before the call, nothing begins. */
   signal?: Signal | undefined
 }
@@ -240,8 +240,20 @@ export type NodeValue = string | number | bigint
 /** A class that extends another: not that one itself. */
 export type Extending<C, Base> = Base extends C ? never : C
 
+/** A value that is read from an environment variable. */
+export type FromEnv = `env:${string}`
+
+/** A duration: an integer and its unit. */
+export type Duration = `${bigint}${'ms' | 's' | 'm' | 'h'}` | FromEnv
+
+/** The reaction of a generator that has no ID for now: an error, a wait, or stamps ahead of the clock. */
+export type Reaction = 'error' | 'wait' | `wait:${Duration}` | 'ahead' | `ahead:${Duration}` | FromEnv
+
+/** The first sequence of a tick. */
+export type Start = 'zero' | `${'alternate' | 'random' | 'continue'}:${bigint}` | FromEnv
+
 /** The keys of a spec line but for the node fields: the policies; and how long the opening may wait. */
-export interface Keys extends Patience {
+export interface SpecOptions extends WaitOptions {
   /** The fields from the most significant, where no preset is named: `'time:41@1ms node:10 sequence:12 epoch:2025-01-01'`. */
   layout?: string | Layout<any> | undefined
   /** Overrides the epoch: `'2025-01-01'`, RFC 3339, a Date, or Unix milliseconds from 1990 on. */
@@ -254,28 +266,28 @@ export interface Keys extends Patience {
   /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */
   namespace?: string | undefined
   /** `'shared-slots'`, or `'disposable'`: a number is never used again. */
-  lease?: string | undefined
+  lease?: 'shared-slots' | 'disposable' | FromEnv | undefined
   /** The time that a lease covers ahead. The default is `'60s'` for servers. For `local` and `file:` it is `'4s'` with `standard`: drift + 3 `renew`, at least `'3s'`. */
-  window?: string | undefined
+  window?: Duration | undefined
   /** The interval at which a lease is extended: `'10s'`, the default for servers; `'1s'` for `local` and `file:`. */
-  renew?: string | undefined
+  renew?: Duration | undefined
   /** The clock went back: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`; D is an integer and ms, s, m or h. */
-  rollback?: string | undefined
+  rollback?: Reaction | undefined
   /** The tick's sequence is used up: `'error'`, `'wait'`, `'wait:D'`, `'ahead:D'`. */
-  exhausted?: string | undefined
+  exhausted?: Reaction | undefined
   /** The first sequence of a tick: `'zero'`, `'alternate:N'`, `'random:N'`, `'continue:N'`. */
-  start?: string | undefined
+  start?: Start | undefined
   /** Stamp IDs up to so much late, as a credit for bursts: `'16s'`. */
-  lag?: string | undefined
+  lag?: Duration | undefined
   /** An ID of the system before: never issue one at or below it. */
   after?: IdLike | undefined
   /** `'system'`, or `'manual'`: the program says the time with `setTime`. */
-  clock?: string | undefined
+  clock?: 'system' | 'manual' | FromEnv | undefined
   /** A separate state, outside the process-wide one: for tests. */
   detached?: boolean | string | undefined
   /** Other processes of this machine may issue from the number too: for programs that never fill the same table. */
   shared?: boolean | string | undefined
-  /** An option of `open` alone, as in {@link Waiting}. A node field of that name is set in the spec line. */
+  /** An option of `open` alone, as in {@link AsyncOptions}. A node field of that name is set in the spec line. */
   signal?: Signal | undefined
 }
 
@@ -285,7 +297,7 @@ export interface Keys extends Patience {
  * A Date is taken for `epoch`, a {@link Layout} for `layout`; `undefined` leaves a key out. Where the preset is known the compiler refuses
  * any other key.
  */
-export type Options<P extends string = string> = Keys &
+export type SnowflakeOptions<P extends string = string> = SpecOptions &
   (P extends Preset
     ? { [field in PresetFields[P]]?: NodeValue | undefined }
     : { [field: string]: string | number | bigint | boolean | Date | Layout | Signal | undefined })
@@ -312,6 +324,8 @@ export type Parts<P extends string = string> = {
   readonly sequence: Integer<P>
   /** True if the ID looks as if JavaScript had rounded it. A hint, not a proof: about one ID in 256 does by chance. */
   readonly looksRounded: boolean
+  /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
+  readonly node: Integer<P>
   /** The node fields alone. Not listed: JSON and `{ ...parts }` have them by their names. */
   readonly fields: Fields<P>
 } & (P extends Preset ? Fields<P> : { readonly [field: string]: string | number | bigint | boolean | Date | Fields })
@@ -324,8 +338,6 @@ export type Composition<P extends string = string> = {
   /** An instant in the ID's tick. */
   time: Instant
   /** The counter within the tick. */
-  /** The node number, all node fields side by side, as of a generator; where one of several fields is named `node`, that field. */
-  readonly node: Integer<P>
   sequence: number | bigint
 } & (P extends Preset ? { [field in PresetFields[P]]: number | bigint } : { [field: string]: number | bigint | Date })
 
@@ -446,7 +458,7 @@ export class Snowflake<P extends string = string> {
    * `NODE_MISSING`; `LAYOUT_EXPIRED` and `BEFORE_EPOCH` for a layout that does not hold now; `CONFLICT` when the number is open with other
    * policies; `NODE_IN_USE`, `NO_FREE_NODE`, `LAYOUT_MISMATCH`, `CLOCK_SKEW`, `STORE_NOT_BUILT` and the other `STORE_*` from the store.
    */
-  constructor(spec?: Spec<P>, options?: Options<P>)
+  constructor(spec?: Spec<P>, options?: SnowflakeOptions<P>)
   /**
    * Opens a generator off the event loop; the arguments and errors are the constructor's.
    *
@@ -457,7 +469,7 @@ export class Snowflake<P extends string = string> {
    * @example
    * const ids = await Snowflake.open('standard', { store: 'local', signal: AbortSignal.timeout(10_000) })
    */
-  static open<P extends string = string>(this: typeof Snowflake, spec?: Spec<P>, options?: Options<P>): Promise<Snowflake<P>>
+  static open<P extends string = string>(this: typeof Snowflake, spec?: Spec<P>, options?: SnowflakeOptions<P>): Promise<Snowflake<P>>
   /**
    * `new` of a class that extends this one, which waits off the event loop. Its constructor runs, with what this is given, before the generator
    * is open: it cannot use it.
@@ -472,9 +484,9 @@ export class Snowflake<P extends string = string> {
    * `NODE_IN_USE` where another process has the number that is given without a store;
    * `CLOCK_NOT_SET` under a manual clock; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
    */
-  next(options?: Patience): string
+  next(options?: WaitOptions): string
   /** The next ID as a bigint. Otherwise as `next`. */
-  nextBigInt(options?: Patience): bigint
+  nextBigInt(options?: WaitOptions): bigint
   /**
    * Ascending IDs: all or nothing, at most 16,777,216.
    *
@@ -483,9 +495,9 @@ export class Snowflake<P extends string = string> {
    *
    * @throws {FrazilError} As `next`; `OUT_OF_RANGE` for a larger count.
    */
-  batch(count: number, options?: Patience): string[]
+  batch(count: number, options?: WaitOptions): string[]
   /** Returns a batch as bigints. */
-  batchBigInt(count: number, options?: Patience): bigint[]
+  batchBigInt(count: number, options?: WaitOptions): bigint[]
   /**
    * Fills a buffer with ascending IDs and returns how many: without strings, and without garbage.
    *
@@ -493,13 +505,17 @@ export class Snowflake<P extends string = string> {
    *
    * @throws {FrazilError} As `next`; `written` says how many IDs are there already.
    */
-  fill(buffer: BigInt64Array, options?: Patience): number
+  fill(buffer: BigInt64Array, options?: WaitOptions): number
   /** The next ID, waiting off the event loop if it must; `WOULD_BLOCK` after `maxWaitMs`, and `CLOSED` when the object is closed meanwhile. */
-  nextAsync(options?: Waiting): Promise<string>
+  nextAsync(options?: AsyncOptions): Promise<string>
   /** Ascending IDs, waiting off the event loop if they must: all or nothing. It ends as `nextAsync`; the IDs made until then are not used. */
-  batchAsync(count: number, options?: Waiting): Promise<string[]>
+  batchAsync(count: number, options?: AsyncOptions): Promise<string[]>
+  /** Returns `nextAsync` as a bigint. */
+  nextBigIntAsync(options?: AsyncOptions): Promise<bigint>
+  /** Returns `batchAsync` as bigints. */
+  batchBigIntAsync(count: number, options?: AsyncOptions): Promise<bigint[]>
   /** A new ID as text of a fixed width. Otherwise as `next`; it needs no `this` either. */
-  text(format: TextFormat, options?: Patience): string
+  text(format: TextFormat, options?: WaitOptions): string
   /**
    * Returns the counts of this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
    * is closed.
@@ -533,7 +549,7 @@ export class Snowflake<P extends string = string> {
    * @throws {FrazilError} `SPEC` for a number that is given without a store; `LEASE_EXHAUSTED` or `STORE_UNREACHABLE`
    * when the store takes too long; `CLOSED`.
    */
-  releaseNodeAsync(options?: Waiting): Promise<void>
+  releaseNodeAsync(options?: AsyncOptions): Promise<void>
   /**
    * Closes this handle: every later call is `CLOSED`; the properties stay. Closing twice is harmless.
    *
@@ -542,12 +558,12 @@ export class Snowflake<P extends string = string> {
    *
    * @throws {FrazilError} `WOULD_BLOCK` where the store has not been told within a `maxWaitMs` that was given.
    */
-  close(options?: Patience): void
+  close(options?: WaitOptions): void
   /**
    * Closes like `close`; the promise is fulfilled when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
    * the closing.
    */
-  closeAsync(options?: Waiting): Promise<void>
+  closeAsync(options?: AsyncOptions): Promise<void>
   /** The layout. */
   get layout(): Layout<P>
   /** The node number, all node fields side by side: a bigint where they have more than 53 bits. */
@@ -572,7 +588,7 @@ export class Snowflake<P extends string = string> {
 
 /** The keys of the spec line of a {@link Segment} or {@link Tickets}. */
 export interface SegmentOptions {
-  /** A store, as in {@link Options}; several in a list, or separated by spaces: each has numbers of its own, and one that is alive is enough. */
+  /** A store, as in {@link SnowflakeOptions}; several in a list, or separated by spaces: each has numbers of its own, and one that is alive is enough. */
   store?: string | readonly string[] | undefined
   /** Separates applications in a store: 1 to 64 of a-z, A-Z, 0-9, `.`, `_`, `-`. */
   namespace?: string | undefined
@@ -587,17 +603,17 @@ export interface SegmentOptions {
   /** That system's own table in PostgreSQL or MariaDB/MySQL, whose rows say the rest. Not for tickets. */
   table?: 'leaf' | 'tinyid' | undefined
   /** The longest wait of a call for a number: `'5s'`. */
-  wait?: string | undefined
+  wait?: Duration | undefined
 }
 
 /** The keys of the spec line of a {@link Buffered}: the generator's, and the ring's. */
-export type BufferedOptions<P extends string = string> = Options<P> & {
+export type BufferedOptions<P extends string = string> = SnowflakeOptions<P> & {
   /** The number of prefetched IDs: 65536; at most 16,777,216. */
   size?: string | number | bigint | undefined
   /** More are made when less than so many percent are left: 50. */
   refill?: string | number | bigint | undefined
   /** The reaction of an empty ring: `'wait'` (5 s), `'wait:D'`, `'error'`. */
-  empty?: string | undefined
+  empty?: 'error' | 'wait' | `wait:${Duration}` | FromEnv | undefined
 }
 
 /**
@@ -614,32 +630,36 @@ export abstract class Numbers {
    * @throws {FrazilError} Segments and tickets: `SEGMENT_EXHAUSTED` when none came in time, or none are left below 2^63; `TAG_MISSING`,
    * `SEGMENT_MISMATCH`, `STORE_*`. A ring: as its generator. `WOULD_BLOCK`; `CLOSED`.
    */
-  next(options?: Patience): string
+  next(options?: WaitOptions): string
   /** The next number as a bigint. */
-  nextBigInt(options?: Patience): bigint
+  nextBigInt(options?: WaitOptions): bigint
   /**
    * So many numbers: all or nothing, at most 16,777,216.
    *
    * @throws {FrazilError} As `next`; what it had taken by then is a gap, so that `batchAsync` is better where numbers take long.
    */
-  batch(count: number, options?: Patience): string[]
+  batch(count: number, options?: WaitOptions): string[]
   /** Returns a batch as bigints. */
-  batchBigInt(count: number, options?: Patience): bigint[]
+  batchBigInt(count: number, options?: WaitOptions): bigint[]
   /**
    * Fills a buffer and returns how many. No other thread may use a shared one meanwhile.
    *
    * @throws {FrazilError} As `next`; `written` says how many are there already.
    */
-  fill(buffer: BigInt64Array, options?: Patience): number
+  fill(buffer: BigInt64Array, options?: WaitOptions): number
   /** The next number, waiting off the event loop if it must. */
-  nextAsync(options?: Waiting): Promise<string>
+  nextAsync(options?: AsyncOptions): Promise<string>
   /** So many numbers, waiting off the event loop if they must: all or nothing. */
-  batchAsync(count: number, options?: Waiting): Promise<string[]>
+  batchAsync(count: number, options?: AsyncOptions): Promise<string[]>
+  /** Returns `nextAsync` as a bigint. */
+  nextBigIntAsync(options?: AsyncOptions): Promise<bigint>
+  /** Returns `batchAsync` as bigints. */
+  batchBigIntAsync(count: number, options?: AsyncOptions): Promise<bigint[]>
   /**
    * Drops what is prepared, so that a machine that is cloned now does not give the same numbers out twice; the leased node number of a
    * {@link Buffered} is given back, too. The next call prepares new ones.
    */
-  discardAsync(options?: Waiting): Promise<void>
+  discardAsync(options?: AsyncOptions): Promise<void>
   /**
    * Closes: what is prepared is lost, and every later call is `CLOSED`, `prepared` and `lastError` too. Closing twice is harmless.
    *
@@ -648,12 +668,12 @@ export abstract class Numbers {
    *
    * @throws {FrazilError} `WOULD_BLOCK` where the store has not been told within a `maxWaitMs` that was given.
    */
-  close(options?: Patience): void
+  close(options?: WaitOptions): void
   /**
    * Closes like `close`; the promise is fulfilled when the number is given back, or the store has not answered for 5 s. A signal ends the wait, and not
    * the closing.
    */
-  closeAsync(options?: Waiting): Promise<void>
+  closeAsync(options?: AsyncOptions): Promise<void>
   /**
    * Returns the counts of this process, over all handles and threads; `issued` is exact when no call is under way. Asks no store, and works on what
    * is closed.
@@ -695,9 +715,9 @@ export class Segment extends Numbers {
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given; as `next`: `SEGMENT_EXHAUSTED` when no number
    * came within `wait`, or none are left below 2^63; `SEGMENT_MISMATCH` when the tag has another increment or offset; `TAG_MISSING`, `STORE_*`.
    */
-  constructor(spec: string, options?: SegmentOptions & Patience)
+  constructor(spec: string, options?: SegmentOptions & WaitOptions)
   /** Opens a tag off the event loop, waiting up to `wait`; the arguments and errors are the constructor's. */
-  static open<T extends Segment>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & Waiting): Promise<T>
+  static open<T extends Segment>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & AsyncOptions): Promise<T>
 }
 
 /**
@@ -715,9 +735,9 @@ export class Tickets extends Numbers {
    *
    * @throws {FrazilError} `SPEC`, `UNKNOWN_KEY`, `OUT_OF_RANGE` and `WRONG_TYPE` for what is given.
    */
-  constructor(spec: string, options?: SegmentOptions & Patience)
+  constructor(spec: string, options?: SegmentOptions & WaitOptions)
   /** Opens like the constructor, off the event loop. */
-  static open<T extends Tickets>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & Waiting): Promise<T>
+  static open<T extends Tickets>(this: new (...given: any) => T, spec: string, options?: SegmentOptions & AsyncOptions): Promise<T>
 }
 
 /**

@@ -470,6 +470,16 @@ class Snowflake {
     return strings(waits(given) ? await later(given, options) : given)
   }
 
+  async nextBigIntAsync(options) {
+    const given = native.snowflakeNextAsync(this, options)
+    return BigInt(waits(given) ? await later(given, options) : given)
+  }
+
+  async batchBigIntAsync(count, options) {
+    const given = native.snowflakeBatchAsync(this, count, options)
+    return strings(waits(given) ? await later(given, options) : given).map(BigInt)
+  }
+
   stats() {
     return camelCased(native.snowflakeStats(this))
   }
@@ -580,6 +590,16 @@ class Numbers {
   async batchAsync(count, options) {
     const given = native.numbersBatchAsync(this, count, options)
     return strings(waits(given) ? await later(given, options) : given)
+  }
+
+  async nextBigIntAsync(options) {
+    const given = native.numbersNextAsync(this, options)
+    return BigInt(waits(given) ? await later(given, options) : given)
+  }
+
+  async batchBigIntAsync(count, options) {
+    const given = native.numbersBatchAsync(this, count, options)
+    return strings(waits(given) ? await later(given, options) : given).map(BigInt)
   }
 
   async discardAsync(options) {

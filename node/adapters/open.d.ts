@@ -1,11 +1,11 @@
-import type { Numbers, Options, Snowflake } from '../index.js'
+import type { Numbers, SnowflakeOptions, Snowflake } from '../index.js'
 
 /** The generator that an application opens when it starts: `spec` and `options`, or `open`; with neither, the environment variable FRAZIL is read. */
 export interface IdsOptions {
   /** The spec line, as {@link Snowflake.open} takes it: `'standard store=postgresql://...'`. */
   spec?: string | undefined
   /** The options of {@link Snowflake.open}. */
-  options?: Options | undefined
+  options?: SnowflakeOptions | undefined
   /** Opens something else instead, which is then closed with the application: `() => Segment.open('orders', { store: 'local' })`. */
   open?: (() => Promise<Snowflake<any> | Numbers>) | undefined
 }

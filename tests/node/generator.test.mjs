@@ -92,6 +92,8 @@ test('zero_length', async () => {
   assert.deepEqual(ids.batch(-0), [])
   assert.deepEqual(ids.batchBigInt(0), [])
   assert.deepEqual(await ids.batchAsync(0), [])
+  assertAscending([ids.next(), await ids.nextBigIntAsync(), ...await ids.batchBigIntAsync(3), ids.next()].map(String))
+  assert.deepEqual(await ids.batchBigIntAsync(0), [])
   assert.equal(ids.fill(new BigInt64Array(0)), 0)
 })
 

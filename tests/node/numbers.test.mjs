@@ -80,8 +80,9 @@ test('segment', async () => {
   assert.deepEqual([...buffer].map(String), counted(1011, 50))
   assert.deepEqual(orders.batchBigInt(2), [1061n, 1062n])
   assert.deepEqual([await orders.nextAsync(), ...await orders.batchAsync(500)], counted(1063, 501))
+  assert.deepEqual([await orders.nextBigIntAsync(), ...await orders.batchBigIntAsync(2)], [1564n, 1565n, 1566n])
   const iterator = orders[Symbol.iterator]()
-  assert.equal(iterator.next().value, '1564')
+  assert.equal(iterator.next().value, '1567')
   assert.match(orders.spec, /^orders .*store=memory/)
 
   // Another handle, opened from the line: ranges of its own.

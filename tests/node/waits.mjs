@@ -74,6 +74,15 @@ export const waits = {
     const ids = await Snowflake.open(SECOND, { node: uniqueNode() })
     return { ids, begin: options => ids.batchAsync(1000, options) }
   },
+  'Snowflake.nextBigIntAsync': async () => {
+    const ids = await Snowflake.open(HOUR, { namespace: unique('next-bigint') })
+    await ids.batchAsync(16)
+    return { ids, begin: options => ids.nextBigIntAsync(options) }
+  },
+  'Snowflake.batchBigIntAsync': async () => {
+    const ids = await Snowflake.open(SECOND, { node: uniqueNode() })
+    return { ids, begin: options => ids.batchBigIntAsync(1000, options) }
+  },
   'Snowflake.releaseNodeAsync': async () => {
     const ids = await lost(unique('release'), Snowflake, 'standard', LONG)
     return { ids, begin: options => ids.releaseNodeAsync(options) }
@@ -93,6 +102,14 @@ export const waits = {
   'Segment.batchAsync': async () => {
     const ids = await empty(unique('segments'))
     return { ids, begin: options => ids.batchAsync(3, options) }
+  },
+  'Segment.nextBigIntAsync': async () => {
+    const ids = await empty(unique('segment-bigint'))
+    return { ids, begin: options => ids.nextBigIntAsync(options) }
+  },
+  'Segment.batchBigIntAsync': async () => {
+    const ids = await empty(unique('segment-bigints'))
+    return { ids, begin: options => ids.batchBigIntAsync(3, options) }
   },
   'Tickets.nextAsync': async () => {
     const store = await silent()

@@ -209,7 +209,7 @@ export class Layout<P extends string = string> {
   get fieldBits(): FieldBits<P> {
     const widths: Record<string, number> = {}
     for (const { name, bits } of nodeFields(shapeOf(this, 'this'))) {
-      fields[name] = bits
+      widths[name] = bits
     }
     return widths as FieldBits<P>
   }

@@ -1,6 +1,6 @@
 // What the compiler knows of a preset: its fields, in and out; each line under @ts-expect-error must not compile.
 import { Buffered, Layout, Segment, Snowflake } from 'frazil'
-import type { Composition, Fields, Options, Parts, Preset, PresetFields } from 'frazil'
+import type { Composition, Fields, SnowflakeOptions, Parts, Preset, PresetFields } from 'frazil'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 
@@ -52,13 +52,20 @@ class Counted extends Segment {
 }
 export const counted: Promise<Counted> = Counted.open('orders', { store: 'memory' })
 
-const options: Options<'twitter'> = { worker: 1 }
+const options: SnowflakeOptions<'twitter'> = { worker: 1 }
 options.datacenter = 2
 
 // @ts-expect-error: a name that is nearly right
 new Snowflake('twitter', { datacentre: 1, worker: 7 })
 // @ts-expect-error: a key that is nearly right
 new Snowflake('twitter', { rolback: 'error' })
+// @ts-expect-error: a policy that does not exist
+new Snowflake('twitter', { rollback: 'ignore' })
+// @ts-expect-error: a duration without a unit
+new Snowflake('twitter', { exhausted: 'ahead:5' })
+// @ts-expect-error: a first sequence without its number
+new Snowflake('twitter', { start: 'random' })
+new Snowflake('twitter', { rollback: 'wait:5ms', exhausted: 'ahead', start: 'random:16', lag: 'env:LAG', clock: 'manual' })
 // @ts-expect-error: another preset's field
 Snowflake.open('game', { worker: 1 })
 // @ts-expect-error: another preset's field, behind a line

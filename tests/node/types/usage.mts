@@ -2,12 +2,12 @@
 import { Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, errors, formatId, parseId, version } from 'frazil'
 import { decodeObjectId, maxObjectId, minObjectId, objectId, parseUuid, uuid4, uuid7, uuidTime } from 'frazil'
 import { isUuid, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidVersion } from 'frazil'
-import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, Options, Parts, TextFormat } from 'frazil'
+import type { Composition, ErrorCode, ErrorRow, IdLike, Instant, Lease, ObjectIdParts, SnowflakeOptions, Parts, TextFormat } from 'frazil'
 import { closeOnSigterm } from 'frazil'
 import whole from 'frazil'
-import type { BufferedOptions, Patience, SegmentOptions, Waiting } from 'frazil'
+import type { BufferedOptions, WaitOptions, SegmentOptions, AsyncOptions } from 'frazil'
 
-const options: Options = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
+const options: SnowflakeOptions = { datacenter: 1, worker: 7n, epoch: new Date(), after: '7', detached: true, lag: undefined }
 const ids: Snowflake = new Snowflake('twitter', options)
 export const opened: Promise<Snowflake> = Snowflake.open(undefined, { layout: new Layout('twitter'), worker: 'hostname' })
 new Snowflake()
@@ -21,6 +21,7 @@ const bigs: bigint[] = ids.batchBigInt(10)
 const written: number = ids.fill(new BigInt64Array(10))
 const later: Promise<string> = ids.nextAsync()
 const manyLater: Promise<string[]> = ids.batchAsync(10)
+export const bigsLater: [Promise<bigint>, Promise<bigint[]>] = [ids.nextBigIntAsync(), ids.batchBigIntAsync(10)]
 const format: TextFormat = 'base62'
 const text: string = ids.text(format)
 const credit: number = ids.credit()
@@ -152,8 +153,8 @@ interface AbortSignalLike {
   addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
-const patience: Patience = { maxWaitMs: 5 }
-const waiting: Waiting = { maxWaitMs: Infinity, signal }
+const patience: WaitOptions = { maxWaitMs: 5 }
+const waiting: AsyncOptions = { maxWaitMs: Infinity, signal }
 export const waited = [
   ids.next(patience), ids.nextBigInt(patience), ids.text('hex', patience), ids.batch(1, patience), ids.batchBigInt(1, { maxWaitMs: undefined }),
   ids.fill(new BigInt64Array(1), patience), ids.close(patience), new Snowflake('twitter', { worker: 1, maxWaitMs: 5 }),
