@@ -30,7 +30,7 @@
  * - Unloading: the library stays where it was loaded, also after `dlclose` or `FreeLibrary`; loaded again, it continues in
  *   its old state.
  * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
- *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or a `try_` call's limit. Threads of the
+ *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or the limit of a `_for` call. Threads of the
  *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but
  *   three functions of POSIX. A hook of `frazil_on_event()` returns: no `longjmp`, no `pthread_exit`, no exception leaves
  *   it.
@@ -738,7 +738,7 @@ frazil_status frazil_snowflake_open(const char *spec, frazil_snowflake **ids);
  * further away, or the store takes longer.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_open(const char *spec, int64_t max_wait_ms, frazil_snowflake **ids);
+frazil_status frazil_snowflake_open_for(const char *spec, int64_t max_wait_ms, frazil_snowflake **ids);
 
 /**
  * Closes and frees a generator, waiting for its store for at most 200 ms; the rest goes on in the
@@ -827,7 +827,7 @@ frazil_status frazil_snowflake_release_node(const frazil_snowflake *ids);
  * told yet. The lease has ended in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_release_node(const frazil_snowflake *ids,
+frazil_status frazil_snowflake_release_node_for(const frazil_snowflake *ids,
                                                 int64_t max_wait_ms);
 
 /**
@@ -843,7 +843,7 @@ frazil_status frazil_snowflake_close(const frazil_snowflake *ids);
  * told yet: that goes on in the background.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_close(const frazil_snowflake *ids,
+frazil_status frazil_snowflake_close_for(const frazil_snowflake *ids,
                                          int64_t max_wait_ms);
 
 /**
@@ -886,7 +886,7 @@ frazil_status frazil_snowflake_next(const frazil_snowflake *ids, int64_t *id);
  * wait longer: see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_next(const frazil_snowflake *ids,
+frazil_status frazil_snowflake_next_for(const frazil_snowflake *ids,
                                         int64_t max_wait_ms,
                                         int64_t *id);
 
@@ -907,7 +907,7 @@ frazil_status frazil_snowflake_fill(const frazil_snowflake *ids,
  * otherwise.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_snowflake_try_fill(const frazil_snowflake *ids,
+frazil_status frazil_snowflake_fill_for(const frazil_snowflake *ids,
                                         int64_t max_wait_ms,
                                         int64_t *buffer,
                                         size_t count,
@@ -950,7 +950,7 @@ frazil_status frazil_segment_open(const char *spec, frazil_numbers **numbers);
  * background, and the first call waits for it, or says why there is none.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_segment_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+frazil_status frazil_segment_open_for(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
 
 /**
  * Opens tickets: single numbers of a tag from two stores or more in turn, alive while one store is. The
@@ -966,7 +966,7 @@ frazil_status frazil_tickets_open(const char *spec, frazil_numbers **numbers);
  * Opens like frazil_tickets_open(), which does not wait: for the sake of one shape.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_tickets_try_open(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
+frazil_status frazil_tickets_open_for(const char *spec, int64_t max_wait_ms, frazil_numbers **numbers);
 
 /**
  * Opens a generator and a ring of its IDs that a thread fills, for example "standard node=7 size=8192".
@@ -983,7 +983,7 @@ frazil_status frazil_buffered_open(const char *spec,
  * Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_buffered_try_open(const char *spec,
+frazil_status frazil_buffered_open_for(const char *spec,
                                        int64_t max_wait_ms,
                                        frazil_numbers **numbers);
 
@@ -1008,7 +1008,7 @@ frazil_status frazil_numbers_next(const frazil_numbers *numbers, int64_t *number
  * see frazil_retry_after_ms().
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_next(const frazil_numbers *numbers,
+frazil_status frazil_numbers_next_for(const frazil_numbers *numbers,
                                       int64_t max_wait_ms,
                                       int64_t *number);
 
@@ -1029,7 +1029,7 @@ frazil_status frazil_numbers_fill(const frazil_numbers *numbers,
  * otherwise.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_fill(const frazil_numbers *numbers,
+frazil_status frazil_numbers_fill_for(const frazil_numbers *numbers,
                                       int64_t max_wait_ms,
                                       int64_t *buffer,
                                       size_t count,
@@ -1078,7 +1078,7 @@ frazil_status frazil_numbers_discard(const frazil_numbers *numbers);
  * been told yet. What was prepared is dropped in any case.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_discard(const frazil_numbers *numbers,
+frazil_status frazil_numbers_discard_for(const frazil_numbers *numbers,
                                          int64_t max_wait_ms);
 
 /**
@@ -1094,7 +1094,7 @@ frazil_status frazil_numbers_close(const frazil_numbers *numbers);
  * been told yet: that goes on in the background.
  */
 FRAZIL_NODISCARD
-frazil_status frazil_numbers_try_close(const frazil_numbers *numbers,
+frazil_status frazil_numbers_close_for(const frazil_numbers *numbers,
                                        int64_t max_wait_ms);
 
 /**

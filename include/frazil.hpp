@@ -6,7 +6,7 @@
  *     auto parts = ids.layout().decode(id);
  *
  * One rule for errors: a call returns its value and throws frazil::error; compiled without exceptions,
- * the same call returns frazil::result<T>. open and try_open of snowflake, segment, tickets and buffered, and every
+ * the same call returns frazil::result<T>. open and open_for of snowflake, segment, tickets and buffered, and every
  * parse of a class, return a result either way, since a constructor can only throw.
  *
  *     auto ids = frazil::snowflake::open("game server=4711");
@@ -695,12 +695,12 @@ struct calls;
 template <>
 struct calls<frazil_snowflake> {
     static constexpr auto next = frazil_snowflake_next;
-    static constexpr auto try_next = frazil_snowflake_try_next;
+    static constexpr auto next_for = frazil_snowflake_next_for;
     static constexpr auto batch = frazil_snowflake_batch;
     static constexpr auto fill = frazil_snowflake_fill;
-    static constexpr auto try_fill = frazil_snowflake_try_fill;
+    static constexpr auto fill_for = frazil_snowflake_fill_for;
     static constexpr auto close = frazil_snowflake_close;
-    static constexpr auto try_close = frazil_snowflake_try_close;
+    static constexpr auto close_for = frazil_snowflake_close_for;
     static constexpr auto stats = frazil_snowflake_stats;
     static constexpr auto layout = frazil_snowflake_layout;
     static constexpr auto spec = frazil_snowflake_spec;
@@ -710,12 +710,12 @@ struct calls<frazil_snowflake> {
 template <>
 struct calls<frazil_numbers> {
     static constexpr auto next = frazil_numbers_next;
-    static constexpr auto try_next = frazil_numbers_try_next;
+    static constexpr auto next_for = frazil_numbers_next_for;
     static constexpr auto batch = frazil_numbers_batch;
     static constexpr auto fill = frazil_numbers_fill;
-    static constexpr auto try_fill = frazil_numbers_try_fill;
+    static constexpr auto fill_for = frazil_numbers_fill_for;
     static constexpr auto close = frazil_numbers_close;
-    static constexpr auto try_close = frazil_numbers_try_close;
+    static constexpr auto close_for = frazil_numbers_close_for;
     static constexpr auto stats = frazil_numbers_stats;
     static constexpr auto layout = frazil_numbers_layout;
     static constexpr auto spec = frazil_numbers_spec;
@@ -745,9 +745,9 @@ public:
     }
 
     /// As next, waiting at most so long; would_block where it would wait longer.
-    outcome<std::int64_t> try_next(wait_arg max_wait) const {
+    outcome<std::int64_t> next_for(wait_arg max_wait) const {
         std::int64_t number = 0;
-        const frazil_status status = calls::try_next(handle_.get(), max_wait.ms(), &number);
+        const frazil_status status = calls::next_for(handle_.get(), max_wait.ms(), &number);
         return detail::give(status, number);
     }
 
@@ -774,16 +774,16 @@ public:
     }
 
     /// As fill, where no wait ends later than so long after the call; would_block otherwise.
-    outcome<void> try_fill(std::int64_t *buffer, std::size_t count, wait_arg max_wait) const {
+    outcome<void> fill_for(std::int64_t *buffer, std::size_t count, wait_arg max_wait) const {
         std::size_t written = 0;
-        const frazil_status status = calls::try_fill(handle_.get(), max_wait.ms(), buffer, count, &written);
+        const frazil_status status = calls::fill_for(handle_.get(), max_wait.ms(), buffer, count, &written);
         return detail::done(status, written);
     }
 
     /// The same for a contiguous container.
     template <typename C, typename = detail::if_buffer<C>>
-    outcome<void> try_fill(C &&buffer, wait_arg max_wait) const {
-        return try_fill(std::data(buffer), std::size(buffer), max_wait);
+    outcome<void> fill_for(C &&buffer, wait_arg max_wait) const {
+        return fill_for(std::data(buffer), std::size(buffer), max_wait);
     }
 
     /// `for (auto number : numbers)`, until it is left.
@@ -795,7 +795,7 @@ public:
     void close() const { (void)calls::close(handle_.get()); }
 
     /// As close(), waiting at most so long; the rest goes on in the background. Errors: would_block where there is one.
-    outcome<void> try_close(wait_arg max_wait) const { return detail::done(calls::try_close(handle_.get(), max_wait.ms())); }
+    outcome<void> close_for(wait_arg max_wait) const { return detail::done(calls::close_for(handle_.get(), max_wait.ms())); }
 
     /// What was counted in this process, over all handles: `issued` is exact when no call is under way. Its `spec` is valid until this thread's next
     /// call of stats(). Errors: only wrong_type, of a moved-from one.
@@ -871,8 +871,8 @@ public:
     static result<snowflake> open(text_arg spec) { return opened<snowflake>(std::move(spec), frazil_snowflake_open); }
 
     /// As open, waiting at most so long; would_block when the next tick is further away.
-    static result<snowflake> try_open(text_arg spec, wait_arg max_wait) {
-        return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_try_open);
+    static result<snowflake> open_for(text_arg spec, wait_arg max_wait) {
+        return opened<snowflake>(std::move(spec), max_wait, frazil_snowflake_open_for);
     }
 
     /// A new ID as text. Errors: as next.
@@ -905,8 +905,8 @@ public:
     outcome<void> release_node() const { return detail::done(frazil_snowflake_release_node(handle_.get())); }
 
     /// As release_node(), waiting at most so long; the number is released in any case. Errors: also would_block.
-    outcome<void> try_release_node(wait_arg max_wait) const {
-        return detail::done(frazil_snowflake_try_release_node(handle_.get(), max_wait.ms()));
+    outcome<void> release_node_for(wait_arg max_wait) const {
+        return detail::done(frazil_snowflake_release_node_for(handle_.get(), max_wait.ms()));
     }
 
     /// The layout. Errors: only wrong_type, of a moved-from generator; so have the three below. `node`, `field` and `lease` have forked too,
@@ -962,8 +962,8 @@ public:
     outcome<void> discard() const { return detail::done(frazil_numbers_discard(handle_.get())); }
 
     /// As discard(), waiting at most so long; what was prepared is dropped in any case. Errors: also would_block.
-    outcome<void> try_discard(wait_arg max_wait) const {
-        return detail::done(frazil_numbers_try_discard(handle_.get(), max_wait.ms()));
+    outcome<void> discard_for(wait_arg max_wait) const {
+        return detail::done(frazil_numbers_discard_for(handle_.get(), max_wait.ms()));
     }
 
     /// What went wrong last while numbers were prepared, although there may be some; nothing when all is well.
@@ -997,8 +997,8 @@ public:
     static result<segment> open(text_arg spec) { return opened<segment>(std::move(spec), frazil_segment_open); }
 
     /// As open, waiting at most so long. A range that takes longer is fetched in the background.
-    static result<segment> try_open(text_arg spec, wait_arg max_wait) {
-        return opened<segment>(std::move(spec), max_wait, frazil_segment_try_open);
+    static result<segment> open_for(text_arg spec, wait_arg max_wait) {
+        return opened<segment>(std::move(spec), max_wait, frazil_segment_open_for);
     }
 
 private:
@@ -1018,8 +1018,8 @@ public:
     static result<tickets> open(text_arg spec) { return opened<tickets>(std::move(spec), frazil_tickets_open); }
 
     /// As open, which does not wait: for the sake of one shape.
-    static result<tickets> try_open(text_arg spec, wait_arg max_wait) {
-        return opened<tickets>(std::move(spec), max_wait, frazil_tickets_try_open);
+    static result<tickets> open_for(text_arg spec, wait_arg max_wait) {
+        return opened<tickets>(std::move(spec), max_wait, frazil_tickets_open_for);
     }
 
 private:
@@ -1040,8 +1040,8 @@ public:
     static result<buffered> open(text_arg spec) { return opened<buffered>(std::move(spec), frazil_buffered_open); }
 
     /// As open, waiting at most so long; would_block when the generator takes longer.
-    static result<buffered> try_open(text_arg spec, wait_arg max_wait) {
-        return opened<buffered>(std::move(spec), max_wait, frazil_buffered_try_open);
+    static result<buffered> open_for(text_arg spec, wait_arg max_wait) {
+        return opened<buffered>(std::move(spec), max_wait, frazil_buffered_open_for);
     }
 
     /// The layout of the IDs. Errors: only wrong_type, of a moved-from one.

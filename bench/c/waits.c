@@ -73,13 +73,13 @@ static int silent_server(void) {
 static void make_hours(struct call *call) {
     snprintf(call->line, sizeof call->line, HOURS "n%d", ++turn);
     need(frazil_snowflake_open(call->line, &call->ids) == FRAZIL_OK, "hours");
-    while (frazil_snowflake_try_next(call->ids, 0, call->buffer) == FRAZIL_OK) {}
+    while (frazil_snowflake_next_for(call->ids, 0, call->buffer) == FRAZIL_OK) {}
 }
 
 static void make_ring(struct call *call) {
     snprintf(call->line, sizeof call->line, HOURS "n%d size=2 empty=wait:1h", ++turn);
     need(frazil_buffered_open(call->line, &call->numbers) == FRAZIL_OK, "ring");
-    for (int i = 0; i < 2; ++i) need(frazil_numbers_try_next(call->numbers, 60000, call->buffer) == FRAZIL_OK, "ring");
+    for (int i = 0; i < 2; ++i) need(frazil_numbers_next_for(call->numbers, 60000, call->buffer) == FRAZIL_OK, "ring");
 }
 
 static void lock(struct call *call, const char *path) {
@@ -103,7 +103,7 @@ static void make_segment(struct call *call) {
     snprintf(call->line, sizeof call->line, "orders%d store=file:%s wait=60s step=1", turn, folder);
     need(frazil_segment_open(call->line, &call->numbers) == FRAZIL_OK, "segment");
     lock(call, path);
-    while (frazil_numbers_try_next(call->numbers, 0, call->buffer) == FRAZIL_OK) {}
+    while (frazil_numbers_next_for(call->numbers, 0, call->buffer) == FRAZIL_OK) {}
 }
 
 static void make_silent(struct call *call) {
@@ -122,30 +122,30 @@ static void make_tickets(struct call *call) {
 
 #define OR_LIMIT(plain, limited) max_wait_ms < 0 ? (plain) : (limited)
 static frazil_status open_ids(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_snowflake_open(call->line, &call->ids), frazil_snowflake_try_open(call->line, max_wait_ms, &call->ids));
+    return OR_LIMIT(frazil_snowflake_open(call->line, &call->ids), frazil_snowflake_open_for(call->line, max_wait_ms, &call->ids));
 }
 static frazil_status open_segment(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_segment_open(call->line, &call->numbers), frazil_segment_try_open(call->line, max_wait_ms, &call->numbers));
+    return OR_LIMIT(frazil_segment_open(call->line, &call->numbers), frazil_segment_open_for(call->line, max_wait_ms, &call->numbers));
 }
 static frazil_status next(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_snowflake_next(call->ids, call->buffer), frazil_snowflake_try_next(call->ids, max_wait_ms, call->buffer));
+    return OR_LIMIT(frazil_snowflake_next(call->ids, call->buffer), frazil_snowflake_next_for(call->ids, max_wait_ms, call->buffer));
 }
 static frazil_status fill(struct call *call, int64_t max_wait_ms) {
     return OR_LIMIT(frazil_snowflake_fill(call->ids, call->buffer, 1000, NULL),
-                    frazil_snowflake_try_fill(call->ids, max_wait_ms, call->buffer, 1000, NULL));
+                    frazil_snowflake_fill_for(call->ids, max_wait_ms, call->buffer, 1000, NULL));
 }
 static frazil_status release_node(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_snowflake_release_node(call->ids), frazil_snowflake_try_release_node(call->ids, max_wait_ms));
+    return OR_LIMIT(frazil_snowflake_release_node(call->ids), frazil_snowflake_release_node_for(call->ids, max_wait_ms));
 }
 static frazil_status close_ids(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_snowflake_close(call->ids), frazil_snowflake_try_close(call->ids, max_wait_ms));
+    return OR_LIMIT(frazil_snowflake_close(call->ids), frazil_snowflake_close_for(call->ids, max_wait_ms));
 }
 static frazil_status numbers_next(struct call *call, int64_t max_wait_ms) {
-    return OR_LIMIT(frazil_numbers_next(call->numbers, call->buffer), frazil_numbers_try_next(call->numbers, max_wait_ms, call->buffer));
+    return OR_LIMIT(frazil_numbers_next(call->numbers, call->buffer), frazil_numbers_next_for(call->numbers, max_wait_ms, call->buffer));
 }
 static frazil_status numbers_fill(struct call *call, int64_t max_wait_ms) {
     return OR_LIMIT(frazil_numbers_fill(call->numbers, call->buffer, 3, NULL),
-                    frazil_numbers_try_fill(call->numbers, max_wait_ms, call->buffer, 3, NULL));
+                    frazil_numbers_fill_for(call->numbers, max_wait_ms, call->buffer, 3, NULL));
 }
 
 static const struct wait waits[] = {
@@ -196,8 +196,8 @@ static void by_close(const struct wait *wait) {
         pause_ms(100);
         double since = now_ms();
         /* The store may be told later. */
-        frazil_status closed = call->ids != NULL ? frazil_snowflake_try_close(call->ids, 0) : FRAZIL_OK;
-        if (call->numbers != NULL) closed = frazil_numbers_try_close(call->numbers, 0);
+        frazil_status closed = call->ids != NULL ? frazil_snowflake_close_for(call->ids, 0) : FRAZIL_OK;
+        if (call->numbers != NULL) closed = frazil_numbers_close_for(call->numbers, 0);
         need(closed == FRAZIL_OK || closed == FRAZIL_WOULD_BLOCK, "close");
         pthread_join(thread, NULL);
         status = call->status;

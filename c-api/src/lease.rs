@@ -89,7 +89,7 @@ pub unsafe extern "C" fn frazil_snowflake_release_node(ids: *const frazil_snowfl
 /// Does the work of frazil_snowflake_release_node(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
 /// told yet. The lease has ended in any case.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_release_node(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_release_node_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::discard(ids, Some(max_wait_ms)) }
 }
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn frazil_snowflake_close(ids: *const frazil_snowflake) ->
 /// Closes like frazil_snowflake_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where the store has not been
 /// told yet: that goes on in the background.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_close(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_close_for(ids: *const frazil_snowflake, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::close(ids, Some(max_wait_ms)) }
 }

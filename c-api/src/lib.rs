@@ -26,22 +26,22 @@ pub use layout::{frazil_layout_compose, frazil_layout_decode, frazil_layout_deco
 pub use layout::{frazil_layout_equal, frazil_layout_field, frazil_layout_free, frazil_layout_parse, frazil_layout_text};
 pub use layout::{frazil_layout_max_id, frazil_layout_min_id};
 pub use lease::{frazil_lease, frazil_snowflake_close, frazil_snowflake_lease, frazil_snowflake_release_node};
-pub use lease::{frazil_snowflake_try_close, frazil_snowflake_try_release_node};
-pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_try_fill};
-pub use next::{frazil_snowflake_next, frazil_snowflake_text, frazil_snowflake_try_next};
-pub use numbers::{frazil_buffered_open, frazil_buffered_try_open, frazil_segment_open, frazil_segment_try_open};
+pub use lease::{frazil_snowflake_close_for, frazil_snowflake_release_node_for};
+pub use next::{frazil_snowflake_batch, frazil_snowflake_fill, frazil_snowflake_fill_for};
+pub use next::{frazil_snowflake_next, frazil_snowflake_next_for, frazil_snowflake_text};
+pub use numbers::{frazil_buffered_open, frazil_buffered_open_for, frazil_segment_open, frazil_segment_open_for};
 pub use numbers::{frazil_numbers, frazil_numbers_close, frazil_numbers_discard, frazil_numbers_free, frazil_numbers_layout};
-pub use numbers::{frazil_numbers_batch, frazil_numbers_fill, frazil_numbers_next, frazil_numbers_try_fill};
-pub use numbers::{frazil_numbers_last_error, frazil_numbers_prepared, frazil_numbers_spec, frazil_numbers_try_next};
-pub use numbers::{frazil_numbers_try_close, frazil_numbers_try_discard};
-pub use numbers::{frazil_tickets_open, frazil_tickets_try_open};
+pub use numbers::{frazil_numbers_batch, frazil_numbers_fill, frazil_numbers_fill_for, frazil_numbers_next};
+pub use numbers::{frazil_numbers_close_for, frazil_numbers_discard_for};
+pub use numbers::{frazil_numbers_last_error, frazil_numbers_next_for, frazil_numbers_prepared, frazil_numbers_spec};
+pub use numbers::{frazil_tickets_open, frazil_tickets_open_for};
 pub use object_id::{frazil_object_id_decode, frazil_object_id_new, frazil_object_id_parse, frazil_object_id_parts, frazil_object_id_text};
 pub use object_id::{frazil_object_id_max_id, frazil_object_id_min_id};
 pub use snowflake::{frazil_snowflake, frazil_snowflake_credit, frazil_snowflake_free, frazil_snowflake_set_time};
 pub use snowflake::{
     frazil_snowflake_field, frazil_snowflake_layout, frazil_snowflake_node, frazil_snowflake_observe, frazil_snowflake_spec,
 };
-pub use snowflake::{frazil_snowflake_open, frazil_snowflake_try_open};
+pub use snowflake::{frazil_snowflake_open, frazil_snowflake_open_for};
 pub use stats::{frazil_each_stats, frazil_numbers_stats, frazil_snowflake_stats, frazil_stats, frazil_stats_visitor};
 pub use stats::{frazil_metric, frazil_metric_at, frazil_metric_count};
 pub use uuid::{frazil_uuid_parse, frazil_uuid_text, frazil_uuid_time, frazil_uuid4, frazil_uuid7};

@@ -24,7 +24,7 @@ pub unsafe extern "C" fn frazil_snowflake_next(ids: *const frazil_snowflake, id:
 /// Writes the next ID like frazil_snowflake_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the policies would
 /// wait longer: see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_next(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_snowflake_next_for(ids: *const frazil_snowflake, max_wait_ms: i64, id: *mut i64) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
     unsafe { handle::next(ids, Some(max_wait_ms), id) }
 }
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn frazil_snowflake_fill(
 /// Fills like frazil_snowflake_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_fill(
+pub unsafe extern "C" fn frazil_snowflake_fill_for(
     ids: *const frazil_snowflake,
     max_wait_ms: i64,
     buffer: *mut i64,
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn frazil_snowflake_text(
     guard_short(|| {
         // SAFETY: the caller's pointers are NULL or as the header says.
         let (ids, buffer) = unsafe { (reference("ids", ids)?, TextOut::new(buffer, size, text_format(format)?)?) };
-        buffer.write(handle::uncancelled(Duration::MAX, |wait| ids.ids.try_next_id(wait))?);
+        buffer.write(handle::uncancelled(Duration::MAX, |wait| ids.ids.next_id_for(wait))?);
         Ok(())
     })
 }

@@ -43,7 +43,7 @@ pub unsafe extern "C" fn frazil_segment_open(spec: *const c_char, numbers: *mut 
 /// Opens like frazil_segment_open(), waiting at most so many ms. A range that takes longer is fetched in the
 /// background, and the first call waits for it, or says why there is none.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_segment_try_open(
+pub unsafe extern "C" fn frazil_segment_open_for(
     spec: *const c_char,
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn frazil_tickets_open(spec: *const c_char, numbers: *mut 
 
 /// Opens like frazil_tickets_open(), which does not wait: for the sake of one shape.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_tickets_try_open(
+pub unsafe extern "C" fn frazil_tickets_open_for(
     spec: *const c_char,
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn frazil_buffered_open(spec: *const c_char, numbers: *mut
 
 /// Opens like frazil_buffered_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the generator takes longer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_buffered_try_open(
+pub unsafe extern "C" fn frazil_buffered_open_for(
     spec: *const c_char,
     max_wait_ms: i64,
     numbers: *mut *mut frazil_numbers,
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn frazil_numbers_next(numbers: *const frazil_numbers, num
 /// Writes the next number like frazil_numbers_next(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where it would wait longer:
 /// see frazil_retry_after_ms().
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_try_next(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_numbers_next_for(numbers: *const frazil_numbers, max_wait_ms: i64, number: *mut i64) -> frazil_status {
     // SAFETY: the caller's pointers are NULL or as the header says.
     unsafe { handle::next(numbers, Some(max_wait_ms), number) }
 }
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn frazil_numbers_fill(
 /// Fills like frazil_numbers_fill(), where no wait ends later than so many ms after the call; FRAZIL_WOULD_BLOCK
 /// otherwise.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_try_fill(
+pub unsafe extern "C" fn frazil_numbers_fill_for(
     numbers: *const frazil_numbers,
     max_wait_ms: i64,
     buffer: *mut i64,
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn frazil_numbers_discard(numbers: *const frazil_numbers) 
 /// Does the work of frazil_numbers_discard(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
 /// been told yet. What was prepared is dropped in any case.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_try_discard(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_numbers_discard_for(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::discard(numbers, Some(max_wait_ms)) }
 }
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn frazil_numbers_close(numbers: *const frazil_numbers) ->
 /// Closes like frazil_numbers_close(), waiting at most so many ms; FRAZIL_WOULD_BLOCK where a ring's store has not
 /// been told yet: that goes on in the background.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_numbers_try_close(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
+pub unsafe extern "C" fn frazil_numbers_close_for(numbers: *const frazil_numbers, max_wait_ms: i64) -> frazil_status {
     // SAFETY: the caller's pointer is NULL or a handle.
     unsafe { handle::close(numbers, Some(max_wait_ms)) }
 }

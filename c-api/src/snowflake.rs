@@ -56,7 +56,7 @@ pub unsafe extern "C" fn frazil_snowflake_open(spec: *const c_char, ids: *mut *m
 /// Opens like frazil_snowflake_open(), waiting at most so many ms; FRAZIL_WOULD_BLOCK when the next tick is
 /// further away, or the store takes longer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn frazil_snowflake_try_open(
+pub unsafe extern "C" fn frazil_snowflake_open_for(
     spec: *const c_char,
     max_wait_ms: i64,
     ids: *mut *mut frazil_snowflake,

@@ -43,7 +43,7 @@ pub(super) fn print(words: &[String], count: u64, format: Option<TextFormat>, as
 
 /// The number of IDs there are, and the time until there are more. The command waits where a program would be refused because a tick is used up.
 fn fill(ids: &Snowflake, buffer: &mut [i64], wait: Wait<'_>) -> Result<(usize, Option<Duration>)> {
-    match ids.try_fill(buffer, wait) {
+    match ids.fill_for(buffer, wait) {
         Ok(()) => Ok((buffer.len(), None)),
         Err(error) if error.kind() == ErrorKind::Exhausted => match error.retry_after() {
             Some(nap) => Ok((error.written(), Some(nap))),

@@ -52,7 +52,7 @@ impl Drop for Shared {
     fn drop(&mut self) {
         stats::leave(self);
         if let Some(ring) = self.ring.as_ref().filter(|ring| ring.ids().check_open().is_ok()) {
-            drop(ring.ids().try_close(drop_patience()));
+            drop(ring.ids().close_for(drop_patience()));
         }
     }
 }
@@ -144,7 +144,7 @@ impl Numbers {
 
     /// Dropping a ring waits for its store, also where an event loop has no time left.
     fn dropped(self, error: Error, wait: &Wait<'_>) -> Error {
-        drop(self.try_close(wait.left().min(DROP_PATIENCE)));
+        drop(self.close_for(wait.left().min(DROP_PATIENCE)));
         error
     }
 
@@ -191,7 +191,7 @@ impl Numbers {
     /// `SEGMENT_MISMATCH`, `STORE_*`. A ring: those of [`Snowflake::next_id`]. `CLOSED`.
     #[inline]
     pub fn next_id(&self) -> Result<Id> {
-        self.try_next_id(Duration::MAX)
+        self.next_id_for(Duration::MAX)
     }
 
     /// The next number, waiting no longer than the caller says: for event loops.
@@ -199,7 +199,7 @@ impl Numbers {
     /// # Errors
     /// As [`next_id`](Numbers::next_id), and `WOULD_BLOCK`.
     #[inline]
-    pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+    pub fn next_id_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         self.shared.prefetch.take_one(wait).map(Id::from_bits)
     }
 
@@ -208,14 +208,14 @@ impl Numbers {
     /// # Errors
     /// As [`next_id`](Numbers::next_id); [`Error::written`] says how many are there already.
     pub fn fill<T: From<Id>>(&self, buffer: &mut [T]) -> Result<()> {
-        self.try_fill(buffer, Duration::MAX)
+        self.fill_for(buffer, Duration::MAX)
     }
 
     /// Fills a buffer like [`fill`](Numbers::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Numbers::fill), and `WOULD_BLOCK`.
-    pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
+    pub fn fill_for<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         // Also for a buffer of nothing, which takes nothing.
         self.shared.prefetch.check_open()?;
         let wait = wait.into().begun();
@@ -250,15 +250,15 @@ impl Numbers {
     /// # Errors
     /// As [`next_id`](Numbers::next_id); `OUT_OF_RANGE` for a larger count.
     pub fn batch(&self, count: usize) -> Result<Vec<Id>> {
-        self.try_batch(count, Duration::MAX)
+        self.batch_for(count, Duration::MAX)
     }
 
     /// Returns a batch like [`batch`](Numbers::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Numbers::batch), and `WOULD_BLOCK`.
-    pub fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
-        snowflake::batch(count, |numbers| self.try_fill(numbers, wait))
+    pub fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+        snowflake::batch(count, |numbers| self.fill_for(numbers, wait))
     }
 
     /// An endless iterator of [`next_id`](Numbers::next_id).
@@ -289,14 +289,14 @@ impl Numbers {
     /// # Errors
     /// `CLOSED`; for a ring over a lease those of [`Snowflake::release_node`].
     pub fn discard(&self) -> Result<()> {
-        self.try_discard(Duration::MAX)
+        self.discard_for(Duration::MAX)
     }
 
     /// Does the work of [`discard`](Numbers::discard), waiting no longer than the caller says; prefetched numbers are dropped in any case.
     ///
     /// # Errors
     /// As [`discard`](Numbers::discard), and `WOULD_BLOCK` where the store has not been told yet.
-    pub fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    pub fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         let wait = wait.into().begun();
         let prefetch = &self.shared.prefetch;
         prefetch.drop_prepared()?;
@@ -305,7 +305,7 @@ impl Numbers {
         {
             // The thread is a user of the lease, and would take another one at once.
             prefetch.wait_for_rest(&wait, REST)?;
-            let released = ring.ids().try_release_node(wait);
+            let released = ring.ids().release_node_for(wait);
             // What a caller has had prepared meanwhile may be the old one's, whether the store was told or not.
             prefetch.drop_prepared()?;
             released?;
@@ -316,17 +316,17 @@ impl Numbers {
     /// Closes all handles of these numbers: what is prepared is lost, and later calls are `CLOSED`. Dropping the last handle
     /// closes, too.
     pub fn close(&self) {
-        drop(self.try_close(Duration::MAX));
+        drop(self.close_for(Duration::MAX));
     }
 
     /// Closes like [`close`](Numbers::close). The wait until a ring's node number is released is no longer than the caller says; the release
     /// continues in the background.
     ///
     /// # Errors
-    /// As [`Snowflake::try_close`].
-    pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    /// As [`Snowflake::close_for`].
+    pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.shared.prefetch.close();
-        self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().try_close(wait))
+        self.shared.ring.as_ref().map_or(Ok(()), |ring| ring.ids().close_for(wait))
     }
 
     /// Returns how long a call on these numbers may hold up an event loop now: [`EVENT_LOOP_PATIENCE`](crate::EVENT_LOOP_PATIENCE), and 1 s for

@@ -27,7 +27,7 @@ const LINGER: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_
 ///
 /// let ids = Snowflake::open("standard node=8")?;
 /// let (tell, told) = channel();
-/// let call = move |wait: frazil::Wait<'_>| ids.try_next_id(wait);
+/// let call = move |wait: frazil::Wait<'_>| ids.next_id_for(wait);
 /// let _pending = Pending::start(Duration::from_secs(1), call, move |id| tell.send(id).unwrap())?;
 /// assert!(told.recv().unwrap()?.get() > 0);
 /// # Ok::<(), frazil::Error>(())

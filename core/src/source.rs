@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A source of IDs: a [`Snowflake`], a [`Segment`], [`Tickets`] or a [`Buffered`].
 ///
 /// Code that takes any of them says `impl Source` or `&dyn Source`. All methods are those of the types themselves, where their errors are
-/// described; the `try_` forms wait no longer than the caller says.
+/// described; the `_for` forms wait no longer than the caller says.
 ///
 /// # Example
 /// ```
@@ -66,15 +66,15 @@ pub trait Source: sealed::Sealed + Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of [`next_id`](Source::next_id), and `WOULD_BLOCK`.
-    fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>
+    fn next_id_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id>
     where
         Self: Sized;
 
     /// Fills a buffer of `Id` or `i64`.
     ///
     /// # Errors
-    /// Those of [`Snowflake::try_fill`] and [`Numbers::try_fill`].
-    fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()>
+    /// Those of [`Snowflake::fill_for`] and [`Numbers::fill_for`].
+    fn fill_for<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()>
     where
         Self: Sized;
 
@@ -82,23 +82,23 @@ pub trait Source: sealed::Sealed + Send + Sync + 'static {
     ///
     /// # Errors
     /// Those of [`batch`](Source::batch), and `WOULD_BLOCK`.
-    fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>>
+    fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>>
     where
         Self: Sized;
 
     /// Releases the node number and drops what was prefetched.
     ///
     /// # Errors
-    /// Those of [`Snowflake::try_release_node`] and [`Numbers::try_discard`].
-    fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    /// Those of [`Snowflake::release_node_for`] and [`Numbers::discard_for`].
+    fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
     where
         Self: Sized;
 
     /// Closes the handle.
     ///
     /// # Errors
-    /// Those of [`Snowflake::try_close`] and [`Numbers::try_close`].
-    fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
+    /// Those of [`Snowflake::close_for`] and [`Numbers::close_for`].
+    fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()>
     where
         Self: Sized;
 }
@@ -108,7 +108,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// `source!(type: type with the methods, its generator, its `try_discard`)`: the type's own methods, or those of the numbers that it derefs to.
+/// `source!(type: type with the methods, its generator, its `discard_for`)`: the type's own methods, or those of the numbers that it derefs to.
 macro_rules! source {
     ($($source:ident: $ids:ident, $snowflake:expr, $discard:ident;)*) => {$(
         impl sealed::Sealed for $source {}
@@ -148,33 +148,33 @@ macro_rules! source {
             }
 
             #[inline]
-            fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
-                $ids::try_next_id(self, wait)
+            fn next_id_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+                $ids::next_id_for(self, wait)
             }
 
-            fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
-                $ids::try_fill(self, buffer, wait)
+            fn fill_for<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::fill_for(self, buffer, wait)
             }
 
-            fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
-                $ids::try_batch(self, count, wait)
+            fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+                $ids::batch_for(self, count, wait)
             }
 
-            fn try_discard<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+            fn discard_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
                 $ids::$discard(self, wait)
             }
 
-            fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
-                $ids::try_close(self, wait)
+            fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+                $ids::close_for(self, wait)
             }
         }
     )*};
 }
 
 source! {
-    Snowflake: Snowflake, Some, try_release_node;
-    Numbers: Numbers, Numbers::snowflake, try_discard;
-    Segment: Numbers, Numbers::snowflake, try_discard;
-    Tickets: Numbers, Numbers::snowflake, try_discard;
-    Buffered: Numbers, Numbers::snowflake, try_discard;
+    Snowflake: Snowflake, Some, release_node_for;
+    Numbers: Numbers, Numbers::snowflake, discard_for;
+    Segment: Numbers, Numbers::snowflake, discard_for;
+    Tickets: Numbers, Numbers::snowflake, discard_for;
+    Buffered: Numbers, Numbers::snowflake, discard_for;
 }

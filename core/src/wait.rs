@@ -28,7 +28,7 @@ const FIRST: Duration = if cfg!(loom) { Duration::ZERO } else { Duration::from_m
 /// let enough = AtomicBool::new(true);
 /// let stopped = || enough.load(Ordering::Relaxed);
 /// let mut buffer = [0i64; 100];   // takes 6 s
-/// let error = ids.try_fill(&mut buffer, Wait::until(Duration::MAX, &stopped)).unwrap_err();
+/// let error = ids.fill_for(&mut buffer, Wait::until(Duration::MAX, &stopped)).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::WouldBlock);
 /// # Ok::<(), frazil::Error>(())
 /// ```

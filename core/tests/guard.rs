@@ -149,7 +149,7 @@ fn next(ids: &Snowflake, order: &str) -> String {
     let (count, ms) = order.split_once(' ').unwrap();
     let mut all = Vec::new();
     for _ in 0..count.parse().unwrap() {
-        match ids.try_next_id(Duration::from_millis(ms.parse().unwrap())) {
+        match ids.next_id_for(Duration::from_millis(ms.parse().unwrap())) {
             Ok(id) => all.push(id.to_string()),
             Err(error) => return format!("{} {error}", error.kind().name()),
         }
@@ -226,7 +226,7 @@ fn reuse(ids: &Snowflake, what: &str) -> String {
     // SAFETY: plain system calls; the child calls async-signal-safe functions alone.
     unsafe {
         assert_eq!(libc::dup2(mine, guard), guard);
-        let issued = ids.try_next_id(Duration::from_secs(1)).is_ok();
+        let issued = ids.next_id_for(Duration::from_secs(1)).is_ok();
         let in_parent = libc::fcntl(guard, libc::F_GETFD) >= 0;
         let (pid, mut status) = (libc::fork(), 0);
         if pid == 0 {
@@ -465,7 +465,7 @@ fn another_copy_in_the_same_process_is_named() {
     holder.kill();
     let _copy = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
     let ids = Snowflake::open_spec(Spec::parse("standard node=902").unwrap(), LONG).unwrap();
-    let error = ids.try_next_id(Duration::from_millis(10)).unwrap_err();
+    let error = ids.next_id_for(Duration::from_millis(10)).unwrap_err();
     let says = format!("another copy of frazil in this process ({})", std::process::id());
     assert!(error.kind() == frazil::ErrorKind::NodeInUse && error.to_string().contains(&says), "{error}");
 }

@@ -66,8 +66,8 @@ fn close_is_told_again_that_the_store_does_not_know() {
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     ids.next_id().unwrap();
     let locked = folder.lock();
-    assert_eq!(ids.try_close(Duration::from_millis(50)).unwrap_err().kind(), ErrorKind::WouldBlock);
-    let second = ids.try_close(Duration::from_millis(50));
+    assert_eq!(ids.close_for(Duration::from_millis(50)).unwrap_err().kind(), ErrorKind::WouldBlock);
+    let second = ids.close_for(Duration::from_millis(50));
     drop(locked);
     assert_eq!(second.expect_err("the store has not been told yet").kind(), ErrorKind::WouldBlock);
 }
@@ -78,7 +78,7 @@ fn a_polled_close_ends_when_the_store_was_told() {
     let ids = Snowflake::open(&format!("standard node=1 {}", folder.store())).unwrap();
     ids.next_id().unwrap();
     let locked = folder.lock();
-    let (_call, closed) = start(LONG, move |wait| ids.try_close(wait));
+    let (_call, closed) = start(LONG, move |wait| ids.close_for(wait));
     let early = closed.recv_timeout(Duration::from_millis(500));
     drop(locked);
     assert!(early.is_err(), "told {early:?} although the store does not know");
@@ -197,16 +197,16 @@ fn a_ring_has_nothing_of_the_old_lease_after_a_discard_that_did_not_wait() {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        drop(ring.try_next_id(Duration::ZERO));
+                        drop(ring.next_id_for(Duration::ZERO));
                     }
                 });
             }
             std::thread::sleep(Duration::from_millis(3));
             let locked = folder.lock();
-            let discarded = ring.try_discard(Duration::ZERO);
+            let discarded = ring.discard_for(Duration::ZERO);
             // A snapshot of the machine may be taken now; whatever lies ready is in each copy.
             let ready = ring.prepared().unwrap();
-            let next = ring.try_next_id(Duration::ZERO);
+            let next = ring.next_id_for(Duration::ZERO);
             over.store(true, Ordering::Relaxed);
             let of_old = next.as_ref().is_ok_and(|id| (id.get() >> 12) as u64 & 1023 == before);
             assert!(of_old || next.is_err(), "the store is locked: no other number can be leased");
@@ -228,7 +228,7 @@ fn handles_that_go_with_their_calls_hold_up_no_other_call() {
     let locked = folder.lock();
     // Each call has the last handle; they are cancelled, as by a server that goes down.
     let calls: Vec<_> =
-        all.into_iter().map(|ids| start(LONG, batch_in_pieces(10_000, move |to: &mut [Id], wait| ids.try_fill(to, wait)))).collect();
+        all.into_iter().map(|ids| start(LONG, batch_in_pieces(10_000, move |to: &mut [Id], wait| ids.fill_for(to, wait)))).collect();
     std::thread::sleep(Duration::from_millis(50));
     calls.iter().for_each(|(call, _)| call.cancel());
     std::thread::sleep(Duration::from_millis(50));
@@ -257,7 +257,7 @@ fn calls_that_are_cancelled_at_any_moment_keep_no_number() {
         let calls: Vec<_> = (0..8)
             .map(|_| {
                 let spec = spec.clone();
-                start(LONG, move |wait| Snowflake::open_spec(spec.clone(), wait)?.try_next_id(wait))
+                start(LONG, move |wait| Snowflake::open_spec(spec.clone(), wait)?.next_id_for(wait))
             })
             .collect();
         std::thread::sleep(Duration::from_micros(97 * round));
@@ -292,7 +292,7 @@ fn a_destructor_that_panics_ends_no_other_call() {
 #[test]
 fn a_batch_in_pieces_has_no_number_that_is_none() {
     let slow = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=102 exhausted=wait:60s").unwrap();
-    let mut batch = batch_in_pieces(20, move |ids: &mut [Id], wait| slow.try_fill(ids, wait));
+    let mut batch = batch_in_pieces(20, move |ids: &mut [Id], wait| slow.fill_for(ids, wait));
     let mut next = || {
         loop {
             match batch(Wait::from(Duration::from_millis(10))) {
@@ -328,12 +328,12 @@ fn calls_that_wait_for_a_tick_hold_up_no_release() {
     let next = |_| {
         start(LONG, {
             let ids = ids.clone();
-            move |wait| ids.try_next_id(wait)
+            move |wait| ids.next_id_for(wait)
         })
     };
     let calls: Vec<_> = (0..80).map(next).collect();
     assert!(calls.iter().any(|(_, call)| call.recv_timeout(Duration::from_millis(100)).is_ok()) || told(&calls[0].1).0.is_ok());
-    ids.try_release_node(Duration::from_secs(1)).unwrap();
+    ids.release_node_for(Duration::from_secs(1)).unwrap();
     calls.iter().for_each(|(call, _)| call.cancel());
 }
 

@@ -70,7 +70,7 @@ fn opening_waits_the_begun_tick_out() {
 #[test]
 fn a_bounded_wait_says_when_to_come_back() {
     let ids = Snowflake::open("layout=\"time:36@1s node:8 sequence:1 epoch:2025-01-01\" node=3").unwrap();
-    let error = std::iter::repeat_with(|| ids.try_next_id(Duration::ZERO)).find_map(Result::err).unwrap();
+    let error = std::iter::repeat_with(|| ids.next_id_for(Duration::ZERO)).find_map(Result::err).unwrap();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     assert!(error.retry_after().unwrap() <= Duration::from_secs(1));
     let id = ids.next_id().unwrap();

@@ -433,7 +433,7 @@ fn an_opener_that_did_not_wait_is_told_later() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!("orders wait=60s store=etcd://{}", silent.local_addr().unwrap());
     let numbers = Numbers::open(Supply::Segment, Spec::parse(&line).unwrap(), Duration::from_millis(50)).unwrap();
-    let error = numbers.try_next_id(Duration::from_millis(50)).unwrap_err();
+    let error = numbers.next_id_for(Duration::from_millis(50)).unwrap_err();
     assert!(error.kind() == ErrorKind::WouldBlock && error.retry_after().is_some(), "{error}");
 }
 
@@ -566,7 +566,7 @@ fn a_lease_is_renewed_in_time_while_many_tags_of_its_store_are_refilled() {
                 while !done.load(std::sync::atomic::Ordering::Relaxed) {
                     for tag in &tags {
                         // They are all wanted at once.
-                        drop(tag.try_next_id(Duration::ZERO));
+                        drop(tag.next_id_for(Duration::ZERO));
                     }
                 }
             });

@@ -125,7 +125,7 @@ fn what_is_refused_waited_for_and_borrowed_is_counted() {
     assert!((0..3).all(|_| ids.next_id().unwrap_err().kind() == ErrorKind::Exhausted));
     let stats = ids.stats();
     assert_eq!((stats.exhausted, stats.refused, stats.waits), (3, 3, 0));
-    ids.try_next_id(Duration::ZERO).unwrap_err();
+    ids.next_id_for(Duration::ZERO).unwrap_err();
     assert_eq!(ids.stats().refused, 4);
 
     ids.set_time(at(100)).unwrap();
@@ -160,7 +160,7 @@ fn what_is_refused_waited_for_and_borrowed_is_counted() {
     let stats = ids.stats();
     assert!(stats.waits == 1 || stats.waits > 1 && stats.waits <= 40, "{stats:?}");
     // Who may not wait at all comes back.
-    while ids.try_next_id(Duration::ZERO).is_ok() {}
+    while ids.next_id_for(Duration::ZERO).is_ok() {}
     assert_eq!((ids.stats().waits, ids.stats().exhausted, ids.stats().refused), (stats.waits, stats.exhausted, 0));
     assert!(stats.wait_seconds >= 0.01 && stats.exhausted >= stats.waits && stats.refused == 0, "{stats:?}");
 }
@@ -319,7 +319,7 @@ fn pending_calls_wait_once() {
     let calls: Vec<_> = (0..8)
         .map(|_| {
             let (ids, told) = (std::sync::Arc::clone(&shared), told.clone());
-            frazil::Pending::start(Duration::MAX, move |wait| ids.try_next_id(wait), move |result| drop(told.send(result))).unwrap()
+            frazil::Pending::start(Duration::MAX, move |wait| ids.next_id_for(wait), move |result| drop(told.send(result))).unwrap()
         })
         .collect();
     (0..8).for_each(|_| assert!(results.recv_timeout(Duration::from_secs(60)).unwrap().is_ok()));

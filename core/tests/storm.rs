@@ -25,11 +25,11 @@ fn mint(line: &str, shared: &Snowflake, folder: &Path, thread: u64, until: Insta
             1 => own.extend(Snowflake::open_spec(Spec::parse(line).unwrap(), Duration::from_millis(random.u64(..20)))),
             2 => own.truncate(random.usize(..2)),
             3 => own.push(shared.clone()),
-            4 => ids.extend(shared.try_next_id(Duration::ZERO)),
+            4 => ids.extend(shared.next_id_for(Duration::ZERO)),
             5 => ids.extend(local.next_id()),
             6 => drop(ids.last().map(|id| shared.observe(*id))),
-            7 => ids.extend(shared.try_batch(50, Duration::from_millis(5)).into_iter().flatten()),
-            _ => ids.extend(own.last().unwrap_or(shared).try_next_id(Duration::from_millis(50))),
+            7 => ids.extend(shared.batch_for(50, Duration::from_millis(5)).into_iter().flatten()),
+            _ => ids.extend(own.last().unwrap_or(shared).next_id_for(Duration::from_millis(50))),
         }
     }
     let text: String = ids.iter().map(|id| format!("{id}\n")).collect();

@@ -50,7 +50,7 @@ fn stopped_when(flag: &AtomicBool) -> impl Fn() -> bool + Sync {
 fn a_caller_can_end_each_wait() {
     let silent = Silent::new();
     let stop = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
-    let fill = ended(|flag| slow(1).try_fill(&mut [0i64; 1000], Wait::until(Duration::MAX, &stopped_when(flag))), stop);
+    let fill = ended(|flag| slow(1).fill_for(&mut [0i64; 1000], Wait::until(Duration::MAX, &stopped_when(flag))), stop);
     assert!(fill.kind() == ErrorKind::WouldBlock && fill.written() > 0, "{fill}");
     let open = |line: String| {
         move |flag: &AtomicBool| {
@@ -87,7 +87,7 @@ fn who_is_asked_whether_to_stop_may_call_what_is_waited_for() {
     let stores = format!("tag wait=60s store='etcd://{} etcd://{}'", silent.0.local_addr().unwrap(), other.0.local_addr().unwrap());
     let tickets = Numbers::open(Supply::Tickets, spec(stores), Duration::MAX).expect("it asks nobody");
     let error = ended(
-        |flag| tickets.try_next_id(Wait::until(Duration::MAX, &|| tickets.prepared().is_ok() && flag.load(Ordering::Relaxed))).map(drop),
+        |flag| tickets.next_id_for(Wait::until(Duration::MAX, &|| tickets.prepared().is_ok() && flag.load(Ordering::Relaxed))).map(drop),
         stop,
     );
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
@@ -96,7 +96,7 @@ fn who_is_asked_whether_to_stop_may_call_what_is_waited_for() {
         tickets.close();
         false
     };
-    assert_eq!(tickets.try_next_id(Wait::until(Duration::MAX, &closing)).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(tickets.next_id_for(Wait::until(Duration::MAX, &closing)).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]
@@ -104,12 +104,12 @@ fn closing_a_handle_ends_its_waits_and_long_batches() {
     for other_handle in [false, true] {
         let ids = slow(if other_handle { 2 } else { 3 });
         let kept = other_handle.then(|| ids.clone());
-        let error = ended(|_| ids.try_batch(1000, Duration::MAX).map(drop), |_| ids.close());
+        let error = ended(|_| ids.batch_for(1000, Duration::MAX).map(drop), |_| ids.close());
         assert_eq!((error.kind(), error.written()), (ErrorKind::Closed, 0));
         assert!(kept.is_none_or(|kept| kept.next_id().is_ok()), "another handle is another's");
     }
     let ring = frazil::Buffered::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=5 size=2 empty=wait:60s").unwrap();
-    let error = ended(|_| ring.try_batch(1000, Duration::MAX).map(drop), |_| ring.close());
+    let error = ended(|_| ring.batch_for(1000, Duration::MAX).map(drop), |_| ring.close());
     assert_eq!(error.kind(), ErrorKind::Closed);
     // A batch that never waits is ended too.
     let fast = Snowflake::open("layout='time:41@1ms node:2 sequence:20 epoch:2025-01-01' node=1").unwrap();
@@ -117,7 +117,7 @@ fn closing_a_handle_ends_its_waits_and_long_batches() {
         |_| {
             let mut buffer = vec![0i64; 1 << 16];
             loop {
-                fast.try_fill(&mut buffer, Duration::MAX)?;
+                fast.fill_for(&mut buffer, Duration::MAX)?;
             }
             #[allow(unreachable_code)]
             Ok(())
@@ -138,14 +138,14 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let ids = told(&open).0.unwrap();
     let (before, node) = (ids.next_id().unwrap(), ids.node().unwrap());
     let handle = ids.clone();
-    let (_call, released) = start(LONG, move |wait| handle.try_release_node(wait));
+    let (_call, released) = start(LONG, move |wait| handle.release_node_for(wait));
     told(&released).0.unwrap();
     let handle = ids.clone();
-    let (_call, next) = start(LONG, move |wait| handle.try_next_id(wait));
+    let (_call, next) = start(LONG, move |wait| handle.next_id_for(wait));
     assert!(told(&next).0.unwrap() > before);
     let handle = ids.clone();
     drop(ids);
-    let (_call, closed) = start(LONG, move |wait| handle.try_close(wait));
+    let (_call, closed) = start(LONG, move |wait| handle.close_for(wait));
     told(&closed).0.unwrap();
     let again = Snowflake::open(&format!("standard store=file:{} namespace=a node={node}", folder.0.display()));
     assert_eq!(again.unwrap().node().unwrap(), node, "it was given back");
@@ -153,7 +153,7 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let of = spec(&line("orders step=2"));
     let (_call, open) = start(LONG, Numbers::opening(Supply::Segment, of, LONG));
     let orders = told(&open).0.unwrap();
-    let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.try_fill(ids, wait)));
+    let (_call, batch) = start(LONG, batch_in_pieces(100, move |ids: &mut [Id], wait| orders.fill_for(ids, wait)));
     let batch: Vec<i64> = told(&batch).0.unwrap().into_iter().map(Id::get).collect();
     assert_eq!(batch, (1..=100).collect::<Vec<_>>());
 
@@ -162,7 +162,7 @@ fn a_call_without_a_thread_ends_as_one_with_a_thread() {
     let mut drawn = std::collections::HashSet::new();
     for _ in 0..3 {
         let tickets = tickets.clone();
-        let (_call, next) = start(LONG, move |wait| tickets.try_next_id(wait));
+        let (_call, next) = start(LONG, move |wait| tickets.next_id_for(wait));
         drawn.insert(told(&next).0.unwrap());
     }
     assert_eq!(drawn.len(), 3);
@@ -178,10 +178,10 @@ fn closing_is_over_when_the_store_was_told_however_often_one_asks() {
     let silent = std::fs::File::options().read(true).write(true).open(folder.0.join("default/.lock")).unwrap();
     silent.lock().unwrap();
     for wait in [0, 100, 0, 100, 100] {
-        let told = ids.try_close(Duration::from_millis(wait));
+        let told = ids.close_for(Duration::from_millis(wait));
         assert_eq!(told.unwrap_err().kind(), ErrorKind::WouldBlock);
     }
-    let (_call, closed) = start(Duration::from_millis(300), move |wait| ids.try_close(wait));
+    let (_call, closed) = start(Duration::from_millis(300), move |wait| ids.close_for(wait));
     let (result, took) = told(&closed);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(took >= Duration::from_millis(300));
@@ -200,7 +200,7 @@ fn many_calls_are_told_in_time_by_one_thread() {
     let calls: Vec<_> = (0..60)
         .map(|_| {
             let orders = orders.clone();
-            start(Duration::MAX, move |wait| orders.try_next_id(wait))
+            start(Duration::MAX, move |wait| orders.next_id_for(wait))
         })
         .collect();
     for (_, call) in &calls {
@@ -218,11 +218,11 @@ fn a_call_that_would_take_longer_than_it_may_is_refused_at_once() {
     );
     let ids = ids.unwrap();
     ids.set_time(1_800_000_000_000).unwrap();
-    while ids.try_next_id(Duration::ZERO).is_ok() {}
-    let (_call, next) = start(Duration::MAX, move |wait| ids.try_next_id(wait));
+    while ids.next_id_for(Duration::ZERO).is_ok() {}
+    let (_call, next) = start(Duration::MAX, move |wait| ids.next_id_for(wait));
     assert_eq!(told(&next).0.unwrap_err().kind(), ErrorKind::WouldBlock, "only set_time moves this clock");
     let ids = slow(8);
-    let (_call, next) = start(Duration::from_millis(1), batch_in_pieces(1000, move |buffer: &mut [i64], wait| ids.try_fill(buffer, wait)));
+    let (_call, next) = start(Duration::from_millis(1), batch_in_pieces(1000, move |buffer: &mut [i64], wait| ids.fill_for(buffer, wait)));
     let (result, after) = told(&next);
     assert_eq!(result.unwrap_err().kind(), ErrorKind::WouldBlock);
     assert!(after < LONG / 4, "{after:?}");
@@ -231,7 +231,7 @@ fn a_call_that_would_take_longer_than_it_may_is_refused_at_once() {
 #[test]
 fn a_cancelled_call_is_not_told() {
     let slow = slow(7);
-    let (call, next) = start(LONG, batch_in_pieces(1000, move |ids: &mut [Id], wait| slow.try_fill(ids, wait)));
+    let (call, next) = start(LONG, batch_in_pieces(1000, move |ids: &mut [Id], wait| slow.fill_for(ids, wait)));
     call.cancel();
     // It is dropped, and with it what would tell.
     assert!(matches!(next.recv_timeout(LONG), Err(std::sync::mpsc::RecvTimeoutError::Disconnected)));
@@ -259,7 +259,7 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
             // SAFETY: the descriptor is open, and there is one byte.
             unsafe { libc::write(write, c"x".as_ptr().cast(), 1) };
         }
-        other.try_fill(ids, wait)
+        other.fill_for(ids, wait)
     };
     let (_other, last) = start(LONG, batch_in_pieces(1000, look));
     let (tell, forked) = std::sync::mpsc::channel();
@@ -290,7 +290,7 @@ fn who_is_told_may_fork_and_leaves_the_other_calls_to_the_parent() {
 fn a_forked_child_makes_a_batch_of_its_own() {
     let folder = Folder::new("fork");
     let orders = frazil::Segment::open(&format!("orders step=10 store=file:{} wait=60s", folder.0.display())).unwrap();
-    let mut batch = batch_in_pieces(100, |ids: &mut [Id], wait| orders.try_fill(ids, wait));
+    let mut batch = batch_in_pieces(100, |ids: &mut [Id], wait| orders.fill_for(ids, wait));
     // What was prepared, and that is less than all.
     assert_eq!(batch(Duration::ZERO.into()).unwrap_err().kind(), ErrorKind::WouldBlock);
     let told = folder.0.join("told");
@@ -389,9 +389,9 @@ fn who_closed_and_comes_back_waits_until_the_number_is_given_back() {
     let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
     lock.lock().unwrap();
     for wait in [0, 50, 50] {
-        let error = ids.try_close(Duration::from_millis(wait)).expect_err("the store cannot be told");
+        let error = ids.close_for(Duration::from_millis(wait)).expect_err("the store cannot be told");
         assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}");
     }
     lock.unlock().unwrap();
-    ids.try_close(LONG).unwrap();
+    ids.close_for(LONG).unwrap();
 }

@@ -205,7 +205,7 @@ fn a_child_that_closes_before_it_leased_leaves_nothing_behind() {
     let child = fork(|| {
         let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
         lock.lock().unwrap();
-        assert_eq!(ids.try_next_id(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(ids.next_id_for(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
         lock.unlock().unwrap();
         ids.close();
         let mut threads = (0..300).map(|_| {
@@ -237,7 +237,7 @@ fn a_call_waits_no_longer_than_it_may() {
     let mut took: Vec<_> = (0..50)
         .map(|_| {
             let begin = Instant::now();
-            let error = ids.try_next_id(Duration::from_millis(2)).unwrap_err();
+            let error = ids.next_id_for(Duration::from_millis(2)).unwrap_err();
             println!("{error:?} {:?}", error.retry_after());
             begin.elapsed()
         })
@@ -332,7 +332,7 @@ fn who_mints_again_finds_the_lease_healthy() {
         let (begin, mut looks) = (Instant::now(), 0);
         while ids.stats().lease_node.is_none() {
             if looks % 10_000 == 0 {
-                let _wished = ids.try_next_id(Duration::ZERO);
+                let _wished = ids.next_id_for(Duration::ZERO);
             }
             looks += 1;
             assert!(begin.elapsed() < Duration::from_secs(20));
@@ -359,10 +359,10 @@ fn calls_that_may_not_wait_cost_no_memory() {
     let lock = std::fs::OpenOptions::new().write(true).open(folder.0.join("default").join(".lock")).unwrap();
     lock.lock().unwrap();
     let child = fork_for(120, || {
-        assert_eq!(ids.try_next_id(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(ids.next_id_for(Duration::ZERO).unwrap_err().kind(), ErrorKind::WouldBlock);
         let before = resident();
         for _ in 0..1_000_000 {
-            ids.try_next_id(Duration::ZERO).unwrap_err();
+            ids.next_id_for(Duration::ZERO).unwrap_err();
         }
         ((resident() - before) >> 20) as i32
     });
@@ -383,14 +383,14 @@ fn calls_that_fail_do_not_run_the_word_ahead() {
     std::thread::scope(|scope| {
         scope.spawn(|| ids.release_node());
         // So seldom that no tick is used up, which would close the gate.
-        while ids.try_next_id(Duration::ZERO).is_ok() {
+        while ids.next_id_for(Duration::ZERO).is_ok() {
             std::thread::sleep(Duration::from_millis(100));
         }
         for _ in 0..8 {
             scope.spawn(|| {
                 let begin = Instant::now();
                 while begin.elapsed() < Duration::from_millis(800) {
-                    ids.try_next_id(Duration::ZERO).unwrap_err();
+                    ids.next_id_for(Duration::ZERO).unwrap_err();
                 }
             });
         }
@@ -415,9 +415,9 @@ fn a_call_that_waits_goes_on_by_itself_in_a_child_that_is_forked_within_it() {
         ("open", |store, _, wait| {
             Snowflake::open_spec(Spec::parse(&format!("standard {store} namespace=other"))?, wait)?.next_id().map(drop)
         }),
-        ("next", |_, ids, wait| ids.try_next_id(wait).map(drop)),
-        ("release_node", |_, ids, wait| ids.try_release_node(wait)),
-        ("close", |_, ids, wait| ids.try_close(wait)),
+        ("next", |_, ids, wait| ids.next_id_for(wait).map(drop)),
+        ("release_node", |_, ids, wait| ids.release_node_for(wait)),
+        ("close", |_, ids, wait| ids.close_for(wait)),
         ("segment", |store, _, wait| {
             Numbers::open(Supply::Segment, Spec::parse(&format!("orders {store} wait=60s"))?, wait)?.next_id().map(drop)
         }),
@@ -465,10 +465,10 @@ fn what_a_call_had_written_before_a_fork_within_it_is_given_out_once() {
     const SLOW: &str = "layout='time:31@1s node:12 sequence:4 epoch:2025-01-01' exhausted=wait:60s start=zero";
     const COUNT: usize = 40;
     type Fill = Box<dyn Fn(&mut [i64], Wait<'_>) -> frazil::Result<()>>;
-    let of_ids = |ids: Snowflake| -> Fill { Box::new(move |buffer, wait| ids.try_fill(buffer, wait)) };
+    let of_ids = |ids: Snowflake| -> Fill { Box::new(move |buffer, wait| ids.fill_for(buffer, wait)) };
     let of_numbers = |numbers: &Numbers| -> Fill {
         let numbers = numbers.clone();
-        Box::new(move |buffer, wait| numbers.try_fill(buffer, wait))
+        Box::new(move |buffer, wait| numbers.fill_for(buffer, wait))
     };
     for name in ["leased", "given", "segment", "ring"] {
         let folder = Folder::new(&format!("fork-in-fill-{name}"));
@@ -542,7 +542,7 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
     let ids = open(&format!("standard {} window=4s renew=1s rollback=error exhausted=wait", folder.store()));
     let lock = std::fs::File::open(folder.0.join("default/.lock")).unwrap();
     lock.lock().unwrap();
-    while ids.try_next_id(Duration::ZERO).is_ok() {
+    while ids.next_id_for(Duration::ZERO).is_ok() {
         std::thread::sleep(Duration::from_millis(20));
     }
     let (child, since) = (AtomicI32::new(-1), Instant::now());
@@ -563,7 +563,7 @@ fn a_child_that_is_forked_within_a_wait_waits_as_an_opener_does() {
         }
         false
     };
-    let ended = ids.try_next_id(Wait::until(Duration::from_secs(60), &asked));
+    let ended = ids.next_id_for(Wait::until(Duration::from_secs(60), &asked));
     if child.load(Ordering::Relaxed) == 0 {
         let (stats, own) = (ids.stats(), forked.get().unwrap().elapsed().as_secs_f64());
         let is_well = ended.is_ok() && stats.waits == 1 && stats.wait_seconds > 0.0 && stats.wait_seconds <= own;

@@ -68,13 +68,13 @@ pub(crate) fn discard<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unk
     let ids = next::this::<M>(env, this)?.clone();
     let max_wait = max_wait(env, options, Form::Promise)?;
     // Not tried in place first: each call gives up a number of its own.
-    later(env, max_wait, move |wait| ids.0.try_discard(wait), |()| ())
+    later(env, max_wait, move |wait| ids.0.discard_for(wait), |()| ())
 }
 
 pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<()> {
     let ids = next::this::<M>(env, this)?;
     let asked = max_wait(env, options, Form::InPlace)?;
-    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_PATIENCE), |wait| ids.0.try_close(wait));
+    let closed = held_up(env, asked.unwrap_or(EVENT_LOOP_PATIENCE), |wait| ids.0.close_for(wait));
     // Who says how long wants to know.
     if asked.is_some() { closed.map_err(|error| instead(error, "await ids.closeAsync()")).or_throw(env) } else { Ok(()) }
 }
@@ -82,6 +82,6 @@ pub(crate) fn close<M: Mint>(env: &Env, this: Unknown<'_>, options: Unknown<'_>)
 pub(crate) fn close_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = next::this::<M>(env, this)?.clone();
     let asked = max_wait(env, options, Form::Promise)?;
-    let close = move |wait: Wait<'_>| ids.0.try_close(wait);
+    let close = move |wait: Wait<'_>| ids.0.close_for(wait);
     now_or_later(env, asked, close(NOW.into()), || close, |()| ())
 }

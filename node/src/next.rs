@@ -91,7 +91,7 @@ unsafe extern "C" fn next_big_int<M: Mint>(env: sys::napi_env, info: sys::napi_c
         // SAFETY: as above.
         return unsafe { big_int_with_options(env, info, ids) };
     }
-    match catch(|| ids.try_next_id(EVENT_LOOP_PATIENCE)) {
+    match catch(|| ids.next_id_for(EVENT_LOOP_PATIENCE)) {
         // SAFETY: on the environment's thread.
         Ok(Ok(id)) => unsafe { bigint_of(env, id.get()) },
         Ok(Err(error)) | Err(error) => throw_raw(env, &instead(error, NEXT_ASYNC)),
@@ -109,7 +109,7 @@ unsafe fn big_int_with_options<M: Mint>(env: sys::napi_env, info: sys::napi_call
         Unknown::from_raw_unchecked(env, options)
     };
     guard_raw(env, |env| {
-        let id = held_up(env, in_place(env, options)?, |wait| ids.try_next_id(wait));
+        let id = held_up(env, in_place(env, options)?, |wait| ids.next_id_for(wait));
         let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
         // SAFETY: as the caller says.
         Ok(unsafe { bigint_of(env.raw(), id.get()) })
@@ -132,15 +132,15 @@ pub(crate) fn next_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, options: 
     let max_wait = max_wait(env, options, Form::Promise)?;
     let waiting = || {
         let ids = ids.clone();
-        move |wait: Wait<'_>| ids.0.try_next_id(wait)
+        move |wait: Wait<'_>| ids.0.next_id_for(wait)
     };
-    now_or_later(env, max_wait, ids.0.try_next_id(NOW), waiting, |id| id.to_string())
+    now_or_later(env, max_wait, ids.0.next_id_for(NOW), waiting, |id| id.to_string())
 }
 
 /// The next ID, as decimal text or in a format, for a call with options.
 pub(crate) fn next<M: Mint>(env: &Env, this: Unknown<'_>, format: Option<TextFormat>, options: Unknown<'_>) -> Result<String> {
     let ids = self::this::<M>(env, this)?;
-    let id = held_up(env, in_place(env, options)?, |wait| ids.0.try_next_id(wait));
+    let id = held_up(env, in_place(env, options)?, |wait| ids.0.next_id_for(wait));
     let id = id.map_err(|error| instead(error, NEXT_ASYNC)).or_throw(env)?;
     Ok(format.map_or_else(|| id.to_string(), |format| id.text(format)))
 }
@@ -150,7 +150,7 @@ pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, co
     let ids = self::this::<M>(env, this)?;
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::InPlace)?);
     let max_wait = max_wait.unwrap_or_else(|| ids.0.event_loop_batch(count));
-    let batch = held_up(env, max_wait, |wait| ids.0.try_batch(count, wait));
+    let batch = held_up(env, max_wait, |wait| ids.0.batch_for(count, wait));
     let ids = batch.map_err(|error| instead(error, &format!("await ids.batchAsync({count})"))).or_throw(env)?;
     Ok(ids.into_iter().map(i64::from).collect::<Vec<_>>().into())
 }
@@ -159,7 +159,7 @@ pub(crate) fn batch<M: Mint, V: From<Vec<i64>>>(env: &Env, this: Unknown<'_>, co
 pub(crate) fn batch_async<'a, M: Mint>(env: &'a Env, this: Unknown<'_>, count: Unknown<'_>, options: Unknown<'_>) -> Result<Unknown<'a>> {
     let ids = self::this::<M>(env, this)?.clone();
     let (count, max_wait) = (convert::count(env, count)?, max_wait(env, options, Form::Promise)?);
-    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.try_fill(rest, wait));
+    let mut batch = batch_in_pieces(count, move |rest: &mut [i64], wait| ids.0.fill_for(rest, wait));
     now_or_later(env, max_wait, batch(NOW.into()), || batch, Pieces::from)
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn fill<M: Mint>(env: &Env, this: Unknown<'_>, buffer: Unknown<'_>, o
     // The options first: reading them may run JavaScript, which may detach the buffer.
     let max_wait = in_place(env, options)?;
     let buffer = bigint64s(env, buffer)?;
-    let filled = held_up(env, max_wait, |wait| ids.0.try_fill(buffer, wait));
+    let filled = held_up(env, max_wait, |wait| ids.0.fill_for(buffer, wait));
     let count = buffer.len();
     filled.map_err(|error| {
         let written = error.written();

@@ -127,7 +127,7 @@ pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, P
     let timeout = timeout(max)?;
     // A given number has nothing to wait for.
     let limit = Limit::new(py, timeout.or((!ids.is_leased()).then_some(Duration::ZERO)), || EVENT_LOOP_PATIENCE)?;
-    match limit.wait(py, |wait| ids.try_close(wait))? {
+    match limit.wait(py, |wait| ids.close_for(wait))? {
         Err(error) if timeout.is_some() => Err(limit.exception(py, error, "await ids.aclose()")),
         _ => Ok(()),
     }
@@ -136,13 +136,13 @@ pub(crate) fn close<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, P
 /// A coroutine of `close`.
 pub(crate) fn close_async<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_close(wait), nothing), ids, "aclose")
+    finish(Call::new(timeout(max)?, move |wait| shared.close_for(wait), nothing), ids, "aclose")
 }
 
 /// Releases a leased number, and drops what was prefetched; `instead` is the method for event loops.
 pub(crate) fn release<I: Source>(py: Python<'_>, ids: &I, max: Option<&Bound<'_, PyAny>>, instead: &str) -> PyResult<()> {
     let limit = Limit::new(py, timeout(max)?, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_discard(wait))?.map_err(|error| limit.exception(py, error, &format!("await ids.{instead}()")))
+    limit.wait(py, |wait| ids.discard_for(wait))?.map_err(|error| limit.exception(py, error, &format!("await ids.{instead}()")))
 }
 
 /// A coroutine of `release`.
@@ -152,7 +152,7 @@ pub(crate) fn arelease<'py, M: Mint>(
     method: &'static str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_discard(wait), nothing), ids, method)
+    finish(Call::new(timeout(max)?, move |wait| shared.discard_for(wait), nothing), ids, method)
 }
 
 fn nothing(py: Python<'_>, (): ()) -> PyResult<Py<PyAny>> {
@@ -201,12 +201,12 @@ pub(crate) fn give_back<I: Source>(ids: &I) {
         };
         let limit = Limit::new(py, None, || EVENT_LOOP_PATIENCE);
         let patience = limit.map_or(EVENT_LOOP_PATIENCE, |limit| limit.at_most(DROP_PATIENCE));
-        py.detach(|| drop(ids.try_close(patience)));
+        py.detach(|| drop(ids.close_for(patience)));
         // SAFETY: the thread is attached, and the three are what the call above gave.
         unsafe { ffi::PyErr_Restore(on_its_way.0, on_its_way.1, on_its_way.2) };
     };
     // An interpreter that is on its way out lets nobody wait.
     if held(|| Python::try_attach(drop_it)).is_none() {
-        drop(ids.try_close(Duration::ZERO));
+        drop(ids.close_for(Duration::ZERO));
     }
 }

@@ -26,7 +26,7 @@ const AT_ONCE: usize = 4096;
 /// done, a tenth of an ID's time.
 #[inline(always)]
 pub(crate) fn next_id<I: Source>(py: Python<'_>, ids: &I) -> PyResult<Id> {
-    ids.try_next_id(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
+    ids.next_id_for(Duration::ZERO).or_else(|error| next_after(py, ids, &error))
 }
 
 /// The next ID, after a try without a wait that failed.
@@ -43,13 +43,13 @@ fn next_after<I: Source>(py: Python<'_>, ids: &I, error: &Error) -> PyResult<Id>
 #[cold]
 fn next_within<I: Source>(py: Python<'_>, ids: &I, timeout: Option<Duration>) -> PyResult<Id> {
     let limit = Limit::new(py, timeout, || ids.event_loop_patience())?;
-    limit.wait(py, |wait| ids.try_next_id(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))
+    limit.wait(py, |wait| ids.next_id_for(wait))?.map_err(|error| limit.exception(py, error, "await ids.anext()"))
 }
 
 /// A coroutine of the next ID.
 pub(crate) fn anext<'py, M: Mint>(ids: &Bound<'py, M>, max: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    finish(Call::new(timeout(max)?, move |wait| shared.try_next_id(wait), |py, id| id.get().into_py_any(py)), ids, "anext")
+    finish(Call::new(timeout(max)?, move |wait| shared.next_id_for(wait), |py, id| id.get().into_py_any(py)), ids, "anext")
 }
 
 /// A list of so many IDs: all or nothing.
@@ -66,7 +66,7 @@ pub(crate) fn abatch<'py, M: Mint>(
     max: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let shared = Arc::clone(ids.get().ids());
-    let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.try_fill(buffer, wait));
+    let batch = batch_in_pieces(self::count(&**ids.get().ids(), count)?, move |buffer: &mut [i64], wait| shared.fill_for(buffer, wait));
     finish(Call::new(timeout(max)?, batch, |py, batch| Ok(PyList::new(py, batch)?.into_any().unbind())), ids, "abatch")
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn abatch<'py, M: Mint>(
 fn count<I: Source>(ids: &I, count: &Bound<'_, PyAny>) -> PyResult<usize> {
     let number = convert::number("count", count, &format!("0 to {MAX_BATCH}"))?;
     if number > MAX_BATCH {
-        ids.try_batch(number, Duration::ZERO).or_raise(count.py())?;
+        ids.batch_for(number, Duration::ZERO).or_raise(count.py())?;
     }
     Ok(number)
 }
@@ -121,7 +121,7 @@ fn fill<I: Source, T: From<Id> + Send>(
     };
     let first = if buffer.len() > AT_ONCE { 0 } else { buffer.len() };
     let mut written = Written::new();
-    match ids.try_fill(&mut buffer[..first], Duration::ZERO) {
+    match ids.fill_for(&mut buffer[..first], Duration::ZERO) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => written.add(error.written()),
         Err(error) => return Err(raise(exception(py, &error), error.written())),
         Ok(()) => written.add(first),
@@ -134,7 +134,7 @@ fn fill<I: Source, T: From<Id> + Send>(
     while written.count() < buffer.len() {
         let rest = &mut buffer[written.count()..];
         let all = rest.len();
-        let filled = limit.wait(py, |wait| ids.try_fill(rest, wait))?;
+        let filled = limit.wait(py, |wait| ids.fill_for(rest, wait))?;
         written.add(filled.as_ref().map_or_else(Error::written, |()| all));
         filled.map_err(|error| raise(limit.exception(py, error, &format!("await ids.abatch({all})")), written.count()))?;
     }

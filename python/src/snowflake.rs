@@ -73,11 +73,7 @@ impl Snowflake {
 
     /// A list of `count` ascending IDs, without blocking an event loop: all or nothing.
     #[pyo3(signature = (count, /, *, timeout=None))]
-    fn abatch<'py>(
-        ids: &Bound<'py, Self>,
-        count: &Bound<'py, PyAny>,
-        timeout: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn abatch<'py>(ids: &Bound<'py, Self>, count: &Bound<'py, PyAny>, timeout: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         guard(ids.py(), || next::abatch(ids, count, timeout))
     }
 

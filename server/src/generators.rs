@@ -47,36 +47,36 @@ impl Generators {
     /// Returns one ID: of this thread's generator if it has one now, else of any that has.
     ///
     /// # Errors
-    /// Those of `Snowflake::try_next_id`.
-    pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
+    /// Those of `Snowflake::next_id_for`.
+    pub fn next_for(&self, wait: Wait<'_>) -> Result<i64> {
         if let [only] = &*self.0 {
-            return only.try_next_id(wait).map(Id::get);
+            return only.next_id_for(wait).map(Id::get);
         }
         let mut soonest = Soonest::default();
         for ids in self.in_turn() {
-            match ids.try_next_id(Duration::ZERO) {
+            match ids.next_id_for(Duration::ZERO) {
                 Ok(id) => return Ok(id.get()),
                 Err(error) => soonest.note(ids, error),
             }
         }
-        soonest.found()?.try_next_id(wait).map(Id::get)
+        soonest.found()?.next_id_for(wait).map(Id::get)
     }
 
     /// Fills the buffer with IDs that ascend within each generator, from as few generators as possible.
     ///
     /// # Errors
-    /// Those of `Snowflake::try_fill`.
-    pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
+    /// Those of `Snowflake::fill_for`.
+    pub fn fill_for(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         if let [only] = &*self.0 {
-            return only.try_fill(buffer, wait);
+            return only.fill_for(buffer, wait);
         }
         let (mut written, mut soonest) = (0, Soonest::default());
         for ids in self.in_turn() {
-            let Err(error) = ids.try_fill(&mut buffer[written..], Duration::ZERO) else { return Ok(()) };
+            let Err(error) = ids.fill_for(&mut buffer[written..], Duration::ZERO) else { return Ok(()) };
             written += error.written();
             soonest.note(ids, error);
         }
-        let rest = soonest.found().and_then(|ids| ids.try_fill(&mut buffer[written..], wait));
+        let rest = soonest.found().and_then(|ids| ids.fill_for(&mut buffer[written..], wait));
         rest.map_err(|error| {
             let more = error.written();
             error.after_writing(written + more)
@@ -165,7 +165,7 @@ mod tests {
         let all = Generators::open(spec, count, Duration::from_secs(60).into()).unwrap();
         // One tick holds 16 of them.
         let mut ids = [0; 1000];
-        let written = all.try_fill(&mut ids, Duration::ZERO.into()).unwrap_err().written();
+        let written = all.fill_for(&mut ids, Duration::ZERO.into()).unwrap_err().written();
         let nodes: BTreeSet<_> = ids[..written].iter().map(|&id| all.layout().decode(Id::try_from(id).unwrap()).unwrap().node()).collect();
         assert_eq!((nodes.len(), all.stats().issued), (4, written as u64));
         assert_eq!(ids[..written].iter().collect::<BTreeSet<_>>().len(), written);
@@ -180,12 +180,12 @@ mod tests {
         all.in_turn().next().unwrap().close();
         // More than one tick holds: the other generator is waited for.
         let mut ids = [0; 40];
-        all.try_fill(&mut ids, Duration::from_secs(60).into()).unwrap();
+        all.fill_for(&mut ids, Duration::from_secs(60).into()).unwrap();
         for _ in 0..20 {
-            all.try_next(Duration::from_secs(60).into()).unwrap();
+            all.next_for(Duration::from_secs(60).into()).unwrap();
         }
         all.0.iter().for_each(Snowflake::close);
-        assert_eq!(all.try_next(Duration::from_secs(60).into()).unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(all.next_for(Duration::from_secs(60).into()).unwrap_err().kind(), ErrorKind::Closed);
     }
 
     #[test]

@@ -24,12 +24,12 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// Returns one ID.
 ///
 /// # Errors
-/// Those of `Snowflake::try_next_id` and `Numbers::try_next_id`.
+/// Those of `Snowflake::next_id_for` and `Numbers::next_id_for`.
 pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
-    match name.try_next(Duration::ZERO.into()) {
+    match name.next_for(Duration::ZERO.into()) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let name = Arc::clone(name);
-            Box::pin(later(max_wait, move |wait| name.try_next(wait))).await
+            Box::pin(later(max_wait, move |wait| name.next_for(wait))).await
         }
         done => done,
     }
@@ -41,7 +41,7 @@ pub async fn one(name: &Arc<Name>, max_wait: Duration) -> Result<i64> {
 /// Those of [`one`].
 pub async fn many(name: &Arc<Name>, count: usize, max_wait: Duration) -> Result<Vec<i64>> {
     let named = Arc::clone(name);
-    let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.try_fill(rest, wait))).await?;
+    let mut ids = call(max_wait, batch_in_pieces(count, move |rest: &mut [i64], wait| named.fill_for(rest, wait))).await?;
     if name.are_several() {
         ids.sort();
     }

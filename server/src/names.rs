@@ -118,11 +118,11 @@ pub struct Name {
 
 impl Name {
     /// # Errors
-    /// Those of `Snowflake::try_next_id` and `Numbers::try_next_id`; `UNKNOWN_KEY` for a store.
-    pub fn try_next(&self, wait: Wait<'_>) -> Result<i64> {
+    /// Those of `Snowflake::next_id_for` and `Numbers::next_id_for`; `UNKNOWN_KEY` for a store.
+    pub fn next_for(&self, wait: Wait<'_>) -> Result<i64> {
         match &self.source {
-            Source::Generators(ids) => ids.try_next(wait),
-            Source::Numbers(_, numbers) => numbers.try_next_id(wait).map(Id::get),
+            Source::Generators(ids) => ids.next_for(wait),
+            Source::Numbers(_, numbers) => numbers.next_id_for(wait).map(Id::get),
             Source::Store(_) => Err(self.has_no_ids()),
         }
     }
@@ -130,11 +130,11 @@ impl Name {
     /// Fills the buffer with ascending IDs, unless there are [several generators](Name::are_several).
     ///
     /// # Errors
-    /// Those of `Snowflake::try_fill` and `Numbers::try_fill`; `UNKNOWN_KEY` for a store.
-    pub fn try_fill(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
+    /// Those of `Snowflake::fill_for` and `Numbers::fill_for`; `UNKNOWN_KEY` for a store.
+    pub fn fill_for(&self, buffer: &mut [i64], wait: Wait<'_>) -> Result<()> {
         match &self.source {
-            Source::Generators(ids) => ids.try_fill(buffer, wait),
-            Source::Numbers(_, numbers) => numbers.try_fill(buffer, wait),
+            Source::Generators(ids) => ids.fill_for(buffer, wait),
+            Source::Numbers(_, numbers) => numbers.fill_for(buffer, wait),
             Source::Store(_) => Err(self.has_no_ids()),
         }
     }

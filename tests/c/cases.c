@@ -224,7 +224,7 @@ CASE(next_increases) {
         CHECK(id > before);
         before = id;
     }
-    OK(frazil_snowflake_try_next(ids, 1000, &id));
+    OK(frazil_snowflake_next_for(ids, 1000, &id));
     CHECK(id > before);
     OK(frazil_layout_decode(layout, id, &parts, sizeof parts));
     CHECK(parts.unix_ms <= wall_ms() && parts.unix_ms > wall_ms() - 60000);
@@ -247,7 +247,7 @@ CASE(batch_and_fill) {
     OK(frazil_snowflake_batch(ids, buffer, 10000));
     OK(frazil_snowflake_fill(ids, buffer + 10000, 5000, &written));
     CHECK(written == 5000);
-    OK(frazil_snowflake_try_fill(ids, 1000, buffer + 15000, 5000, NULL));
+    OK(frazil_snowflake_fill_for(ids, 1000, buffer + 15000, 5000, NULL));
     CHECK(ascending(buffer, COUNT(buffer)));
     frazil_snowflake_free(ids);
 
@@ -259,7 +259,7 @@ CASE(batch_and_fill) {
     OK(frazil_snowflake_set_time(ids, NOW + 1));
     STATUS(frazil_snowflake_fill(ids, buffer, 5000, &written), FRAZIL_EXHAUSTED);
     CHECK(written == 4096 && ascending(buffer, written) && buffer[written] == INT64_C(0x5555555555555555));
-    STATUS(frazil_snowflake_try_fill(ids, 0, buffer, 5000, &written), FRAZIL_EXHAUSTED);
+    STATUS(frazil_snowflake_fill_for(ids, 0, buffer, 5000, &written), FRAZIL_EXHAUSTED);
     CHECK(written == 0);
     frazil_snowflake_free(ids);
 }
@@ -272,7 +272,7 @@ CASE(zero_length) {
     OK(frazil_snowflake_fill(ids, &id, 0, &written));
     CHECK(written == 0 && id == -5);
     OK(frazil_snowflake_fill(ids, NULL, 0, NULL));
-    OK(frazil_snowflake_try_fill(ids, 0, NULL, 0, NULL));
+    OK(frazil_snowflake_fill_for(ids, 0, NULL, 0, NULL));
     OK(frazil_snowflake_batch(ids, NULL, 0));
     frazil_snowflake_free(ids);
 }
@@ -315,7 +315,7 @@ CASE(async_forms) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, wait_for_next, &waiter) == 0);
     frazil_status status = FRAZIL_OK;
-    for (int i = 0; i < 100 && status == FRAZIL_OK; ++i) status = frazil_snowflake_try_next(ids, 0, &id);
+    for (int i = 0; i < 100 && status == FRAZIL_OK; ++i) status = frazil_snowflake_next_for(ids, 0, &id);
     int64_t retry = frazil_retry_after_ms();
     pthread_join(thread, NULL);
     CHECK(status == FRAZIL_WOULD_BLOCK && retry >= 1 && retry <= 1000);
@@ -511,18 +511,18 @@ CASE(threads) {
     frazil_snowflake_free(ids);
 }
 
-CASE(try_open) {
+CASE(open_for) {
     const char *seconds = "game server=1 detached=true";
     frazil_snowflake *ids = NULL;
     frazil_status status = FRAZIL_OK;
     /* Once may be just when the second ends. */
     for (int i = 0; i < 10 && status == FRAZIL_OK; ++i) {
-        status = frazil_snowflake_try_open(seconds, 0, &ids);
+        status = frazil_snowflake_open_for(seconds, 0, &ids);
         if (status == FRAZIL_OK) frazil_snowflake_free(ids);
     }
     CHECK(status == FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() >= 1 && frazil_retry_after_ms() <= 1000);
-    OK(frazil_snowflake_try_open(seconds, 60000, &ids));
+    OK(frazil_snowflake_open_for(seconds, 60000, &ids));
     frazil_snowflake_free(ids);
 }
 

@@ -237,7 +237,7 @@ CASE(next_increases) {
         CHECK(id > before);
         before = id;
     }
-    CHECK(ids.try_next(milliseconds(1000)) > before);
+    CHECK(ids.next_for(milliseconds(1000)) > before);
     const auto parts = ids.layout().decode(ids.next());
     const auto age = std::chrono::system_clock::now() - parts.time;
     CHECK(age >= milliseconds(0) && age < std::chrono::minutes(1));
@@ -256,7 +256,7 @@ CASE(batch_and_fill) {
     ids.fill(all.data(), 100);
     std::array<std::int64_t, 1000> array;
     ids.fill(array);
-    ids.try_fill(all.data(), 100, milliseconds(1000));
+    ids.fill_for(all.data(), 100, milliseconds(1000));
     CHECK(all[0] > array.back());
 
     const snowflake manual("twitter datacenter=1 worker=1 clock=manual detached=true exhausted=error");
@@ -278,7 +278,7 @@ CASE(zero_length) {
     std::vector<std::int64_t> empty;
     ids.fill(empty);
     ids.fill(nullptr, 0);
-    ids.try_fill(nullptr, 0, milliseconds(0));
+    ids.fill_for(nullptr, 0, milliseconds(0));
 }
 
 CASE(iteration) {
@@ -301,7 +301,7 @@ CASE(async_forms) {
     std::int64_t waited = -1;
     std::thread waiter([&] { waited = ids.next(); });
     bool blocked = false;
-    for (int i = 0; i < 100 && !blocked; ++i) blocked = refused([&] { ids.try_next(milliseconds(0)); }, errc::would_block);
+    for (int i = 0; i < 100 && !blocked; ++i) blocked = refused([&] { ids.next_for(milliseconds(0)); }, errc::would_block);
     waiter.join();
     CHECK(blocked && waited > both[1]);
 }
@@ -634,9 +634,9 @@ CASE(wrong_types) {
 
 CASE(out_of_range) {
     const snowflake ids("standard node=412");
-    CHECK(refused([&] { ids.try_next(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
-    CHECK(refused([&] { (void)snowflake::try_open("standard node=412", milliseconds(-1)).value(); }, errc::out_of_range));
-    CHECK(snowflake::try_open("standard node=412", milliseconds(5000))->next() > 0);
+    CHECK(refused([&] { ids.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { (void)snowflake::open_for("standard node=412", milliseconds(-1)).value(); }, errc::out_of_range));
+    CHECK(snowflake::open_for("standard node=412", milliseconds(5000))->next() > 0);
     CHECK(refused([&] { (void)ids.batch(FRAZIL_MAX_BATCH + 1); }, errc::out_of_range, {"16777216"}));
     CHECK(refused([&] { (void)ids.batch(static_cast<std::size_t>(-1)); }, errc::out_of_range));
     CHECK(refused([&] { (void)ids.text(static_cast<format>(9)); }, errc::out_of_range, {"format=9"}));
@@ -651,7 +651,7 @@ CASE(out_of_range) {
 CASE(strange_strings) {
     const std::string nul("standard node=4\0" "13", 18), huge(1 << 20, 'x');
     CHECK(refused([&] { snowflake ids(nul); }, errc::spec, {"NUL"}));
-    CHECK(refused([&] { (void)snowflake::try_open(nul, milliseconds(1)).value(); }, errc::spec, {"NUL"}));
+    CHECK(refused([&] { (void)snowflake::open_for(nul, milliseconds(1)).value(); }, errc::spec, {"NUL"}));
     CHECK(refused([&] { layout of(nul); }, errc::layout_invalid, {"NUL"}));
     CHECK(refused([&] { (void)frazil::parse_id(nul, format::decimal); }, errc::id_invalid, {"NUL"}));
     CHECK(refused([&] { (void)layout("standard").compose(NOW, {{nul, 1}}, 0); }, errc::unknown_key, {"NUL"}));
@@ -668,7 +668,7 @@ CASE(closed_handle) {
     ids.close();
     std::vector<std::int64_t> buffer(3);
     CHECK(refused([&] { ids.next(); }, errc::closed));
-    CHECK(refused([&] { ids.try_next(milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { ids.next_for(milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)ids.batch(1); }, errc::closed));
     CHECK(refused([&] { ids.fill(buffer); }, errc::closed));
     CHECK(refused([&] { (void)ids.text(format::hex); }, errc::closed));

@@ -71,10 +71,10 @@ static int wait_for_ids(void *data) {
     (void)data;
     NEED(frazil_snowflake_open(SLOW " node=1", &ids) == FRAZIL_OK);
     for (int i = 0; i < 3; ++i) NEED(frazil_snowflake_next(ids, &id) == FRAZIL_OK);
-    for (int i = 0; i < 3; ++i) NEED(frazil_snowflake_try_next(ids, 60000, &id) == FRAZIL_OK);
+    for (int i = 0; i < 3; ++i) NEED(frazil_snowflake_next_for(ids, 60000, &id) == FRAZIL_OK);
     for (int i = 0; i < 3; ++i) NEED(frazil_snowflake_text(ids, FRAZIL_HEX, text, sizeof text) == FRAZIL_OK);
     NEED(frazil_snowflake_fill(ids, three, 3, &written) == FRAZIL_OK && written == 3);
-    NEED(frazil_snowflake_try_fill(ids, 60000, three, 3, NULL) == FRAZIL_OK);
+    NEED(frazil_snowflake_fill_for(ids, 60000, three, 3, NULL) == FRAZIL_OK);
     NEED(frazil_snowflake_batch(ids, three, 3) == FRAZIL_OK);
     frazil_snowflake_free(ids);
     return 0;
@@ -115,11 +115,11 @@ static int lease(void *data) {
     int64_t id;
     snprintf(line, sizeof line, "standard store=file:%s", folder->path);
     NEED(frazil_snowflake_open(line, &ids) == FRAZIL_OK && frazil_snowflake_next(ids, &id) == FRAZIL_OK);
-    NEED(frazil_snowflake_try_open(line, 60000, &same) == FRAZIL_OK);
-    NEED(frazil_snowflake_release_node(ids) == FRAZIL_OK && frazil_snowflake_try_release_node(ids, 60000) == FRAZIL_OK);
+    NEED(frazil_snowflake_open_for(line, 60000, &same) == FRAZIL_OK);
+    NEED(frazil_snowflake_release_node(ids) == FRAZIL_OK && frazil_snowflake_release_node_for(ids, 60000) == FRAZIL_OK);
     NEED(frazil_snowflake_next(ids, &id) == FRAZIL_OK);
     NEED(frazil_snowflake_lease(ids, &lease, sizeof lease) == FRAZIL_OK && lease.leased);
-    NEED(frazil_snowflake_close(same) == FRAZIL_OK && frazil_snowflake_try_close(ids, 60000) == FRAZIL_OK);
+    NEED(frazil_snowflake_close(same) == FRAZIL_OK && frazil_snowflake_close_for(ids, 60000) == FRAZIL_OK);
     frazil_snowflake_free(same);
     frazil_snowflake_free(ids);
     NEED(frazil_snowflake_open(line, &ids) == FRAZIL_OK);
@@ -143,7 +143,7 @@ static int take_numbers(void *data) {
     NEED(frazil_segment_open(line, &orders) == FRAZIL_OK && frazil_numbers_next(orders, &number) == FRAZIL_OK);
     NEED(frazil_numbers_fill(orders, many, 3000, NULL) == FRAZIL_OK && frazil_numbers_batch(orders, many, 3000) == FRAZIL_OK);
     NEED(frazil_numbers_discard(orders) == FRAZIL_OK);
-    for (int i = 0; i < 3000; ++i) NEED(frazil_numbers_try_next(orders, 60000, &number) == FRAZIL_OK);
+    for (int i = 0; i < 3000; ++i) NEED(frazil_numbers_next_for(orders, 60000, &number) == FRAZIL_OK);
     NEED(frazil_numbers_close(orders) == FRAZIL_OK);
     frazil_numbers_free(orders);
     snprintf(line, sizeof line, "singles store='file:%s/a file:%s/b'", folder->path, folder->path);
@@ -151,8 +151,8 @@ static int take_numbers(void *data) {
     frazil_numbers_free(tickets);
     NEED(frazil_buffered_open(SLOW " node=2 size=2 empty=wait:60s", &ring) == FRAZIL_OK);
     for (int i = 0; i < 5; ++i) NEED(frazil_numbers_next(ring, &number) == FRAZIL_OK);
-    NEED(frazil_numbers_try_fill(ring, 60000, many, 3, NULL) == FRAZIL_OK);
-    NEED(frazil_numbers_try_close(ring, 60000) == FRAZIL_OK);
+    NEED(frazil_numbers_fill_for(ring, 60000, many, 3, NULL) == FRAZIL_OK);
+    NEED(frazil_numbers_close_for(ring, 60000) == FRAZIL_OK);
     frazil_numbers_free(ring);
     return 0;
 }

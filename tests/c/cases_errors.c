@@ -165,7 +165,7 @@ CASE(environment) {
     OK(frazil_snowflake_node(ids, &node));
     CHECK(node == 311);
     frazil_snowflake_free(ids);
-    OK(frazil_snowflake_try_open(NULL, 5000, &ids));
+    OK(frazil_snowflake_open_for(NULL, 5000, &ids));
     frazil_snowflake_free(ids);
     setenv("FRAZIL", "standard node=x", 1);
     STATUS(frazil_snowflake_open(NULL, &ids), FRAZIL_SPEC);
@@ -215,16 +215,16 @@ CASE(wrong_types) {
     OK(frazil_layout_parse("twitter", &layout));
 
     REFUSED(frazil_snowflake_open("standard node=313", NULL), "ids");
-    REFUSED(frazil_snowflake_try_open("standard node=313", 1, NULL), "ids");
+    REFUSED(frazil_snowflake_open_for("standard node=313", 1, NULL), "ids");
     REFUSED(frazil_snowflake_next(NULL, &id), "ids");
     REFUSED(frazil_snowflake_next(ids, NULL), "id");
-    REFUSED(frazil_snowflake_try_next(NULL, 1, &id), "ids");
-    REFUSED(frazil_snowflake_try_next(ids, 1, NULL), "id");
+    REFUSED(frazil_snowflake_next_for(NULL, 1, &id), "ids");
+    REFUSED(frazil_snowflake_next_for(ids, 1, NULL), "id");
     REFUSED(frazil_snowflake_fill(NULL, &id, 1, &written), "ids");
     CHECK(written == 0);
     REFUSED(frazil_snowflake_fill(ids, NULL, 1, &written), "buffer");
-    REFUSED(frazil_snowflake_try_fill(NULL, 1, &id, 1, NULL), "ids");
-    REFUSED(frazil_snowflake_try_fill(ids, 1, NULL, 1, NULL), "buffer");
+    REFUSED(frazil_snowflake_fill_for(NULL, 1, &id, 1, NULL), "ids");
+    REFUSED(frazil_snowflake_fill_for(ids, 1, NULL, 1, NULL), "buffer");
     REFUSED(frazil_snowflake_batch(NULL, &id, 1), "ids");
     REFUSED(frazil_snowflake_batch(ids, NULL, 1), "buffer");
     REFUSED(frazil_snowflake_text(NULL, FRAZIL_HEX, text, sizeof text), "ids");
@@ -298,13 +298,13 @@ CASE(out_of_range) {
     OK(frazil_snowflake_open("standard node=5 clock=manual detached=true", &manual));
     OK(frazil_layout_parse("twitter", &layout));
 
-    STATUS(frazil_snowflake_try_open("standard node=314", -1, &none), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_open_for("standard node=314", -1, &none), FRAZIL_OUT_OF_RANGE);
     CHECK(none == NULL && error_has("max_wait_ms=-1"));
-    STATUS(frazil_snowflake_try_next(ids, -1, &id), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_snowflake_try_next(ids, INT64_MIN, &id), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_snowflake_try_fill(ids, -1, &id, 1, &written), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_next_for(ids, -1, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_next_for(ids, INT64_MIN, &id), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_fill_for(ids, -1, &id, 1, &written), FRAZIL_OUT_OF_RANGE);
     CHECK(written == 0 && id == -5);
-    OK(frazil_snowflake_try_next(ids, INT64_MAX, &id));
+    OK(frazil_snowflake_next_for(ids, INT64_MAX, &id));
     STATUS(frazil_snowflake_fill(ids, &id, (size_t)-1, &written), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_snowflake_fill(ids, &id, SIZE_MAX / 8, NULL), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_snowflake_batch(ids, &id, (size_t)-1), FRAZIL_OUT_OF_RANGE);
@@ -401,11 +401,11 @@ CASE(closed_handle) {
     OK(frazil_snowflake_close(ids));
     OK(frazil_snowflake_close(ids));
     STATUS(frazil_snowflake_next(ids, &id), FRAZIL_CLOSED);
-    STATUS(frazil_snowflake_try_next(ids, 0, &id), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_next_for(ids, 0, &id), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_fill(ids, &id, 1, &written), FRAZIL_CLOSED);
     CHECK(written == 0);
     STATUS(frazil_snowflake_fill(ids, &id, 0, NULL), FRAZIL_CLOSED);
-    STATUS(frazil_snowflake_try_fill(ids, 0, &id, 1, NULL), FRAZIL_CLOSED);
+    STATUS(frazil_snowflake_fill_for(ids, 0, &id, 1, NULL), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_batch(ids, &id, 1), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_text(ids, FRAZIL_HEX, text, sizeof text), FRAZIL_CLOSED);
     STATUS(frazil_snowflake_credit(ids, &value), FRAZIL_CLOSED);
@@ -436,7 +436,7 @@ CASE(wrong_buffers) {
     int64_t *odd = (int64_t *)(void *)((char *)buffer + 1);
     STATUS(frazil_snowflake_fill(ids, odd, 1, &written), FRAZIL_WRONG_TYPE);
     CHECK(error_has("aligned") && written == 0);
-    STATUS(frazil_snowflake_try_fill(ids, 0, odd, 1, NULL), FRAZIL_WRONG_TYPE);
+    STATUS(frazil_snowflake_fill_for(ids, 0, odd, 1, NULL), FRAZIL_WRONG_TYPE);
     STATUS(frazil_snowflake_batch(ids, odd, 1), FRAZIL_WRONG_TYPE);
     static const size_t widths[] = {19, 11, 13, 16};
     for (int32_t format = FRAZIL_DECIMAL; format <= FRAZIL_HEX; ++format) {

@@ -358,7 +358,7 @@ CASE(lease_errors) {
     CHECK(error_has("127.0.0.1") && !error_has("secret"));
     CHECK(fcntl(silent.socket, F_SETFL, O_NONBLOCK) == 0 && accept(silent.socket, NULL, NULL) < 0 && errno == EAGAIN);
     snprintf(line, sizeof line, "standard store=redis://127.0.0.1:%u/0 " QUICK, silent.port);
-    STATUS(frazil_snowflake_try_open(line, 0, &ids), FRAZIL_WOULD_BLOCK);
+    STATUS(frazil_snowflake_open_for(line, 0, &ids), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0);
     STATUS(frazil_snowflake_open(line, &ids), FRAZIL_STORE_UNREACHABLE);
     close(silent.socket);

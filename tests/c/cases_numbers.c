@@ -71,11 +71,11 @@ CASE(segment) {
     CHECK(written == 50 && are(got, 50, 100, 1));
     OK(frazil_numbers_next(numbers, &number));
     CHECK(number == 150);
-    OK(frazil_numbers_try_next(numbers, 0, &number));
+    OK(frazil_numbers_next_for(numbers, 0, &number));
     CHECK(number == 151);
     OK(frazil_numbers_batch(numbers, got, 2));
     CHECK(are(got, 2, 152, 1));
-    OK(frazil_numbers_try_fill(numbers, 1000, got, 3, &written));
+    OK(frazil_numbers_fill_for(numbers, 1000, got, 3, &written));
     CHECK(written == 3 && are(got, 3, 154, 1));
     OK(frazil_numbers_spec(numbers, &text));
     CHECK(strcmp(text, "c-plain store=memory start=100") == 0);
@@ -84,7 +84,7 @@ CASE(segment) {
     /* Of nothing there is nothing. */
     OK(frazil_numbers_fill(numbers, NULL, 0, &written));
     CHECK(written == 0);
-    OK(frazil_numbers_try_fill(numbers, 0, NULL, 0, NULL));
+    OK(frazil_numbers_fill_for(numbers, 0, NULL, 0, NULL));
     OK(frazil_numbers_batch(numbers, NULL, 0));
     /* Another handle has ranges of its own. */
     OK(frazil_segment_open("c-plain store=memory", &other));
@@ -111,7 +111,7 @@ CASE(segment) {
     frazil_numbers_free(numbers);
 
     setenv("C_TEST_STORE", "memory", 1);
-    OK(frazil_segment_try_open("c-ready store=env:C_TEST_STORE step=100", 5000, &numbers));
+    OK(frazil_segment_open_for("c-ready store=env:C_TEST_STORE step=100", 5000, &numbers));
     OK(frazil_numbers_spec(numbers, &text));
     CHECK(strcmp(text, "c-ready step=100 store=env:C_TEST_STORE") == 0);
     CHECK(has_prepared(numbers, 100));
@@ -213,7 +213,7 @@ CASE(segment_errors) {
     CHECK(written == 3 && are(got, 3, INT64_MAX - 2, 1) && error_has("9223372036854775807"));
     got[0] = -5;
     STATUS(frazil_numbers_batch(numbers, got, 1), FRAZIL_SEGMENT_EXHAUSTED);
-    STATUS(frazil_numbers_try_fill(numbers, 1000, got, 1, &written), FRAZIL_SEGMENT_EXHAUSTED);
+    STATUS(frazil_numbers_fill_for(numbers, 1000, got, 1, &written), FRAZIL_SEGMENT_EXHAUSTED);
     STATUS(frazil_numbers_next(numbers, &number), FRAZIL_SEGMENT_EXHAUSTED);
     CHECK(written == 0 && got[0] == -5 && number == -5);
     frazil_numbers_free(numbers);
@@ -224,13 +224,13 @@ CASE(segment_errors) {
     char line[200];
     struct server silent = make_silent_server();
     snprintf(line, sizeof line, "orders store=redis://127.0.0.1:%u/0", silent.port);
-    OK(frazil_segment_try_open(line, 0, &numbers));
-    STATUS(frazil_numbers_try_next(numbers, 1, &number), FRAZIL_WOULD_BLOCK);
+    OK(frazil_segment_open_for(line, 0, &numbers));
+    STATUS(frazil_numbers_next_for(numbers, 1, &number), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0 && number == -5);
     frazil_numbers_free(numbers);
     snprintf(line, sizeof line, "photos store='redis://127.0.0.1:%u/0 redis://127.0.0.1:1/0'", silent.port);
-    OK(frazil_tickets_try_open(line, 0, &numbers));
-    STATUS(frazil_numbers_try_next(numbers, 1, &number), FRAZIL_WOULD_BLOCK);
+    OK(frazil_tickets_open_for(line, 0, &numbers));
+    STATUS(frazil_numbers_next_for(numbers, 1, &number), FRAZIL_WOULD_BLOCK);
     CHECK(frazil_retry_after_ms() > 0 && number == -5);
     frazil_numbers_free(numbers);
     close(silent.socket);
@@ -353,11 +353,11 @@ CASE(segment_closed) {
     OK(frazil_numbers_close(numbers));
     OK(frazil_numbers_close(numbers));
     STATUS(frazil_numbers_next(numbers, &number), FRAZIL_CLOSED);
-    STATUS(frazil_numbers_try_next(numbers, 0, &number), FRAZIL_CLOSED);
+    STATUS(frazil_numbers_next_for(numbers, 0, &number), FRAZIL_CLOSED);
     STATUS(frazil_numbers_fill(numbers, &number, 1, &written), FRAZIL_CLOSED);
     CHECK(written == 0);
     STATUS(frazil_numbers_fill(numbers, NULL, 0, NULL), FRAZIL_CLOSED);
-    STATUS(frazil_numbers_try_fill(numbers, 0, &number, 1, NULL), FRAZIL_CLOSED);
+    STATUS(frazil_numbers_fill_for(numbers, 0, &number, 1, NULL), FRAZIL_CLOSED);
     STATUS(frazil_numbers_batch(numbers, &number, 1), FRAZIL_CLOSED);
     STATUS(frazil_numbers_prepared(numbers, &prepared), FRAZIL_CLOSED);
     STATUS(frazil_numbers_last_error(numbers, &last_status, &text), FRAZIL_CLOSED);
@@ -465,7 +465,7 @@ CASE(buffered) {
     frazil_layout_free(layout);
     frazil_numbers_free(ring);
 
-    OK(frazil_buffered_try_open("standard node=333 size=500 refill=100 empty=wait:60s", 60000, &ring));
+    OK(frazil_buffered_open_for("standard node=333 size=500 refill=100 empty=wait:60s", 60000, &ring));
     CHECK(threads_differ(ring));
     frazil_numbers_free(ring);
 
@@ -562,8 +562,8 @@ CASE(buffered) {
 
 CASE(numbers_wrong_types) {
     static opening *const open[] = {frazil_segment_open, frazil_tickets_open, frazil_buffered_open};
-    static frazil_status (*const try_open[])(const char *, int64_t, frazil_numbers **) = {
-        frazil_segment_try_open, frazil_tickets_try_open, frazil_buffered_try_open};
+    static frazil_status (*const open_for[])(const char *, int64_t, frazil_numbers **) = {
+        frazil_segment_open_for, frazil_tickets_open_for, frazil_buffered_open_for};
     static int64_t buffer[4];
     frazil_numbers *numbers, *none = NULL;
     frazil_layout *layout = NULL;
@@ -576,20 +576,20 @@ CASE(numbers_wrong_types) {
     for (size_t i = 0; i < COUNT(open); ++i) {
         REFUSED(open[i]("orders store=memory", NULL), "numbers");
         REFUSED(open[i](NULL, &none), "spec");
-        REFUSED(try_open[i]("orders store=memory", 1, NULL), "numbers");
-        REFUSED(try_open[i](NULL, 1, &none), "spec");
+        REFUSED(open_for[i]("orders store=memory", 1, NULL), "numbers");
+        REFUSED(open_for[i](NULL, 1, &none), "spec");
     }
     unsetenv("FRAZIL");
     OK(frazil_segment_open("c-types store=memory", &numbers));
     REFUSED(frazil_numbers_next(NULL, &number), "numbers");
     REFUSED(frazil_numbers_next(numbers, NULL), "number");
-    REFUSED(frazil_numbers_try_next(NULL, 1, &number), "numbers");
-    REFUSED(frazil_numbers_try_next(numbers, 1, NULL), "number");
+    REFUSED(frazil_numbers_next_for(NULL, 1, &number), "numbers");
+    REFUSED(frazil_numbers_next_for(numbers, 1, NULL), "number");
     REFUSED(frazil_numbers_fill(NULL, buffer, 1, &written), "numbers");
     CHECK(written == 0);
     REFUSED(frazil_numbers_fill(numbers, NULL, 1, &written), "buffer");
-    REFUSED(frazil_numbers_try_fill(NULL, 1, buffer, 1, NULL), "numbers");
-    REFUSED(frazil_numbers_try_fill(numbers, 1, NULL, 1, NULL), "buffer");
+    REFUSED(frazil_numbers_fill_for(NULL, 1, buffer, 1, NULL), "numbers");
+    REFUSED(frazil_numbers_fill_for(numbers, 1, NULL, 1, NULL), "buffer");
     REFUSED(frazil_numbers_batch(NULL, buffer, 1), "numbers");
     REFUSED(frazil_numbers_batch(numbers, NULL, 1), "buffer");
     REFUSED(frazil_numbers_prepared(NULL, &prepared), "numbers");
@@ -611,7 +611,7 @@ CASE(numbers_wrong_types) {
     int64_t *odd = (int64_t *)(void *)((char *)buffer + 1);
     STATUS(frazil_numbers_fill(numbers, odd, 1, &written), FRAZIL_WRONG_TYPE);
     CHECK(error_has("aligned") && written == 0);
-    STATUS(frazil_numbers_try_fill(numbers, 0, odd, 1, NULL), FRAZIL_WRONG_TYPE);
+    STATUS(frazil_numbers_fill_for(numbers, 0, odd, 1, NULL), FRAZIL_WRONG_TYPE);
     STATUS(frazil_numbers_batch(numbers, odd, 1), FRAZIL_WRONG_TYPE);
     /* No number was taken for any of them. */
     OK(frazil_numbers_next(numbers, &number));
@@ -623,20 +623,20 @@ CASE(numbers_out_of_range) {
     frazil_numbers *numbers, *none = NULL;
     int64_t number = -5;
     size_t written = 9;
-    STATUS(frazil_segment_try_open("c-range store=memory", -1, &none), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_segment_open_for("c-range store=memory", -1, &none), FRAZIL_OUT_OF_RANGE);
     CHECK(none == NULL && error_has("max_wait_ms=-1"));
-    STATUS(frazil_tickets_try_open("c-range store='memory file:/x'", -1, &none), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_buffered_try_open("standard node=338", INT64_MIN, &none), FRAZIL_OUT_OF_RANGE);
-    OK(frazil_segment_try_open("c-range store=memory", INT64_MAX, &numbers));
-    STATUS(frazil_numbers_try_next(numbers, -1, &number), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_numbers_try_fill(numbers, INT64_MIN, &number, 1, &written), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_tickets_open_for("c-range store='memory file:/x'", -1, &none), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_buffered_open_for("standard node=338", INT64_MIN, &none), FRAZIL_OUT_OF_RANGE);
+    OK(frazil_segment_open_for("c-range store=memory", INT64_MAX, &numbers));
+    STATUS(frazil_numbers_next_for(numbers, -1, &number), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_numbers_fill_for(numbers, INT64_MIN, &number, 1, &written), FRAZIL_OUT_OF_RANGE);
     CHECK(written == 0);
     STATUS(frazil_numbers_fill(numbers, &number, (size_t)-1, &written), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_numbers_fill(numbers, &number, SIZE_MAX / 8, NULL), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_numbers_batch(numbers, &number, (size_t)-1), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_numbers_batch(numbers, &number, FRAZIL_MAX_BATCH + 1), FRAZIL_OUT_OF_RANGE);
     CHECK(error_has("16777216") && number == -5 && none == NULL);
-    OK(frazil_numbers_try_next(numbers, INT64_MAX, &number));
+    OK(frazil_numbers_next_for(numbers, INT64_MAX, &number));
     CHECK(number == 1);
     frazil_numbers_free(numbers);
 }

@@ -47,15 +47,15 @@ void take_away(const folder &folder) {
 CASE(segment) {
     segment orders("cpp-plain store=memory start=100");
     CHECK(filled(orders, 50) == spaced(100, 1, 50));
-    CHECK(orders.next() == 150 && orders.try_next(milliseconds(0)) == 151);
+    CHECK(orders.next() == 150 && orders.next_for(milliseconds(0)) == 151);
     CHECK(orders.batch(2) == spaced(152, 1, 2) && orders.batch(0).empty());
     std::array<std::int64_t, 3> three;
     orders.fill(three);
     CHECK(three[2] == 156);
-    orders.try_fill(three.data(), 3, milliseconds(1000));
+    orders.fill_for(three.data(), 3, milliseconds(1000));
     CHECK(three[2] == 159);
     orders.fill(nullptr, 0);
-    orders.try_fill(nullptr, 0, milliseconds(0));
+    orders.fill_for(nullptr, 0, milliseconds(0));
     CHECK(orders.spec() == "cpp-plain store=memory start=100");
     CHECK(!orders.last_error());
     many some;
@@ -151,9 +151,9 @@ CASE(segment_errors) {
     CHECK(refused([] { (void)tickets::open(nullptr).value(); }, errc::wrong_type, {"spec"}));
     CHECK(refused([] { buffered ring(static_cast<const char *>(nullptr)); }, errc::wrong_type, {"spec"}));
     CHECK(refused([] { segment orders(std::string("orders\0store=memory", 19)); }, errc::spec, {"NUL"}));
-    CHECK(refused([] { (void)buffered::try_open(std::string("a\0b", 3), milliseconds(1)).value(); }, errc::spec, {"NUL"}));
-    CHECK(refused([] { (void)segment::try_open("orders store=memory", milliseconds(-1)).value(); }, errc::out_of_range, {"max_wait_ms=-1"}));
-    CHECK(refused([&] { odd.try_next(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([] { (void)buffered::open_for(std::string("a\0b", 3), milliseconds(1)).value(); }, errc::spec, {"NUL"}));
+    CHECK(refused([] { (void)segment::open_for("orders store=memory", milliseconds(-1)).value(); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { odd.next_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
     CHECK(refused([&] { odd.fill(nullptr, 1); }, errc::wrong_type, {"buffer"}));
     CHECK(refused([&] { (void)odd.batch(FRAZIL_MAX_BATCH + 1); }, errc::out_of_range, {"16777216"}));
     CHECK(refused([&] { (void)odd.batch(static_cast<std::size_t>(-1)); }, errc::out_of_range));
@@ -223,11 +223,11 @@ CASE(segment_closed) {
     orders.close();
     many buffer(3), none;
     CHECK(refused([&] { orders.next(); }, errc::closed));
-    CHECK(refused([&] { orders.try_next(milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { orders.next_for(milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)orders.batch(1); }, errc::closed));
     CHECK(refused([&] { orders.fill(buffer); }, errc::closed));
     CHECK(refused([&] { orders.fill(none); }, errc::closed));
-    CHECK(refused([&] { orders.try_fill(buffer.data(), 1, milliseconds(0)); }, errc::closed));
+    CHECK(refused([&] { orders.fill_for(buffer.data(), 1, milliseconds(0)); }, errc::closed));
     CHECK(refused([&] { (void)orders.prepared(); }, errc::closed));
     CHECK(refused([&] { (void)orders.last_error(); }, errc::closed));
     CHECK(refused([&] { orders.discard(); }, errc::closed));
@@ -272,7 +272,7 @@ CASE(buffered) {
     const buffered ring("standard node=431 size=10000 refill=20");
     CHECK(ring.prepared() >= 10000 && !ring.last_error() && ring.spec() == "standard node=431 size=10000 refill=20");
     CHECK(ascending(filled(ring, 30000)) && node(ring) == 431);
-    const auto shared = buffered::try_open("standard node=432 size=500 refill=100 empty=wait:60s", std::chrono::seconds(60));
+    const auto shared = buffered::open_for("standard node=432 size=500 refill=100 empty=wait:60s", std::chrono::seconds(60));
     const many all = taken_by_threads(*shared);
     CHECK(all.size() == 120000 && ascending(all));
 

@@ -23,7 +23,7 @@ bool refused(const result<T> &result, errc code) {
 
 CASE(opening) {
     CHECK(refused(snowflake::open("standard node=x"), errc::spec));
-    CHECK(refused(snowflake::try_open("standard", milliseconds(1)), errc::node_missing));
+    CHECK(refused(snowflake::open_for("standard", milliseconds(1)), errc::node_missing));
     CHECK(refused(snowflake::open(std::string("standard\0node=1", 15)), errc::spec));
     CHECK(refused(frazil::layout::parse("nonsense"), errc::spec));
     auto ids = snowflake::open("standard node=500");
@@ -42,13 +42,13 @@ CASE(listening) {
 CASE(minting) {
     const auto ids = snowflake::open("standard node=501");
     CHECK(ids);
-    const auto id = ids->next(), later = ids->try_next(milliseconds(1000));
+    const auto id = ids->next(), later = ids->next_for(milliseconds(1000));
     CHECK(id && later && *id < *later);
     const auto batch = ids->batch(1000);
     CHECK(batch && batch->size() == 1000 && batch->front() > *later);
     std::vector<std::int64_t> buffer(1000);
     CHECK(ids->fill(buffer) && buffer.front() > batch->back());
-    CHECK(ids->try_fill(buffer.data(), 10, milliseconds(1000)) && buffer[0] < buffer[9]);
+    CHECK(ids->fill_for(buffer.data(), 10, milliseconds(1000)) && buffer[0] < buffer[9]);
     CHECK(refused(ids->fill(nullptr, 1), errc::wrong_type));
     CHECK(refused(ids->batch(FRAZIL_MAX_BATCH + 1), errc::out_of_range));
     const auto text = ids->text(format::base62);
@@ -126,15 +126,15 @@ CASE(numbers) {
     CHECK(refused(segment::open("orders store=memory step=0"), errc::out_of_range));
     CHECK(refused(segment::open(nullptr), errc::wrong_type));
     CHECK(refused(frazil::tickets::open("photos store=memory"), errc::spec));
-    CHECK(refused(frazil::buffered::try_open("standard", milliseconds(1)), errc::node_missing));
+    CHECK(refused(frazil::buffered::open_for("standard", milliseconds(1)), errc::node_missing));
     static_assert(!std::is_constructible_v<segment, const char *> && !std::is_constructible_v<frazil::buffered, const char *>);
 
-    auto orders = segment::try_open("results store=memory step=100", milliseconds(5000));
+    auto orders = segment::open_for("results store=memory step=100", milliseconds(5000));
     CHECK(orders && *orders->prepared() == 100 && *orders->spec() == "results step=100 store=memory");
-    CHECK(*orders->next() == 1 && *orders->try_next(milliseconds(0)) == 2 && orders->batch(3)->back() == 5);
+    CHECK(*orders->next() == 1 && *orders->next_for(milliseconds(0)) == 2 && orders->batch(3)->back() == 5);
     std::vector<std::int64_t> buffer(2);
     CHECK(orders->fill(buffer) && buffer[1] == 7);
-    CHECK(orders->try_fill(buffer.data(), 2, milliseconds(1000)) && buffer[1] == 9);
+    CHECK(orders->fill_for(buffer.data(), 2, milliseconds(1000)) && buffer[1] == 9);
     CHECK(orders->last_error() && !*orders->last_error());
     CHECK(orders->discard());
     std::int64_t before = 100;

@@ -72,10 +72,10 @@ CASE(durations) {
     CHECK(at(seconds(std::nan(""))) == INT64_MIN && at(std::chrono::nanoseconds::min()) == -9223372036855);
 
     const snowflake ids("standard node=602");
-    CHECK(ids.try_next(1s) < ids.try_next(1h) && ids.try_next(std::chrono::hours::max()) > 0);
-    CHECK(refused([&] { ids.try_next(-1s); }, errc::out_of_range, {"max_wait_ms=-1000"}));
-    CHECK(refused([&] { ids.try_next(seconds(std::nan(""))); }, errc::out_of_range));
-    CHECK(snowflake::try_open("standard node=603", 1min) && frazil::segment::try_open("orders store=memory", 60s));
+    CHECK(ids.next_for(1s) < ids.next_for(1h) && ids.next_for(std::chrono::hours::max()) > 0);
+    CHECK(refused([&] { ids.next_for(-1s); }, errc::out_of_range, {"max_wait_ms=-1000"}));
+    CHECK(refused([&] { ids.next_for(seconds(std::nan(""))); }, errc::out_of_range));
+    CHECK(snowflake::open_for("standard node=603", 1min) && frazil::segment::open_for("orders store=memory", 60s));
     frazil::close_all(1min);
     const auto now = std::chrono::system_clock::now();
     const layout of = ids.layout();
@@ -94,12 +94,12 @@ CASE(buffers) {
     std::vector<std::int64_t> vector(100);
     ids.fill(array);
     ids.fill(raw);
-    ids.try_fill(vector, 1min);
+    ids.fill_for(vector, 1min);
     CHECK(array[0] > 0 && array[99] < raw[0] && raw[9] < vector[0] && ascending(vector));
 #ifdef __cpp_lib_span
     ids.fill(std::span(vector));
     ids.fill(std::span(vector).subspan(50));
-    ids.try_fill(std::span<std::int64_t, 10>(raw), 1min);
+    ids.fill_for(std::span<std::int64_t, 10>(raw), 1min);
     std::span<std::int64_t> named(array);
     ids.fill(named);
     CHECK(vector[49] < vector[50] && vector[99] < raw[0] && raw[9] < array[0]);

@@ -61,39 +61,39 @@ CASE(wait_bounds) {
     OK(frazil_buffered_open(line, &ring));
     const int64_t negative[] = {-1, INT64_MIN};
     for (int i = 0; i < 2; ++i) {
-        STATUS(frazil_snowflake_try_open("standard node=1", negative[i], &none), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_segment_try_open("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_tickets_try_open("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_buffered_try_open("standard node=1", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_snowflake_try_next(ids, negative[i], &id), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_snowflake_try_fill(ids, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_numbers_try_next(ring, negative[i], &id), FRAZIL_OUT_OF_RANGE);
-        STATUS(frazil_numbers_try_fill(ring, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_open_for("standard node=1", negative[i], &none), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_segment_open_for("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_tickets_open_for("orders store=memory", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_buffered_open_for("standard node=1", negative[i], &no_numbers), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_next_for(ids, negative[i], &id), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_snowflake_fill_for(ids, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_numbers_next_for(ring, negative[i], &id), FRAZIL_OUT_OF_RANGE);
+        STATUS(frazil_numbers_fill_for(ring, negative[i], buffer, 4, NULL), FRAZIL_OUT_OF_RANGE);
     }
     CHECK(none == NULL && no_numbers == NULL);
     /* None of them spent anything or closed; the longest limit is one. */
-    OK(frazil_snowflake_try_next(ids, INT64_MAX, &id));
-    OK(frazil_numbers_try_fill(ring, INT64_MAX, buffer, 4, NULL));
-    STATUS(frazil_snowflake_try_release_node(ids, -1), FRAZIL_OUT_OF_RANGE);
+    OK(frazil_snowflake_next_for(ids, INT64_MAX, &id));
+    OK(frazil_numbers_fill_for(ring, INT64_MAX, buffer, 4, NULL));
+    STATUS(frazil_snowflake_release_node_for(ids, -1), FRAZIL_OUT_OF_RANGE);
     CHECK(error_has("max_wait_ms=-1"));
-    STATUS(frazil_snowflake_try_close(ids, INT64_MIN), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_numbers_try_discard(ring, -1), FRAZIL_OUT_OF_RANGE);
-    STATUS(frazil_numbers_try_close(ring, -1), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_snowflake_close_for(ids, INT64_MIN), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_numbers_discard_for(ring, -1), FRAZIL_OUT_OF_RANGE);
+    STATUS(frazil_numbers_close_for(ring, -1), FRAZIL_OUT_OF_RANGE);
     STATUS(frazil_close_all(-1), FRAZIL_OUT_OF_RANGE);
-    REFUSED(frazil_snowflake_try_release_node(NULL, 0), "ids");
-    REFUSED(frazil_snowflake_try_close(NULL, 0), "ids");
-    REFUSED(frazil_numbers_try_discard(NULL, 0), "numbers");
-    REFUSED(frazil_numbers_try_close(NULL, 0), "numbers");
-    OK(frazil_snowflake_try_release_node(ids, INT64_MAX));
-    OK(frazil_numbers_try_discard(ring, 60000));
+    REFUSED(frazil_snowflake_release_node_for(NULL, 0), "ids");
+    REFUSED(frazil_snowflake_close_for(NULL, 0), "ids");
+    REFUSED(frazil_numbers_discard_for(NULL, 0), "numbers");
+    REFUSED(frazil_numbers_close_for(NULL, 0), "numbers");
+    OK(frazil_snowflake_release_node_for(ids, INT64_MAX));
+    OK(frazil_numbers_discard_for(ring, 60000));
     OK(frazil_snowflake_node(ids, &node));
-    OK(frazil_snowflake_try_close(ids, 60000));
+    OK(frazil_snowflake_close_for(ids, 60000));
     CHECK(is_given_back(folder, "waits", node));
     /* At once, and the rest in the background; then there is none. */
-    frazil_status closed = frazil_numbers_try_close(ring, 0);
+    frazil_status closed = frazil_numbers_close_for(ring, 0);
     for (int i = 0; i < 6000 && closed == FRAZIL_WOULD_BLOCK; ++i) {
         pause_ms(10);
-        closed = frazil_numbers_try_close(ring, 0);
+        closed = frazil_numbers_close_for(ring, 0);
     }
     CHECK(closed == FRAZIL_OK);
     frazil_snowflake_free(ids);
@@ -138,7 +138,7 @@ static void tell(const frazil_event *event, void *data) {
     struct told *told = data;
     if (strcmp(event->name, "lease.waiting") != 0) return;
     snprintf(told->text, sizeof told->text, "%s", event->text);
-    told->given = frazil_snowflake_try_next(told->waits, 0, &told->id);
+    told->given = frazil_snowflake_next_for(told->waits, 0, &told->id);
     told->closed = frazil_snowflake_close(told->waits);
     told->all = frazil_close_all(0);
     told->unhooked = frazil_on_event(NULL, NULL);

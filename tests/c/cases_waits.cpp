@@ -24,14 +24,14 @@ CASE(wait_bounds) {
     const folder place;
     const auto ids = frazil::snowflake::open(place.spec());
     const auto ring = frazil::buffered::open(place.spec("size=8 namespace=ring"));
-    CHECK(refused([&] { ids->try_release_node(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
-    CHECK(refused([&] { ids->try_close(milliseconds(-1)); }, errc::out_of_range));
-    CHECK(refused([&] { ring->try_discard(milliseconds(-1)); }, errc::out_of_range));
-    CHECK(refused([&] { ring->try_close(milliseconds(-1)); }, errc::out_of_range));
-    ids->try_release_node(milliseconds(60000));
-    ring->try_discard(milliseconds(60000));
-    ids->try_close(milliseconds(60000));
-    ring->try_close(milliseconds(60000));
+    CHECK(refused([&] { ids->release_node_for(milliseconds(-1)); }, errc::out_of_range, {"max_wait_ms=-1"}));
+    CHECK(refused([&] { ids->close_for(milliseconds(-1)); }, errc::out_of_range));
+    CHECK(refused([&] { ring->discard_for(milliseconds(-1)); }, errc::out_of_range));
+    CHECK(refused([&] { ring->close_for(milliseconds(-1)); }, errc::out_of_range));
+    ids->release_node_for(milliseconds(60000));
+    ring->discard_for(milliseconds(60000));
+    ids->close_for(milliseconds(60000));
+    ring->close_for(milliseconds(60000));
     CHECK(refused([&] { ids->next(); }, errc::closed) && refused([&] { ring->next(); }, errc::closed));
 }
 

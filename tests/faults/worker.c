@@ -98,8 +98,8 @@ static bool done(struct source *self, frazil_status status) {
 static bool is_open(const struct source *self) { return self->ids || self->numbers; }
 
 static frazil_status open_once(struct source *self, bool waits) {
-    if (segment) return waits ? frazil_segment_open(spec, &self->numbers) : frazil_segment_try_open(spec, 0, &self->numbers);
-    return waits ? frazil_snowflake_open(spec, &self->ids) : frazil_snowflake_try_open(spec, 0, &self->ids);
+    if (segment) return waits ? frazil_segment_open(spec, &self->numbers) : frazil_segment_open_for(spec, 0, &self->numbers);
+    return waits ? frazil_snowflake_open(spec, &self->ids) : frazil_snowflake_open_for(spec, 0, &self->ids);
 }
 
 /* Who polls gives up after a while. */

@@ -108,7 +108,7 @@ private:
         const auto end = waits ? steady::time_point::max() : steady::now() + polls_for;
         while (!ids_ && steady::now() < end && !stopped()) {
             newest_ = -1;
-            const auto once = [&] { ids_.emplace(waits ? Source(spec_) : Source::try_open(spec_, 0ms).value()); };
+            const auto once = [&] { ids_.emplace(waits ? Source(spec_) : Source::open_for(spec_, 0ms).value()); };
             if (!try_to(once)) std::this_thread::sleep_for(20ms);
         }
     }

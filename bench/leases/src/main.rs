@@ -134,7 +134,7 @@ fn call_all(ids: &[Snowflake], time: Duration) -> Calls {
         let round = Instant::now();
         for ids in ids {
             let called = Instant::now();
-            if let Err(error) = ids.try_next_id(Duration::ZERO) {
+            if let Err(error) = ids.next_id_for(Duration::ZERO) {
                 let retried = error.kind() == ErrorKind::WouldBlock && ids.lease().is_some_and(|lease| lease.healthy);
                 *calls.refused.entry(if retried { "WOULD_BLOCK (healthy)" } else { error.kind().name() }).or_default() += 1;
             }

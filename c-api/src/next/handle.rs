@@ -50,7 +50,7 @@ pub(crate) unsafe fn next<H: Handle>(handle: *const H, max_wait_ms: Option<i64>,
     guard_short(|| {
         // SAFETY: as the caller says.
         let (handle, number) = unsafe { (reference(H::NAMES.0, handle)?, Out::new(H::NAMES.1, number)?) };
-        number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.ids().try_next_id(wait))?.get());
+        number.write(uncancelled(limit(max_wait_ms)?, |wait| handle.ids().next_id_for(wait))?.get());
         Ok(())
     })
 }
@@ -70,7 +70,7 @@ pub(crate) unsafe fn fill<H: Handle>(
         let result = unsafe { reference(H::NAMES.0, handle) }.and_then(|handle| {
             let max_wait = limit(max_wait_ms)?;
             // SAFETY: as the caller says.
-            handle.ids().try_fill(unsafe { slice(buffer, count)? }, max_wait)
+            handle.ids().fill_for(unsafe { slice(buffer, count)? }, max_wait)
         });
         done = result.as_ref().map_or_else(Error::written, |()| count);
         result
@@ -106,7 +106,7 @@ pub(crate) unsafe fn batch<H: Handle>(handle: *const H, buffer: *mut i64, count:
 /// The pointer is NULL or valid.
 pub(crate) unsafe fn discard<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     // SAFETY: as the caller says.
-    guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().try_discard(limit(max_wait_ms)?))
+    guard(|| unsafe { reference(H::NAMES.0, handle)? }.ids().discard_for(limit(max_wait_ms)?))
 }
 
 /// Without a limit it closes in any case, and what is left to do goes on in the background.
@@ -116,7 +116,7 @@ pub(crate) unsafe fn discard<H: Handle>(handle: *const H, max_wait_ms: Option<i6
 pub(crate) unsafe fn close<H: Handle>(handle: *const H, max_wait_ms: Option<i64>) -> frazil_status {
     guard(|| {
         // SAFETY: as the caller says.
-        let closed = unsafe { reference(H::NAMES.0, handle)? }.ids().try_close(limit(max_wait_ms)?);
+        let closed = unsafe { reference(H::NAMES.0, handle)? }.ids().close_for(limit(max_wait_ms)?);
         if max_wait_ms.is_some() { closed } else { Ok(()) }
     })
 }

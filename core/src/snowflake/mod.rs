@@ -114,7 +114,7 @@ impl Snowflake {
     /// without a store, `CLOSED`; `LEASE_EXHAUSTED` when the store was away for longer than the lease reaches.
     #[inline]
     pub fn next_id(&self) -> Result<Id> {
-        self.try_next_id(Duration::MAX)
+        self.next_id_for(Duration::MAX)
     }
 
     /// The next ID, waiting no longer than the caller says: for event loops.
@@ -123,7 +123,7 @@ impl Snowflake {
     /// As [`next_id`](Snowflake::next_id); `WOULD_BLOCK` when the policies would wait longer, with
     /// [`retry_after`](Error::retry_after).
     #[inline(always)]
-    pub fn try_next_id<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
+    pub fn next_id_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<Id> {
         let id = if self.is_closed() { None } else { self.generator().fast_id() };
         match id {
             Some(id) => Ok(id),
@@ -152,14 +152,14 @@ impl Snowflake {
     /// # Ok::<(), frazil::Error>(())
     /// ```
     pub fn fill<T: From<Id>>(&self, buffer: &mut [T]) -> Result<()> {
-        self.try_fill(buffer, Duration::MAX)
+        self.fill_for(buffer, Duration::MAX)
     }
 
     /// Fills a buffer like [`fill`](Snowflake::fill), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`fill`](Snowflake::fill), and `WOULD_BLOCK`.
-    pub fn try_fill<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
+    pub fn fill_for<'a, T: From<Id>>(&self, buffer: &mut [T], wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
         self.shared.fill(buffer, &self.waiting(wait.into()))
     }
@@ -169,15 +169,15 @@ impl Snowflake {
     /// # Errors
     /// As [`next_id`](Snowflake::next_id); `OUT_OF_RANGE` for a larger count.
     pub fn batch(&self, count: usize) -> Result<Vec<Id>> {
-        self.try_batch(count, Duration::MAX)
+        self.batch_for(count, Duration::MAX)
     }
 
     /// Returns a batch like [`batch`](Snowflake::batch), waiting no longer than the caller says.
     ///
     /// # Errors
     /// As [`batch`](Snowflake::batch), and `WOULD_BLOCK`.
-    pub fn try_batch<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
-        batch(count, |ids| self.try_fill(ids, wait))
+    pub fn batch_for<'a>(&self, count: usize, wait: impl Into<Wait<'a>>) -> Result<Vec<Id>> {
+        batch(count, |ids| self.fill_for(ids, wait))
     }
 
     /// An endless iterator of [`next_id`](Snowflake::next_id).
@@ -258,14 +258,14 @@ impl Snowflake {
     /// # Errors
     /// `SPEC` without a store, `CLOSED`, `STORE_UNREACHABLE` or `LEASE_EXHAUSTED` when the store takes too long.
     pub fn release_node(&self) -> Result<()> {
-        self.try_release_node(Duration::MAX)
+        self.release_node_for(Duration::MAX)
     }
 
     /// Does the work of [`release_node`](Snowflake::release_node), waiting no longer than the caller says; the lease has ended in any case.
     ///
     /// # Errors
     /// As [`release_node`](Snowflake::release_node), and `WOULD_BLOCK` where the store has not been told yet.
-    pub fn try_release_node<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    pub fn release_node_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         self.check_open()?;
         lease::release_node(&self.shared, &self.waiting(wait.into()))
     }
@@ -305,14 +305,14 @@ impl Snowflake {
     /// the store for at most 5 s. Calls that wait, and long batches, end with `CLOSED`.
     /// Closing twice is harmless, and dropping closes.
     pub fn close(&self) {
-        drop(self.try_close(Duration::MAX));
+        drop(self.close_for(Duration::MAX));
     }
 
     /// Closes like [`close`](Snowflake::close), waiting no longer than the caller says.
     ///
     /// # Errors
     /// `WOULD_BLOCK` where the store has not been told yet: that goes on in the background.
-    pub fn try_close<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
+    pub fn close_for<'a>(&self, wait: impl Into<Wait<'a>>) -> Result<()> {
         if !self.closed.swap(true, Ordering::AcqRel) {
             self.shared.let_go();
         }
@@ -426,7 +426,7 @@ impl Drop for Snowflake {
     fn drop(&mut self) {
         // One that was closed has waited already.
         if !*self.closed.get_mut() {
-            drop(self.try_close(drop_patience()));
+            drop(self.close_for(drop_patience()));
         }
     }
 }
@@ -451,7 +451,7 @@ pub(crate) fn batch(count: usize, fill: impl FnOnce(&mut [Id]) -> Result<()>) ->
 /// A batch that a call of [`Pending`](crate::Pending) fills in as many polls as it takes: each continues where the last one ended.
 ///
 /// # Errors
-/// As [`Snowflake::try_batch`], once the call is made.
+/// As [`Snowflake::batch_for`], once the call is made.
 pub fn batch_in_pieces<T: From<Id> + Clone>(
     count: usize,
     mut fill: impl FnMut(&mut [T], Wait<'_>) -> Result<()>,

@@ -75,5 +75,5 @@ fn a_tag_has_no_space_in_it() {
 fn a_wait_that_is_too_long_says_so() {
     let ids = Snowflake::open("layout='time:31@1s node:20 sequence:4 epoch:2025-01-01' node=77 start=zero exhausted=wait:60s").unwrap();
     let mut many = [0i64; 100];
-    says(ids.try_fill(&mut many, Duration::ZERO).unwrap_err(), &["the next ID is due in ", " ms, and this call may not wait so long"]);
+    says(ids.fill_for(&mut many, Duration::ZERO).unwrap_err(), &["the next ID is due in ", " ms, and this call may not wait so long"]);
 }

@@ -32,7 +32,7 @@ impl<M: Mint> Deref for Held<M> {
 
 impl<M: Mint> Drop for Held<M> {
     fn drop(&mut self) {
-        drop(self.0.try_close(Duration::ZERO));
+        drop(self.0.close_for(Duration::ZERO));
     }
 }
 
@@ -43,7 +43,7 @@ trait Closes: Send + Sync {
 
 impl<M: Mint> Closes for Held<M> {
     fn close_within(&self, max_wait: Duration) {
-        drop(self.0.try_close(max_wait));
+        drop(self.0.close_for(max_wait));
     }
 }
 

@@ -75,7 +75,7 @@ impl<M: Mint> Writer<M> {
     /// On the environment's thread.
     #[inline(always)]
     unsafe fn write(&self, env: sys::napi_env) -> frazil::Result<sys::napi_value> {
-        let id = self.ids.try_next_id(EVENT_LOOP_PATIENCE)?;
+        let id = self.ids.next_id_for(EVENT_LOOP_PATIENCE)?;
         let Expected { id: expected, step, written } = self.expected.get();
         if id.get() == expected && written > 0 {
             self.expected.set(Expected { id: expected.wrapping_add(step), step, written: written - 1 });

@@ -183,7 +183,7 @@ impl<I: Source> Opened<I> {
 impl<I: Source> Drop for Opened<I> {
     fn drop(&mut self) {
         if let Some(ids) = &self.0 {
-            drop(ids.try_close(Duration::ZERO));
+            drop(ids.close_for(Duration::ZERO));
         }
     }
 }

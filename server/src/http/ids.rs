@@ -34,7 +34,7 @@ pub fn next_at_once(context: &RequestContext<'_>, name: &Name) -> Option<Result<
     let one = || {
         context.check(Right::Mint, name)?;
         let output = Output::of(context.request.headers())?;
-        Ok(output.answer(&[name.try_next(Duration::ZERO.into())?]))
+        Ok(output.answer(&[name.next_for(Duration::ZERO.into())?]))
     };
     match one() {
         Err(Refusal { code, .. }) if code == ErrorKind::WouldBlock.name() => None,

@@ -102,7 +102,7 @@ fn run(spec: &str, leases: usize, rate: usize, tell: &mut impl Write, stop: RawF
     while !ends_before(stop, next) {
         for generator in &generators {
             for _ in 0..rate {
-                match generator.try_next_id(Duration::ZERO) {
+                match generator.next_id_for(Duration::ZERO) {
                     Ok(id) => ids.extend(id.get().to_le_bytes()),
                     Err(_) => end.refused += 1,
                 }
