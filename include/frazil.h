@@ -30,10 +30,10 @@
  * - Unloading: the library stays where it was loaded, also after `dlclose` or `FreeLibrary`; loaded again, it continues in
  *   its old state.
  * - Cancellation: `pthread_cancel` acts when a call of frazil is over, at the program's own next cancellation point; what
- *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or the limit of a `_for` call. Threads of the
- *   asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all but
- *   three functions of POSIX. A hook of `frazil_on_event()` returns: no `longjmp`, no `pthread_exit`, no exception leaves
- *   it.
+ *   ends a wait sooner is `frazil_snowflake_close()`, `frazil_numbers_close()`, or the limit of a `_for` call. Threads of
+ *   the asynchronous type (`PTHREAD_CANCEL_ASYNCHRONOUS`) must disable cancellation around calls of frazil, as around all
+ *   but three functions of POSIX. A hook of `frazil_on_event()` returns: no `longjmp`, no `pthread_exit`, no exception
+ *   leaves it.
  * - Fork: in a child, a generator of the parent leases a number of its own on its first use; one whose
  *   number is given without a store refuses with `FRAZIL_FORKED`: open another number there. A segment's
  *   child takes ranges of its own; UUIDs and ObjectIds begin anew. Freeing and closing are safe in the child
