@@ -210,7 +210,7 @@ impl Mark {
     /// Wipes the number if it is a parent's, which has another process ID.
     fn wipe_parents(self, pid: u32) {
         let number = self.0.number.load(Ordering::Acquire);
-        if number as u32 != pid {
+        if number != 0 && number as u32 != pid {
             // Another thread of the child may have been first; then its number is the child's.
             let _ = self.0.number.compare_exchange(number, 0, Ordering::AcqRel, Ordering::Relaxed);
         }

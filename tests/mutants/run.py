@@ -141,7 +141,10 @@ MUTANTS = [
                 "        if self.mark.is_still(*process) {",
                 "        if *process > 0 {",
             ),
-            ("        self.mark.is(lease.process)", "        lease.process > 0"),
+            ("self.mark.is_of(&lease.process, &lease.generation).then(", "(lease.process > 0).then("),
+            ("&& self.mark.is_of(&lease.process, &lease.generation)\n        {", "&& lease.process > 0\n        {"),
+            ("if !self.mark.is_still(lease.process) {", "if lease.process == 0 {"),
+            ("self.mark.is_still(self.lease.get().process)", "self.lease.get().process > 0"),
         ],
     ),
     (
@@ -236,7 +239,7 @@ MUTANTS = [
         "the longest window is not kept in the meta record",
         "            return Ok(Some(Swap::of_meta(loaded.server.clone(), Some(text.clone()), longer.to_string(), i64::MAX)));\n",
         (
-            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some() });\n"
+            "            self.incarnation = Some(Incarnation { text: text.clone(), meta: longer, clock: loaded.time_ms.is_some(), has_lost_writes: false });\n"
             "            return Ok(None);\n"
         ),
     ),
@@ -358,8 +361,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "random bytes outlive their millisecond",
-        "self.now.has_passed() || !mark",
-        "self.at == 0 || !mark",
+        "self.now.has_passed() || !self",
+        "self.at == 0 || !self",
         "interop::random",
     ),
     (
@@ -388,14 +391,14 @@ FOUND_BY_TESTS = [
     ),
     (
         "threads of a forked child take two numbers",
-        ".map_or_else(|number| number, |_| next)",
-        ".map_or_else(|_| next, |_| next)",
+        "while !try_lock(0) {",
+        "while !try_lock(0) && pid == 0 {",
         "loom_threads_of_a_child_take",
     ),
     (
         "a thread of a forked child wipes the number that another one has taken",
         "compare_exchange(number, 0,",
-        "compare_exchange(self.0.load(Ordering::Acquire), 0,",
+        "compare_exchange(self.0.number.load(Ordering::Acquire), 0,",
         "loom_no_thread_of_a_child",
     ),
     (
@@ -406,8 +409,8 @@ FOUND_BY_TESTS = [
     ),
     (
         "a forked child uses its parent's value",
-        "Some(made) if mark.is(made.process) =>",
-        "Some(made) if made.process > 0 =>",
+        "Some(made) if !mark().is_child_of(made.number) =>",
+        "Some(made) if made.number > 0 =>",
         "loom_threads_of_a_child_get",
     ),
     (
