@@ -766,6 +766,12 @@ export class Buffered<P extends string = string> extends Numbers {
 }
 
 /**
+ * Closes every generator and ring of this process that leases its number, in all threads, and releases the numbers, as the end of the process
+ * does. It waits for the stores, up to 0.5 s. Every later call of such a handle is `CLOSED`.
+ */
+export function closeAll(): void
+
+/**
  * Gives leased numbers back on SIGTERM, in all threads: later calls on their generators are `CLOSED`, and a ring gives out what it has
  * prepared first. It waits for the stores for half a second at most.
  *

@@ -703,6 +703,10 @@ function onSigterm() {
   }
 }
 
+function closeAll() {
+  native.giveBack()
+}
+
 function closeOnSigterm() {
   const wish = {}
   // No other thread is told of signals.
@@ -827,6 +831,6 @@ const metrics = Object.freeze(native.metricTable().map(metric => Object.freeze({
 const version = native.version()
 
 module.exports = {
-  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
+  Buffered, FrazilError, Layout, Numbers, Segment, Snowflake, Tickets, closeAll, closeOnSigterm, decodeObjectId, errors, formatId, isUuid,
   maxObjectId, metrics, minObjectId, objectId, parseId, parseUuid, restored, stats, uuid4, uuid7, uuid7Max, uuid7Min, uuidBytes, uuidFromBytes, uuidTime, uuidVersion, version,
 }

@@ -407,3 +407,15 @@ test('cluster and child_process: each process has a number of its own', async ()
   assert.equal(new Set(answers.flatMap(([, minted]) => minted)).size, 40000)
   assert.deepEqual(tenures('cluster'), ['free', 'free', 'free', 'free'])
 })
+
+test('closeAll releases every number', async () => {
+  const printed = await runChild(`
+    import { Snowflake, closeAll } from 'frazil'
+    const open = namespace => Snowflake.open('standard', { store: '${store}', namespace })
+    const all = await Promise.all(['close-one', 'close-other'].map(open))
+    closeAll()
+    closeAll()
+    console.log(JSON.stringify(all.map(ids => { try { return ids.next() } catch (error) { return error.code } })))`)
+  assert.deepEqual(JSON.parse(printed), ['CLOSED', 'CLOSED'])
+  assert.deepEqual([tenures('close-one'), tenures('close-other')], [['free'], ['free']])
+})
